@@ -53,17 +53,18 @@ export function openLedger(deps: LedgerDeps): Ledger {
     return begin(call, context, estimate, holds, at, clock.monotonic() - startedAt);
   };
 
-  /** Admits the call: the journal has that before any provider is asked. */
+  /** Admits the call. The journal has that at the end of this turn, before any provider is asked: see `Reservation.begun`. */
   const begin = (call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number): Reservation => {
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
+    let written: Promise<void>;
     try {
-      writeBegan(journal, call, context, estimate, at);
+      written = writeBegan(journal, call, context, estimate, at);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
     if (holds.length > 0) noteAllowances(context.progress, holds, clock);
-    return new Reservation(reservationDeps, context, estimate, holds, at, waited);
+    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written });
   };
 
   return {
@@ -105,9 +106,9 @@ export function openLedger(deps: LedgerDeps): Ledger {
   };
 }
 
-function writeBegan(journal: CallJournal, call: RoutedCall, context: Context, { promptTokens }: CostEstimate, at: number): void {
+function writeBegan(journal: CallJournal, call: RoutedCall, context: Context, { promptTokens }: CostEstimate, at: number): Promise<void> {
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price } = call.route;
-  journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, balance, promptTokens, rate, price });
+  return journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, balance, promptTokens, rate, price });
 }

@@ -78,9 +78,9 @@ function open(ways: number[] = []): Ledger {
       },
     },
     journal: {
-      began: (began) => void written.push(began),
+      began: async (began) => void written.push(began),
       spoke: () => undefined,
-      settled(row) {
+      async settled(row) {
         written.push(row);
         sink.book(own, [row]);
       },
@@ -149,7 +149,7 @@ describe('a reservation', () => {
     plan = { monthlyTokens: 100 };
     const { reservation } = await reserve(call({ maxTokens: 1 }));
     const prompt = 100 - reservation.output;
-    reservation.settle(row(0));
+    void reservation.settle(row(0));
     expect(prompt).toBeGreaterThan(0);
     expect(await refusal(call({ maxTokens: 200 }))).toBe('quota-spent');
   });
@@ -174,7 +174,7 @@ describe('a reservation', () => {
   test('is not bounded where all that its model can say is left', async () => {
     const bound = async (limits: Model['limits'], asked = call({}, { route: { ...route, limits } })) => {
       const { reservation } = await reserve(asked);
-      reservation.settle(row(0));
+      void reservation.settle(row(0));
       return reservation.bound;
     };
     plan = { monthlyTokens: 20_000 };
@@ -197,7 +197,7 @@ describe('a reservation', () => {
     const both = { route: { ...route, limits: { output: 8192 }, longestOutput: 64_000 } };
     const { reservation: named } = await reserve(call({ maxTokens: 60_000 }, both));
     expect([named.output, named.bound]).toEqual([60_000, undefined]);
-    named.settle(row(0));
+    void named.settle(row(0));
     const { reservation: unnamed } = await reserve(call({}, both));
     expect([unnamed.output, unnamed.bound]).toEqual([8192, 8192]);
   });
@@ -206,7 +206,7 @@ describe('a reservation', () => {
     plan = { monthlyTokens: 5000 };
     const bound = async (more: Partial<RoutedCall>) => {
       const { reservation } = await reserve(call({}, { stream: true, ...more }));
-      reservation.settle(row(0));
+      void reservation.settle(row(0));
       expect(reservation.isOpen).toBe(reservation.bound === undefined);
       return reservation.bound;
     };
@@ -228,8 +228,8 @@ describe('a reservation', () => {
     const refused = refusal(long);
     await pass(2500);
     expect(await refused).toBe('rate-limited');
-    made[0]!.settle(row(100));
-    for (const one of made.slice(1)) one.settle(row(0));
+    void made[0]!.settle(row(100));
+    for (const one of made.slice(1)) void one.settle(row(0));
     expect((await reserve(long)).reservation.bound).toBeUndefined();
   });
 
@@ -246,7 +246,7 @@ describe('a reservation', () => {
     const { reservation } = await reserve(call({ maxTokens: 4900 }));
     const waiting = reserve(call());
     await settled();
-    reservation.settle(row(1000));
+    void reservation.settle(row(1000));
     expect((await waiting).reservation.bound).toBeGreaterThan(1000);
     const rest = reserve(call({}, { route: { ...route, limits: {} } }));
     expect((await rest).reservation.bound).toBeGreaterThanOrEqual(512);
@@ -285,7 +285,7 @@ describe('a reservation', () => {
   test('a caller whose plan is used up, or whose minute is full, is refused before a token is counted', async () => {
     plan = { monthlyTokens: 1000, requestsPerMinute: 1 };
     const { reservation } = await reserve(call({ maxTokens: 10 }));
-    reservation.settle(row(20));
+    void reservation.settle(row(20));
     const before = counted;
     expect(await refusal(call({ maxTokens: 10 }))).toBe('rate-limited');
     plan = { monthlyTokens: 1000 };
@@ -300,7 +300,7 @@ describe('a reservation', () => {
     const { reservation } = await reserve(call({ maxTokens: 900 }));
     const waiting = reserve(call({ maxTokens: 900 }));
     await Promise.resolve();
-    reservation.settle(row(10));
+    void reservation.settle(row(10));
     await expect(waiting).resolves.toBeDefined();
     const second = refusal(call({ maxTokens: 900 }));
     await pass(2500);
@@ -310,8 +310,8 @@ describe('a reservation', () => {
   test('what was settled is spent for good, once', async () => {
     plan = { monthlyTokens: 1000 };
     const { reservation } = await reserve(call({ maxTokens: 900 }));
-    reservation.settle(row(900));
-    reservation.settle(row(900));
+    void reservation.settle(row(900));
+    void reservation.settle(row(900));
     expect(await refusal(call({ maxTokens: 900 }))).toBe('quota-spent');
     const { progress } = await reserve(call({ maxTokens: 50 }));
     expect(progress.tokens).toMatchObject({ limit: 1000 });
@@ -326,10 +326,10 @@ describe('a reservation', () => {
     const first = asking('first', 800);
     const second = asking('second', 80);
     await pass(0);
-    reservation.settle(row(0));
+    void reservation.settle(row(0));
     const third = asking('third', 80);
     await Promise.all([first, second]);
-    (await first).reservation.settle(row(0));
+    void (await first).reservation.settle(row(0));
     await third;
     expect(served).toEqual(['first', 'second', 'third']);
   });
@@ -358,7 +358,7 @@ describe('a reservation', () => {
     leaving.abort(new Error('left'));
     expect(await first).toMatchObject({ message: 'left' });
     await expect(second).resolves.toBeDefined();
-    reservation.settle(row(0));
+    void reservation.settle(row(0));
   });
 
   test.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
@@ -387,7 +387,7 @@ describe('a reservation', () => {
 
   test('what was settled as nothing was never spent', async () => {
     plan = { monthlyTokens: 1000 };
-    for (let round = 0; round < 100; round++) (await reserve(call({ maxTokens: 900 }))).reservation.settle(row(0));
+    for (let round = 0; round < 100; round++) void (await reserve(call({ maxTokens: 900 }))).reservation.settle(row(0));
     await expect(reserve(call({ maxTokens: 900 }))).resolves.toBeDefined();
   });
 
@@ -405,7 +405,7 @@ describe('a reservation', () => {
     const second = refusal(call({}, { stream: true }));
     await pass(2500);
     expect(await second).toBe('rate-limited');
-    reservation.settle(row(0));
+    void reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
   });
 
@@ -425,7 +425,7 @@ describe('a reservation', () => {
     const second = refusal(call({}, { stream: true }));
     await pass(2500);
     expect(await second).toBe('rate-limited');
-    reservation.settle(row(0));
+    void reservation.settle(row(0));
     await expect(reserve(call({}, { stream: true }))).resolves.toBeDefined();
     expect(await refusal(call())).toBe('rate-limited');
   });
@@ -474,8 +474,8 @@ describe('a reservation', () => {
     teamPlans = { 7: { monthlyTokens: 100 } };
     expect(await refusal(call({ maxTokens: 500 }), { caller: { teamIds: [7] } })).toBe('quota-spent');
     const { reservation } = await reserve(call({ maxTokens: 980 }));
-    reservation.settle(row(100));
-    (await reserve(call({ maxTokens: 90 }), { caller: { teamIds: [7] } })).reservation.settle(row(100, { teamIds: [7] }));
+    void reservation.settle(row(100));
+    void (await reserve(call({ maxTokens: 90 }), { caller: { teamIds: [7] } })).reservation.settle(row(100, { teamIds: [7] }));
     expect(await refusal(call({ maxTokens: 1 }), { caller: { teamIds: [7] } })).toBe('quota-spent');
     await expect(reserve(call({ maxTokens: 700 }))).resolves.toBeDefined();
   });
@@ -494,13 +494,13 @@ describe('a reservation', () => {
 describe('leases', () => {
   test('spare the source: far from the edge, hundreds of calls ask a few times', async () => {
     plan = { monthlyTokens: 10_000_000 };
-    for (let round = 0; round < 500; round++) (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
+    for (let round = 0; round < 500; round++) void (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
     expect(asked).toBeLessThan(20);
   });
 
   test('while the source is away a lease is spent to its end, then calls are refused for a while, not for good', async () => {
     plan = { monthlyTokens: 10_000_000 };
-    (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
+    void (await reserve(call({ maxTokens: 100 }))).reservation.settle(row(110));
     away = true;
     let served = 0;
     for (; served < 1000; served++) {
@@ -520,7 +520,7 @@ describe('leases', () => {
   test('what another holder has leased and does not need is fetched back, and nothing that fits is refused', async () => {
     plan = { monthlyTokens: 10_000 };
     const other = open();
-    (await reserve(call({ maxTokens: 10 }), { by: other })).reservation.settle(row(0));
+    void (await reserve(call({ maxTokens: 10 }), { by: other })).reservation.settle(row(0));
     const all = reserve(call({ maxTokens: 9990 }));
     await pass(1000);
     await expect(all).resolves.toBeDefined();
@@ -538,8 +538,8 @@ describe('leases', () => {
       ),
     );
     await pass(100);
-    first.reservation.settle(row(0));
-    second.reservation.settle(row(0));
+    void first.reservation.settle(row(0));
+    void second.reservation.settle(row(0));
     await pass(2500);
     expect(await Promise.all(large)).toEqual([undefined, undefined]);
   });
@@ -554,7 +554,7 @@ describe('leases', () => {
 
   test('that nobody uses are given back and forgotten, and those of last month too', async () => {
     plan = { monthlyTokens: 100_000, requestsPerMinute: 100 };
-    for (let userId = 0; userId < 50; userId++) (await reserve(call({ maxTokens: 10 }), { caller: { userId } })).reservation.settle(row(20, { userId }));
+    for (let userId = 0; userId < 50; userId++) void (await reserve(call({ maxTokens: 10 }), { caller: { userId } })).reservation.settle(row(20, { userId }));
     expect(ledger.accounts).toBe(100);
     expect(sink.outstanding).toBeGreaterThan(0);
     await pass(80_000);
@@ -568,8 +568,8 @@ describe('leases', () => {
     const { reservation } = await reserve(call({ maxTokens: 900 }));
     clock.advance(2000);
     const next = await reserve(call({ maxTokens: 900 }));
-    reservation.settle(row(910, { at: reservation.at }));
-    next.reservation.settle(row(910, { at: next.reservation.at }));
+    void reservation.settle(row(910, { at: reservation.at }));
+    void next.reservation.settle(row(910, { at: next.reservation.at }));
     expect(sink.spentOf('user:1', '2026-11').inference).toBe(910);
     expect(sink.spentOf('user:1', '2026-12').inference).toBe(910);
   });

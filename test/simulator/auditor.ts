@@ -18,6 +18,8 @@ interface Written {
   readonly machine: Machine;
   readonly beganAt: number;
   spoken: number;
+  /** What it has cost, as the ledger knows it, and as the journal has it. */
+  cost: UsageRow | undefined;
   row: UsageRow | undefined;
   settledAt: number;
   /** The disk did not take it at once. */
@@ -82,28 +84,35 @@ export class Auditor {
     );
     return {
       began(call) {
-        journal.began(call);
+        const done = journal.began(call);
         if (!life.isAlive) throw new Died();
         used(nameOf(call), call.keyId, life);
-        const name = nameOf(call);
-        if (written.has(name)) problems.push(`${name} began twice`);
-        written.set(name, { began: call, life, machine, beganAt: world.passed, spoken: 0, row: undefined, settledAt: 0, isHeld: false });
+        return done.then(() => {
+          const name = nameOf(call);
+          if (written.has(name)) problems.push(`${name} began twice`);
+          written.set(name, { began: call, life, machine, beganAt: world.passed, spoken: 0, cost: undefined, row: undefined, settledAt: 0, isHeld: false });
+        });
       },
       spoke(requestId, step, tokens) {
         const wasWell = journal.trouble === undefined;
         journal.spoke(requestId, step, tokens);
-        const call = written.get(nameOf({ requestId, step }));
-        if (call && life.isAlive && wasWell && journal.trouble === undefined) call.spoken = tokens;
+        life.clock.after(0, () => {
+          const call = written.get(nameOf({ requestId, step }));
+          if (call && life.isAlive && wasWell && journal.trouble === undefined) call.spoken = Math.max(call.spoken, tokens);
+        });
       },
       settled(row) {
         const wasHeld = journal.trouble !== undefined;
-        journal.settled(row);
-        if (!life.isAlive) return;
-        const name = nameOf(row);
-        const call = written.get(name);
-        if (!call) problems.push(`${name} was settled and had not begun`);
-        else if (call.row) problems.push(`${name} was settled twice`);
-        else Object.assign(call, { row: structuredClone(row), settledAt: world.passed, isHeld: wasHeld || journal.trouble !== undefined });
+        const copy = structuredClone(row);
+        const call = written.get(nameOf(row));
+        if (call) call.cost = copy;
+        return journal.settled(row).then(() => {
+          if (!life.isAlive) return;
+          const name = nameOf(row);
+          if (!call) problems.push(`${name} was settled and had not begun`);
+          else if (call.row) problems.push(`${name} was settled twice`);
+          else Object.assign(call, { row: copy, settledAt: world.passed, isHeld: wasHeld || journal.trouble !== undefined });
+        });
       },
       get trouble() {
         return journal.trouble;
@@ -141,7 +150,10 @@ export class Auditor {
     const { plan, teamPlan, books, problems } = this.#parts;
     const month = monthOf(at);
     const rows = new Map(books.rows.map((row) => [nameOf(row), row]));
-    for (const { row } of this.#written.values()) if (row) rows.set(nameOf(row), row);
+    for (const { life, cost, row } of this.#written.values()) {
+      const known = life.isAlive ? cost : row;
+      if (known) rows.set(nameOf(known), known);
+    }
     const sum = (isOf: (row: UsageRow) => boolean, amount: (row: UsageRow) => number) =>
       [...rows.values()].filter((row) => isOf(row) && monthOf(row.at) === month).reduce((total, row) => total + amount(row), 0);
     const isUsers = (row: UsageRow) => row.userId === userId;

@@ -313,7 +313,8 @@ export class Machine {
 
   #journal(life: Life, disk: Disk, holder: string, writer: string): Promise<Journal> {
     const { segmentBytes } = this.parts;
-    const parts = { disk, clock: life.clock, folder: `${folder}/${holder}`, writer, segmentBytes };
+    const atTurnEnd = (run: () => void) => void life.clock.after(0, run);
+    const parts = { disk, clock: life.clock, folder: `${folder}/${holder}`, writer, segmentBytes, atTurnEnd };
     return openJournal({ ...parts, minFreeBytes: () => 2 * segmentBytes, ...this.#log(life) });
   }
 

@@ -175,7 +175,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
         'settle',
         (settle) =>
           function (this: Reservation, row) {
-            settle.call(this, { ...row, at: row.at + 40_000 });
+            void settle.call(this, { ...row, at: row.at + 40_000 });
           },
       ),
   ],
@@ -188,7 +188,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
         'settle',
         (settle) =>
           function (this: Reservation, row) {
-            setImmediate(() => settle.call(this, row));
+            setImmediate(() => void settle.call(this, row));
           },
       ),
   ],
@@ -273,9 +273,9 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       planted({
         journal: (journal) =>
           changed(journal, {
-            settled: (row) => {
-              journal.settled(row);
-              journal.settled({ ...row, step: row.step + 1 });
+            settled: async (row) => {
+              await journal.settled(row);
+              await journal.settled({ ...row, step: row.step + 1 });
             },
           }),
       }),
@@ -283,9 +283,15 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   [
     'settles nothing where it failed',
     18,
-    () => planted({ journal: (journal) => changed(journal, { settled: (row) => row.end === 'upstream-cut' || journal.settled(row) }) }),
+    () => planted({ journal: (journal) => changed(journal, { settled: async (row) => void (row.end === 'upstream-cut' || (await journal.settled(row))) }) }),
   ],
-  ['begins without a word', 22, () => planted({ journal: (journal) => changed(journal, { began: () => undefined }) })],
+  [
+    'asks before it is written that it may',
+    1,
+    () => planted({ journal: (journal) => changed(journal, { began: async (call) => void journal.began(call).catch(() => undefined) }) }),
+  ],
+  ['tells the end before it is written', 1, () => planted({ journal: (journal) => changed(journal, { settled: async (row) => void journal.settled(row) }) })],
+  ['begins without a word', 22, () => planted({ journal: (journal) => changed(journal, { began: async () => undefined }) })],
   ['does not write down how far an answer is', 56, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
   [
     'goes on where the disk takes no word of it',
@@ -295,9 +301,9 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
         journal: (journal) =>
           changed(journal, {
             trouble: undefined,
-            began: (call) => {
+            began: async (call) => {
               try {
-                journal.began(call);
+                await journal.began(call);
               } catch {
                 // as if it were written
               }

@@ -226,21 +226,22 @@ function witnessOf({ world, calls, most, atOnce, problems }: Witnessing): (journ
   const times = new Map<number, number[]>(users.map((userId) => [userId, []]));
   return (journal, life) => ({
     began(call) {
-      journal.began(call);
+      const done = journal.began(call);
       const { userId, requestId } = call;
       const recent = times.get(userId)!.filter((at) => at > world.passed - minute);
       times.set(userId, [...recent, world.passed]);
       if (recent.length + 1 > most)
         problems.push(`user ${userId} made ${recent.length + 1} requests in a minute that has ${most}, ${requestId} by ${life.name}`);
-      if (!calls.get(requestId)!.stream) return;
+      if (!calls.get(requestId)!.stream) return done;
       running.set(requestId, { userId, life });
       const now = [...running.values()].filter((one) => one.userId === userId && one.life.isAlive).length;
       if (now > atOnce) problems.push(`user ${userId} has ${now} streams of ${atOnce}, ${requestId} by ${life.name}`);
+      return done;
     },
     spoke: (requestId, step, tokens) => journal.spoke(requestId, step, tokens),
     settled(row) {
-      journal.settled(row);
       running.delete(row.requestId);
+      return journal.settled(row);
     },
     get trouble() {
       return journal.trouble;

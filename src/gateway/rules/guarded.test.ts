@@ -20,7 +20,7 @@ async function stepsAt(step: number, count: number): Promise<readonly number[]> 
   };
   const check: Check = { name: 'judge', action: 'deny', stream: 'sentence', onFailure: 'refuse', evaluate: look };
   const inner = async function* () {};
-  const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), recordRefusal: () => {} }, inner);
+  const generate = guarded({ guards: () => ({ of: () => ({ before: [check], after: [] }) }), recordRefusal: async () => {} }, inner);
   const context = { step, signal: new AbortController().signal, caller: {}, permits: new Permits(), progress: { attempts: [] } } as unknown as Context;
   await Array.fromAsync(generate(call, context));
   return taken;
@@ -34,7 +34,7 @@ async function refusedAt(when: 'before' | 'after', fault: Fault) {
   const generate = guarded(
     {
       guards: () => ({ of: () => ({ before: [], after: [], [when]: [check] }) }),
-      recordRefusal: (_, __, refusal) => void recorded.push(refusal),
+      recordRefusal: async (_, __, refusal) => void recorded.push(refusal),
     },
     async function* (_, context) {
       made.push(context);

@@ -21,7 +21,7 @@ export interface Guards {
 export interface GuardedDeps {
   readonly guards: () => Guards;
   /** Books a call that a check denied before it was made. @throws Fault `overloaded` while nothing can be booked */
-  readonly recordRefusal: (call: RoutedCall, context: Context, refusal: Fault) => void;
+  readonly recordRefusal: (call: RoutedCall, context: Context, refusal: Fault) => Promise<void>;
 }
 
 /**
@@ -50,7 +50,7 @@ export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<
     } catch (error) {
       if (signal.aborted) throw error;
       const refusal = faultOf(error);
-      recordRefusal(call, context, refusal);
+      await recordRefusal(call, context, refusal);
       throw refusal;
     }
     const warnings = [...masked].map((name) => `guard: the check "${name}" masked parts of the request`);

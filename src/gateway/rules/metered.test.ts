@@ -35,7 +35,7 @@ beforeEach(() => {
   const books = booksModel(() => clock.now() / 1000);
   ledger = openLedger({
     source: books.source(books.enter()),
-    journal: { began: () => undefined, spoke: () => undefined, settled: (row) => void written.push(row), trouble: undefined },
+    journal: { began: async () => undefined, spoke: () => undefined, settled: async (row) => void written.push(row), trouble: undefined },
     planOf: () => plan,
     teamPlan: () => undefined,
     reserveOutput: () => 100,
@@ -183,10 +183,10 @@ describe('the end of a call', () => {
 describe('a call that a check refused', () => {
   test('before it was made has one row, and takes no quota', async () => {
     plan = { monthlyTokens: 1 };
-    recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('invalid', 'no'));
+    await recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('invalid', 'no'));
     expect(await booked()).toMatchObject({ end: 'refused', status: 400, inputTokens: 0, outputTokens: 0, planTokens: 0, attempts: [] });
     written = [];
-    recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('overloaded', 'The check could not be made.'));
+    await recordRefusal(ledger, testClock(), callOf(), contextOf(), new Fault('overloaded', 'The check could not be made.'));
     expect(await booked()).toMatchObject({ end: 'upstream-failed', status: 503, planTokens: 0 });
   });
 

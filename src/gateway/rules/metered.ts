@@ -18,6 +18,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
   return async function* (call, context) {
     const meter = new Meter(call, context, clock);
     let ended: Ended | undefined;
+    await call.reservation.begun();
     try {
       for await (const events of inner(call, context)) {
         const counted: GenerateEvent[] = [];
@@ -37,7 +38,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       throw error;
     } finally {
       // Without an end, the reader of the answer has stopped.
-      call.reservation.settle(meter.row(reviewedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
+      await call.reservation.settle(meter.row(reviewedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
     }
   };
 }
@@ -47,9 +48,9 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
  *
  * @throws Fault `overloaded` while nothing can be booked
  */
-export function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, context: Context, refusal: Fault): void {
+export async function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, context: Context, refusal: Fault): Promise<void> {
   const free = unreserved(ledger, call, context);
-  free.reservation.settle(new Meter(free, context, clock).row(refusedEnd(refusal)));
+  await free.reservation.settle(new Meter(free, context, clock).row(refusedEnd(refusal)));
 }
 
 interface Ended {

@@ -39,14 +39,22 @@ export class Reservation {
   readonly #context: Context;
   readonly #estimate: CostEstimate;
   readonly #holds: readonly Hold[];
+  readonly #written: Promise<void>;
   #isSettled = false;
 
-  /** @param holds what is set aside of each limited account */
-  constructor(deps: ReservationDeps, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number) {
+  /** @param holds what is set aside of each limited account @param written resolves when the journal has the call */
+  constructor(
+    deps: ReservationDeps,
+    context: Context,
+    estimate: CostEstimate,
+    holds: readonly Hold[],
+    { at, waited, written }: { readonly at: number; readonly waited: number; readonly written: Promise<void> },
+  ) {
     this.#deps = deps;
     this.#context = context;
     this.#estimate = estimate;
     this.#holds = holds;
+    this.#written = written;
     this.at = at;
     this.waited = waited;
     this.promptTokens = estimate.promptTokens;
@@ -58,6 +66,17 @@ export class Reservation {
     if (estimate.isUnwatched && this.output !== Infinity)
       for (const hold of holds) if (isGrowing(hold)) deps.accounts.trim(hold, estimate.amount(hold.lease.account.kind, this.output));
     this.isOpen = estimate.isOpen && this.output !== Infinity;
+  }
+
+  /** Resolves when the journal has the call: not before that may anything be spent. @throws Fault `overloaded` where no disk takes it; all is free again then */
+  async begun(): Promise<void> {
+    try {
+      await this.#written;
+    } catch (error) {
+      this.#isSettled = true;
+      for (const hold of this.#holds) this.#deps.accounts.settle(hold, 0);
+      throw error;
+    }
   }
 
   /** Sets more aside for an answer that has so many output tokens and goes on, before it is needed. @returns false when nothing is left */
@@ -79,12 +98,12 @@ export class Reservation {
     if (!this.#isSettled) this.#deps.journal.spoke(requestId, step, outputTokens);
   }
 
-  /** Books the call and frees the rest. Only the first time counts. */
-  settle(row: UsageRow): void {
-    if (this.#isSettled) return;
+  /** Books the call and frees the rest. Only the first time counts. @returns resolves when it is written: the client is told the end then */
+  settle(row: UsageRow): Promise<void> | undefined {
+    if (this.#isSettled) return undefined;
     this.#isSettled = true;
     try {
-      this.#deps.journal.settled(row);
+      return this.#deps.journal.settled(row);
     } finally {
       const { permits } = this.#context;
       for (const hold of this.#holds) {

@@ -65,8 +65,8 @@ test('a journal on a real disk is shipped while it is written, over many files, 
   const shipper = openShipper({ sink, disk, clock, folder, holder: 'h1', own: journal, log, mended: log });
   await writeFile(join(folder, 'h1', 'note.txt'), 'mine');
   for (let n = 0; n < 2000; n++) {
-    journal.began(began(`r${n}`));
-    journal.settled(settled(began(`r${n}`)));
+    void journal.began(began(`r${n}`));
+    void journal.settled(settled(began(`r${n}`)));
     if (n % 50 === 0) await new Promise(setImmediate);
   }
   await expect.poll(() => sink.rows.size, { timeout: 10_000 }).toBe(2000);

@@ -6,8 +6,9 @@ export interface Segment {
   readonly number: number;
   readonly file: DiskFile;
   readonly bytes: Buffer;
-  /** Bytes written, and bytes that would survive a power cut. */
+  /** Bytes of records made, of those written to the file, and of those that would survive a power cut. */
   used: number;
+  written: number;
   synced: number;
 }
 
@@ -77,7 +78,7 @@ class SegmentFiles implements Segments {
   }
 
   leave(segment: Segment): void {
-    if (segment.used > 0) this.#release(segment);
+    if (segment.written > 0) this.#release(segment);
     else void this.#discard(segment);
   }
 
@@ -100,6 +101,7 @@ class SegmentFiles implements Segments {
       file,
       bytes: bytes === segmentBytes ? (this.#buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes),
       used: 0,
+      written: 0,
       synced: 0,
     };
   }

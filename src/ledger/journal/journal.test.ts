@@ -8,7 +8,8 @@ import { openJournal, type Journal } from './journal.ts';
 
 const segmentBytes = 8192;
 
-async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0 } = {}) {
+/** @param atTurnEnd absent: each record is a turn of its own */
+async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0, atTurnEnd = (run: () => void) => run() } = {}) {
   const clock = testClock();
   const told: string[] = [];
   const mended: string[] = [];
@@ -19,6 +20,7 @@ async function opened({ disk = testDisk(), writer = 'main', minFreeBytes = 0 } =
     writer,
     minFreeBytes: () => minFreeBytes,
     segmentBytes,
+    atTurnEnd,
     log: (problem) => told.push(problem),
     mended: (what) => mended.push(what),
   });
@@ -51,14 +53,14 @@ function script(journal: Journal, chance: () => number, prefix = 'r') {
       const id = one();
       if (dice < 0.4 || id === undefined) {
         const next = `${prefix}${count++}`;
-        journal.began(began(next, { app: 'x'.repeat(chance() * 300) }));
+        void journal.began(began(next, { app: 'x'.repeat(chance() * 300) }));
         said.set(next, 0);
       } else if (dice < 0.6) {
         const tokens = said.get(id)! + Math.ceil(chance() * 100);
         journal.spoke(id, 0, tokens);
         said.set(id, tokens);
       } else {
-        journal.settled(settled(began(id)));
+        void journal.settled(settled(began(id)));
         said.delete(id);
         ended.push(`${id}/0 completed 5`);
       }
@@ -90,11 +92,11 @@ describe('a journal', () => {
 
   test('with its last line torn at any byte has lost that line and nothing else', async () => {
     const { disk, journal } = await opened();
-    journal.began(began('a'));
+    void journal.began(began('a'));
     journal.spoke('a', 0, 7);
     const path = 'journal/h1/main.00000000';
     const from = disk.bytes(path).indexOf(0);
-    journal.settled(settled(began('a')));
+    void journal.settled(settled(began('a')));
     const to = disk.bytes(path).indexOf(0);
     expect((await replayed(disk)).rows).toEqual(['a/0 completed 5']);
     for (let cut = from; cut < to; cut++) {
@@ -108,7 +110,7 @@ describe('a journal', () => {
 
   test('with a byte changed in the middle has lost that line, says so, and goes on behind it', async () => {
     const { disk, journal } = await opened();
-    for (const id of ['a', 'b', 'c']) journal.settled(settled(began(id)));
+    for (const id of ['a', 'b', 'c']) void journal.settled(settled(began(id)));
     const bytes = disk.bytes('journal/h1/main.00000000');
     bytes[bytes.indexOf('"requestId":"b"') + 14]! ^= 1;
     const { rows, told } = await replayed(disk);
@@ -118,9 +120,9 @@ describe('a journal', () => {
 
   test('survives empty files, files of others and rubbish beside and inside it', async () => {
     const { disk, journal } = await opened();
-    journal.began(began('a'));
+    void journal.began(began('a'));
     journal.spoke('nobody', 0, 9);
-    journal.settled(settled(began('never-began')));
+    void journal.settled(settled(began('never-began')));
     disk.put('journal/h1/main.00000005', Buffer.alloc(0));
     disk.put('journal/h1/main.00000006', Buffer.from(Array.from({ length: 70_000 }, (_, at) => (at * 7919) % 251)));
     disk.put('journal/h1/other.00000000', Buffer.from('s12345678 {}\n'));
@@ -152,10 +154,10 @@ describe('a journal', () => {
 
   test('of calls that run for longer than many files keeps them, and books them once', async () => {
     const { disk, clock, journal } = await opened();
-    journal.began(began('long'));
+    void journal.began(began('long'));
     journal.spoke('long', 0, 42);
     for (let n = 0; n < 400; n++) {
-      journal.settled(settled(began(`r${n}`)));
+      void journal.settled(settled(began(`r${n}`)));
       if (n % 5 === 0) await pass(clock, 50);
     }
     for (const path of disk.paths.slice(0, 6)) await disk.remove(path);
@@ -165,10 +167,73 @@ describe('a journal', () => {
 
   test('takes a record that is longer than a file usually is', async () => {
     const { disk, journal } = await opened();
-    journal.settled(settled(began('a')));
-    journal.settled(settled(began('long', { face: 'f'.repeat(300_000) })));
-    journal.settled(settled(began('b')));
+    void journal.settled(settled(began('a')));
+    void journal.settled(settled(began('long', { face: 'f'.repeat(300_000) })));
+    void journal.settled(settled(began('b')));
     expect((await replayed(disk)).rows).toEqual(['a/0 completed 5', 'b/0 completed 5', 'long/0 completed 5']);
+  });
+});
+
+describe('the records of one turn of the event loop', () => {
+  /** A journal whose turns end when the test says so. */
+  async function inTurns(disk = testDisk()) {
+    const due: (() => void)[] = [];
+    const made = await opened({ disk, atTurnEnd: (run) => void due.push(run) });
+    return { ...made, endTurn: () => due.splice(0).forEach((run) => run()) };
+  }
+
+  /** Which of these promises have an end, once all that can be done without waiting is done. */
+  async function ends(promises: Readonly<Record<string, Promise<void>>>) {
+    const found: Record<string, string> = {};
+    for (const [name, promise] of Object.entries(promises))
+      promise.then(
+        () => (found[name] = 'written'),
+        (fault: Error) => (found[name] = fault.message),
+      );
+    await new Promise(setImmediate);
+    return found;
+  }
+
+  test('are one write at its end, and nobody is told before it', async () => {
+    const { disk, journal, endTurn } = await inTurns();
+    const promises = { a: journal.began(began('a')), b: journal.began(began('b')), end: journal.settled(settled(began('a'))) };
+    journal.spoke('b', 0, 7);
+    const { writes } = disk;
+    expect(await ends(promises)).toEqual({});
+    expect((await replayed(disk.copy())).rows).toEqual([]);
+    endTurn();
+    expect(disk.writes).toBe(writes + 1);
+    expect(await ends(promises)).toEqual({ a: 'written', b: 'written', end: 'written' });
+    expect((await replayed(disk)).rows).toEqual(['a/0 completed 5', 'b/0 gateway-died 7']);
+  });
+
+  test('that no disk takes begin no call and lose no end, also where a part of them is on the disk', async () => {
+    const { disk, clock, journal, endTurn } = await inTurns();
+    void journal.began(began('before'));
+    endTurn();
+    disk.before = (act) => {
+      if (act === 'write') return 700; // so many bytes of it, then the end
+      if (act === 'create') throw diskError('EIO');
+      return undefined;
+    };
+    const promises = { new: journal.began(began('new')), end: journal.settled(settled(began('before'))) };
+    endTurn();
+    expect(await ends(promises)).toEqual({ new: 'Usage cannot be recorded right now.', end: 'written' });
+    expect(() => journal.began(began('later'))).toThrow('Usage cannot be recorded right now.');
+    disk.before = () => undefined;
+    await pass(clock, 2100);
+    endTurn();
+    expect(journal.trouble).toBeUndefined();
+    expect((await replayed(disk)).rows).toEqual(['before/0 completed 5']);
+  });
+
+  test('are written before a full file is left for the next', async () => {
+    const { disk, journal, endTurn } = await inTurns();
+    const ids = Array.from({ length: 40 }, (_, n) => `r${n}`);
+    const promises = Object.fromEntries(ids.map((id) => [id, journal.settled(settled(began(id)))]));
+    endTurn();
+    expect(await ends(promises)).toEqual(Object.fromEntries(ids.map((id) => [id, 'written'])));
+    expect((await replayed(disk)).rows).toHaveLength(40);
   });
 });
 
@@ -176,11 +241,11 @@ describe('on a disk in trouble', () => {
   test('a full one refuses new calls with 503 and a time, takes what runs into the file made before, and all is well when there is room again', async () => {
     const { disk, clock, journal, told, mended } = await opened();
     const running = Array.from({ length: 12 }, (_, n) => `r${n}`);
-    for (const id of running) journal.began(began(id));
+    for (const id of running) void journal.began(began(id));
     disk.capacity = disk.paths.length * segmentBytes;
-    for (let n = 0; n < 8; n++) journal.settled(settled(began(`r${n}`)));
+    for (let n = 0; n < 8; n++) void journal.settled(settled(began(`r${n}`)));
     await pass(clock, 1100);
-    for (const id of running.slice(8)) journal.settled(settled(began(id)));
+    for (const id of running.slice(8)) void journal.settled(settled(began(id)));
     await pass(clock, 1100);
     expect(journal.trouble).toMatchObject({ code: 'overloaded', details: { retryAfter: 5 } });
     expect(() => journal.began(began('new'))).toThrow('Usage cannot be recorded right now.');
@@ -188,7 +253,7 @@ describe('on a disk in trouble', () => {
     disk.capacity = Infinity;
     await pass(clock, 1100);
     expect(journal.trouble).toBeUndefined();
-    journal.began(began('new'));
+    void journal.began(began('new'));
     expect([told, mended]).toEqual([[expect.stringMatching(/cannot be written/)], ['The journal can be written again.']]);
     expect((await replayed(disk)).rows).toContain('new/0 gateway-died 0');
   });
@@ -197,7 +262,7 @@ describe('on a disk in trouble', () => {
     const { disk, clock, journal } = await opened();
     disk.capacity = disk.paths.length * segmentBytes;
     const calls = Array.from({ length: 60 }, (_, n) => `r${n}`);
-    for (const id of calls) journal.settled(settled(began(id)));
+    for (const id of calls) void journal.settled(settled(began(id)));
     await pass(clock, 1100);
     expect((await replayed(disk.copy())).rows.length).toBeLessThan(60);
     expect(journal.trouble?.code).toBe('overloaded');
@@ -214,9 +279,9 @@ describe('on a disk in trouble', () => {
     const { disk, clock, journal } = await opened();
     disk.capacity = disk.paths.length * segmentBytes;
     const calls = Array.from({ length: 60 }, (_, n) => `r${n}`);
-    for (const id of calls.slice(0, 50)) journal.settled(settled(began(id)));
+    for (const id of calls.slice(0, 50)) void journal.settled(settled(began(id)));
     disk.capacity = Infinity;
-    for (const id of calls.slice(50)) journal.settled(settled(began(id)));
+    for (const id of calls.slice(50)) void journal.settled(settled(began(id)));
     await pass(clock, 2100);
     expect([...(await replayed(disk)).sink.rows.values()].map(({ requestId }) => requestId)).toEqual(calls);
   });
@@ -261,7 +326,7 @@ describe('on a disk in trouble', () => {
 
   test('what is written while a sync is under way is synced by the next', async () => {
     const { disk, clock, journal } = await opened();
-    journal.settled(settled(began('a')));
+    void journal.settled(settled(began('a')));
     disk.before = (act) => {
       if (act !== 'sync') return;
       disk.before = () => {};
@@ -273,11 +338,11 @@ describe('on a disk in trouble', () => {
 
   test('a write that fails goes to the next file, and no new call comes until the disk has proven well', async () => {
     const { disk, clock, journal } = await opened();
-    journal.began(began('a'));
+    void journal.began(began('a'));
     disk.before = (act, path) => {
       if (act === 'write' && path.endsWith('.00000000')) throw diskError('EIO');
     };
-    journal.settled(settled(began('a')));
+    void journal.settled(settled(began('a')));
     expect(journal.trouble?.code).toBe('overloaded');
     await pass(clock, 1100);
     expect(journal.trouble).toBeUndefined();
@@ -293,14 +358,14 @@ describe('on a disk in trouble', () => {
     expect(() => journal.began(began('a'))).toThrow('Usage cannot be recorded right now.');
     disk.before = () => {};
     await pass(clock, 1100);
-    journal.began(began('a'));
+    void journal.began(began('a'));
     expect((await replayed(disk)).rows).toEqual(['a/0 gateway-died 0']);
   });
 });
 
 test('a closed journal is wholly synced, leaves no empty file, and takes no call', async () => {
   const { disk, journal } = await opened();
-  journal.settled(settled(began('a')));
+  void journal.settled(settled(began('a')));
   await journal.close();
   expect(() => journal.began(began('b'))).toThrow('Usage cannot be recorded right now.');
   expect((await replayed(disk.powerCut(() => 0.9))).rows).toEqual(['a/0 completed 5']);
@@ -309,13 +374,13 @@ test('a closed journal is wholly synced, leaves no empty file, and takes no call
 
 test('what settles after the journal was closed is written nowhere, and booked by the next start', async () => {
   const { disk, journal, told } = await opened();
-  journal.began(began('a'));
-  journal.began(began('b'));
-  journal.settled(settled(began('a')));
+  void journal.began(began('a'));
+  void journal.began(began('b'));
+  void journal.settled(settled(began('a')));
   await journal.close();
   const writes = disk.writes;
   journal.spoke('b', 0, 7);
-  journal.settled(settled(began('b')));
+  void journal.settled(settled(began('b')));
   expect(disk.writes).toBe(writes);
   expect(told).toEqual(['Request b settled after its journal was closed: the next start books it.']);
   expect((await replayed(disk)).rows).toEqual(['a/0 completed 5', 'b/0 gateway-died 0']);

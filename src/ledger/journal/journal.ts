@@ -4,26 +4,41 @@ import type { UsageRow } from '#core/usage-row';
 import type { Disk } from './disk.ts';
 import { openSegments } from './files.ts';
 import { JournalTrouble } from './journal-trouble.ts';
+import { RecentRows } from './recent-rows.ts';
 import { beganJson, callOf, recordBytes, settledJson, spokeJson, type Began } from './record.ts';
 import { SegmentWriter } from './segment-writer.ts';
 
 /** What the ledger writes down of calls as it happens, before the client gets the end. */
 export interface CallJournal {
-  /** A call may spend from now on. @throws Fault `overloaded` with nothing written: it must not go on */
-  began(call: Began): void;
+  /**
+   * A call may spend as soon as this is written.
+   *
+   * @returns resolves then; rejects with `overloaded` where no disk takes it: the call must not go on
+   * @throws Fault `overloaded` where that is known at once
+   */
+  began(call: Began): Promise<void>;
   /** Output tokens of the answer so far, in case this process dies before the end. */
   spoke(requestId: string, step: number, outputTokens: number): void;
-  /** A call is over. Where no disk takes it, it is held in memory until one does. */
-  settled(row: UsageRow): void;
+  /** A call is over. Where no disk takes it, it is held in memory until one does. @returns resolves when it is written or held: the client is told the end then */
+  settled(row: UsageRow): Promise<void>;
   /** Why no call that spends may begin: too little room on the disk, or a disk that failed. Goes away by itself. */
   readonly trouble: Fault | undefined;
 }
 
-/** What a process has done that the database does not know yet. A record survives a kill at once, and a power cut after 50 ms. */
+/**
+ * What a process has done that the database does not know yet. The records of one turn of the event loop are written together, at its end. What is written
+ * survives a kill at once, and a power cut after 50 ms.
+ */
 export interface Journal extends CallJournal {
   readonly writer: string;
   /** Rows settled since the start. */
   readonly rows: number;
+  /** The rows that were written last, for those who ship them. */
+  readonly recent: RecentRows;
+  /** The oldest file that knows of a call which is running. */
+  readonly oldest: number;
+  /** The place behind the last record, written or about to be. */
+  readonly place: number;
   /** Syncs all that was written. Nothing may be written after it. */
   close(): Promise<void>;
 }
@@ -42,6 +57,8 @@ export interface JournalDeps {
   readonly mended: (what: string) => void;
   /** The length of a file, which is filled with zeros ahead. */
   readonly segmentBytes?: number;
+  /** Runs at the end of this turn of the event loop. Absent: as Node does it, after all that has arrived was looked at. */
+  readonly atTurnEnd?: (run: () => void) => void;
 }
 
 const usualSegmentBytes = 4_194_304;
@@ -60,32 +77,24 @@ interface Running {
 
 /** Opens the journal of a process for writing. It does not fail: a disk that cannot be written to is trouble, which goes away. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
-  const { clock, log, segmentBytes = usualSegmentBytes } = deps;
+  const { clock, log, segmentBytes = usualSegmentBytes, atTurnEnd = setImmediate } = deps;
   const running = new Map<string, Running>();
+  const recent = new RecentRows();
   let rows = 0;
 
   const trouble = new JournalTrouble(deps);
-  const segments = openSegments({
-    ...deps,
+  const segments = openSegments({ ...deps, segmentBytes, failed: (what, cause) => trouble.failed(what, cause), mended: (what) => trouble.mended(what) });
+  const writer = new SegmentWriter({
+    segments,
     segmentBytes,
-    failed: (what, cause) => trouble.failed(what, cause),
-    mended: (what) => trouble.mended(what),
+    trouble,
+    clock,
+    atTurnEnd,
+    advanced: (segment) => carry(running, writer, segment, segmentBytes / carriedShare),
+    refused: (requestId, step) => void running.delete(nameOf(requestId, step)),
+    recent,
   });
-  const writer = new SegmentWriter({ segments, segmentBytes, trouble, clock, advanced: (segment) => carry(segment) });
   const isWell = () => !trouble.isAny && writer.held === 0 && !writer.isClosed;
-
-  /** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. */
-  const carry = (segment: number) => {
-    let bytes = 0;
-    for (const [name, call] of running) {
-      if (call.segment > segment - carriedAfter || bytes > segmentBytes / carriedShare) return;
-      bytes += recordBytes(call.json);
-      running.delete(name);
-      running.set(name, { ...call, segment });
-      writer.record('began', call.json);
-      if (call.spoken > 0) writer.record('spoke', `${callOf(Buffer.from(call.json))},"outputTokens":${call.spoken}}`);
-    }
-  };
 
   /** Watches the room on the disk, and tries again to write what is held in memory. */
   const look = async () => {
@@ -106,22 +115,35 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     get rows() {
       return rows;
     },
+    recent,
+    get oldest() {
+      const [oldest] = running.values(); // the map is in the order in which they were written
+      return oldest?.segment ?? Infinity;
+    },
+    get place() {
+      return writer.place;
+    },
     began(call) {
+      if (!isWell()) throw trouble.fault;
       const json = beganJson(call);
-      if (!isWell() || !writer.record('began', json)) throw trouble.fault;
-      running.set(nameOf(call.requestId, call.step), { json, spoken: 0, segment: writer.segment });
+      const written = writer.began(json);
+      running.set(nameOf(call.requestId, call.step), { json, spoken: 0, segment: writer.segment.number });
+      return written;
     },
     spoke(requestId, step, outputTokens) {
       const call = running.get(nameOf(requestId, step));
       if (!call || writer.isClosed) return;
       call.spoken = outputTokens;
-      if (writer.held === 0) writer.record('spoke', spokeJson(requestId, step, outputTokens));
+      writer.spoke(spokeJson(requestId, step, outputTokens));
     },
     settled(row) {
       running.delete(nameOf(row.requestId, row.step));
-      if (writer.isClosed) return log(`Request ${row.requestId} settled after its journal was closed: the next start books it.`, undefined);
+      if (writer.isClosed) {
+        log(`Request ${row.requestId} settled after its journal was closed: the next start books it.`, undefined);
+        return Promise.resolve();
+      }
       rows++;
-      writer.recordOrHold('settled', settledJson(row));
+      return writer.settled(settledJson(row));
     },
     async close() {
       cancelLook();
@@ -130,6 +152,19 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
       await segments.close();
     },
   };
+}
+
+/** Writes calls that began long ago down again, the oldest first: a file can go when no call in it runs. @param most bytes */
+function carry(running: Map<string, Running>, writer: SegmentWriter, segment: number, most: number): void {
+  let bytes = 0;
+  for (const [name, call] of running) {
+    if (call.segment > segment - carriedAfter || bytes > most) return;
+    bytes += recordBytes(call.json);
+    if (!writer.again('began', call.json)) return;
+    running.delete(name);
+    running.set(name, { ...call, segment });
+    if (call.spoken > 0) writer.again('spoke', `${callOf(Buffer.from(call.json))},"outputTokens":${call.spoken}}`);
+  }
 }
 
 /** The name of a running call. Nearly all are a first step: a text that is put together for each is dearer to look up than one that exists already. */

@@ -7,7 +7,7 @@ import type { UsageRow } from '#core/usage-row';
  * A record of the journal is a line: a letter for its kind, the CRC-32 of its JSON in 8 hexadecimal digits, a space, the JSON, LF. JSON text has no LF in it,
  * so after damage the next line is found by the next LF. Files are filled with zeros ahead: a zero where a letter should be is the end of what was written.
  */
-export type RecordKind = 'began' | 'spoke' | 'settled';
+export type RecordKind = 'began' | 'spoke' | 'settled' | 'refused';
 
 /** A call that may spend from now on: all that is needed to book it should we die. */
 export interface Began {
@@ -37,7 +37,7 @@ export interface FoundRecord {
   readonly to: number;
 }
 
-const letters: Readonly<Record<RecordKind, number>> = { began: 0x62, spoke: 0x70, settled: 0x73 };
+const letters: Readonly<Record<RecordKind, number>> = { began: 0x62, spoke: 0x70, settled: 0x73, refused: 0x72 };
 const kinds = new Map(Object.entries(letters).map(([kind, letter]) => [letter, kind as RecordKind]));
 const headBytes = 10;
 const lineFeed = 10;
@@ -60,6 +60,13 @@ export function writeRecord(into: Buffer, at: number, kind: RecordKind, json: st
   into[at + 9] = 0x20;
   into[end] = lineFeed;
   return end + 1;
+}
+
+/** A record's line on its own. */
+export function recordLine(kind: RecordKind, json: string): Buffer {
+  const line = Buffer.allocUnsafe(recordBytes(json));
+  writeRecord(line, 0, kind, json);
+  return line;
 }
 
 /** The record whose line starts exactly there, if there is a good one. */

@@ -37,6 +37,9 @@ export class Replay {
         if (call) call.spoken = (JSON.parse(json.toString()) as { outputTokens: number }).outputTokens;
         break;
       }
+      case 'refused': // it was told that it may not begin, and its `began` may have been written all the same
+        this.#running.delete(callOf(json));
+        break;
       case 'settled': {
         const name = callOf(json);
         if (this.#running.delete(name)) this.#bookings?.book(JSON.parse(json.toString()) as UsageRow, to);

@@ -3,6 +3,8 @@ import type { UsageRow } from '#core/usage-row';
 import { Bookings, type Booked } from '../journal/bookings.ts';
 import type { UsageSink } from './usage-sink.ts';
 import type { Disk } from '../journal/disk.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { RecentRow } from '../journal/recent-rows.ts';
 import { placeOf, segmentOf, segmentPath } from '../journal/segments.ts';
 import { Replay } from '../journal/replay.ts';
 import { Tail, type Entry } from '../journal/tail.ts';
@@ -20,6 +22,8 @@ export interface JournalShipmentDeps {
   readonly counting: boolean;
   /** Are files removed when all in them is booked? */
   readonly removing: boolean;
+  /** The journal itself, where this process writes it: its rows are shipped from memory, as long as they are there. */
+  readonly memory?: Pick<Journal, 'recent' | 'oldest' | 'place'> | undefined;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
@@ -33,11 +37,16 @@ export class JournalShipment {
   readonly #bookings: Bookings | undefined;
   #tail: Tail;
   #replay: Replay;
+  /** Rows are taken from the memory of the process that writes them, not from its files. */
+  #isFromMemory: boolean;
+  /** With files read up to there, memory has the rest. */
+  #memoryFrom = 0;
   /** The place up to which the database has it; unknown at first and after a conflict. */
   #stored: number | undefined;
   /** Read, not yet booked. */
-  #waiting: readonly Entry[] = [];
+  #waiting: readonly (Entry | RecentRow)[] = [];
   #dying = false;
+  #hasBegun = false;
   /** The file that was being read when others were last removed. */
   #tidied = 0;
   /** Rows that are booked or refused. */
@@ -53,6 +62,7 @@ export class JournalShipment {
     this.#bookings = deps.counting ? new Bookings() : undefined;
     this.#tail = new Tail(deps);
     this.#replay = new Replay(this.#bookings);
+    this.#isFromMemory = deps.memory !== undefined;
   }
 
   /** Rows that were read and are not booked yet. */
@@ -93,23 +103,50 @@ export class JournalShipment {
 
   async #begin(): Promise<void> {
     const stored = await this.#deps.sink.position(this.#journal);
-    if (this.#tail.place > 0) this.#restart();
+    if (this.#hasBegun) this.#restart();
+    this.#hasBegun = true;
     this.#stored = stored;
   }
 
   /** The position in the database is not the one that was stored: all that is still there is read again. */
   #restart(): void {
-    this.#tail = new Tail(this.#deps);
-    this.#replay = new Replay(this.#bookings);
+    this.#readFiles();
     this.#waiting = [];
     this.#dying = false;
     this.rows = 0;
   }
 
+  /** Reads the files from the first that is left. Rows that are booked are passed over. */
+  #readFiles(): void {
+    this.#tail = new Tail(this.#deps);
+    this.#replay = new Replay(this.#bookings);
+    this.#isFromMemory = false;
+    this.#beginMemory();
+  }
+
+  #beginMemory(): void {
+    const { memory } = this.#deps;
+    memory?.recent.begin();
+    this.#memoryFrom = memory?.place ?? Infinity;
+  }
+
   async #read(ended: boolean): Promise<void> {
-    this.#waiting = await this.#tail.read(ended);
-    this.isCaughtUp = this.#waiting.length === 0;
-    for (const entry of this.#waiting) this.#replay.note(entry);
+    const { memory } = this.#deps;
+    if (memory && this.#isFromMemory) {
+      if (memory.recent.isLost) this.#readFiles();
+      else {
+        this.#waiting = memory.recent.take();
+        this.isCaughtUp = this.#waiting.length === 0;
+        return;
+      }
+    }
+    const entries = await this.#tail.read(ended);
+    for (const entry of entries) this.#replay.note(entry);
+    this.#waiting = entries;
+    this.isCaughtUp = entries.length === 0;
+    if (!memory || this.#tail.place < this.#memoryFrom) return;
+    if (memory.recent.isLost) this.#beginMemory();
+    else this.#isFromMemory = true;
   }
 
   /** The rows of calls that died have places after the last file. They are the same whenever they are made, so half of them may be booked already. */
@@ -126,7 +163,7 @@ export class JournalShipment {
   }
 
   /** A row that can never be written must not hold up others: halves are tried until it is alone, and it is left out. */
-  async #shipped(entries: readonly Entry[], to: number): Promise<void> {
+  async #shipped(entries: readonly (Entry | RecentRow)[], to: number): Promise<void> {
     const rows = `[${entries.map(({ json }) => json.toString()).join(',')}]`;
     let leftOut: readonly number[];
     try {
@@ -145,31 +182,32 @@ export class JournalShipment {
   }
 
   /** Two rows of one key: two steps have the same number, which is a bug. */
-  async #leaveOut({ json }: Entry): Promise<void> {
+  async #leaveOut({ json }: Entry | RecentRow): Promise<void> {
     const { requestId, step } = JSON.parse(json.toString()) as UsageRow;
     const { refused, log } = this.#deps;
     log(`Another row is booked under the request ${requestId} and its step ${step}: this one is left out, and kept in ${refused}.`, undefined);
     await this.#keep(json);
   }
 
-  async #refuse({ json }: Entry, to: number, why: Fault): Promise<void> {
+  async #refuse({ json }: Entry | RecentRow, to: number, why: Fault): Promise<void> {
     await this.#keep(json);
     this.#deps.log(`A row cannot be written and is left out: it is kept in ${this.#deps.refused}.`, why);
     this.rows++;
     await this.#shipped([], to);
   }
 
-  async #keep(json: Buffer): Promise<void> {
+  async #keep(json: Buffer | string): Promise<void> {
     await this.#deps.disk.append(this.#deps.refused, `${json.toString()}\n`);
   }
 
   /** Removes a file when all that is settled in it is booked and no call that began in it runs. */
   async #tidy(): Promise<void> {
-    const { disk, folder, writer, removing } = this.#deps;
-    if (!removing || this.#waiting.length > 0 || segmentOf(this.#tail.place) === this.#tidied) return;
-    const first = Math.min(segmentOf(this.#tail.place), this.#replay.oldest);
+    const { disk, folder, writer, removing, memory } = this.#deps;
+    const reached = segmentOf(this.#isFromMemory ? this.#stored! : this.#tail.place);
+    if (!removing || this.#waiting.length > 0 || reached === this.#tidied) return;
+    const first = Math.min(reached, memory && this.#isFromMemory ? memory.oldest : this.#replay.oldest);
     const over = (await this.#tail.segments()).filter((segment) => segment < first);
     for (const segment of over) await disk.remove(segmentPath(folder, writer, segment));
-    this.#tidied = segmentOf(this.#tail.place);
+    this.#tidied = reached;
   }
 }

@@ -15,7 +15,9 @@ async function startShipping({ disk = testDisk(), sink = testBooks(), clock = te
   const mendings: string[] = [];
   const log = (problem: string) => void told.push(problem);
   const mended = (what: string) => void mendings.push(what);
-  const write = (writer: string) => openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, log, mended });
+  const atTurnEnd = (run: () => void) => run(); // each record is a turn of its own
+  const write = (writer: string) =>
+    openJournal({ disk, clock, folder: `journal/${holder}`, writer, minFreeBytes: () => 0, segmentBytes: 8192, atTurnEnd, log, mended });
   const journal = await write(writer);
   const shipper = openShipper({ sink, disk, clock, folder: 'journal', holder, own: journal, log, mended });
   const booked = () => [...sink.rows.values()].map(inShort).toSorted();
@@ -26,12 +28,34 @@ const names = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`
 const completed = (ids: readonly string[]) => ids.map((id) => `${id}/0 completed 5`).toSorted();
 
 describe('shipping', () => {
+  test('reads no file of the journal that its own process writes, unless rows are too many for its memory', async () => {
+    const { disk, sink, clock, journal, booked } = await startShipping();
+    const read: string[] = [];
+    disk.before = (act, path) => void (act === 'read' && read.push(path));
+    for (const id of names(50)) void journal.settled(settled(began(id)));
+    await pass(clock, 400);
+    expect([booked(), read]).toEqual([completed(names(50)), []]);
+    sink.fails = away;
+    const large = Array.from({ length: 40 }, (_, n) => `large${n}`);
+    for (const id of large) void journal.settled(settled(began(id), { face: 'f'.repeat(250_000) }));
+    await pass(clock, 400);
+    sink.fails = () => undefined;
+    await pass(clock, 20_000);
+    expect(booked()).toEqual([...completed(names(50)), ...completed(large)].toSorted());
+    expect(read.length).toBeGreaterThan(0);
+    read.length = 0;
+    void journal.settled(settled(began('last')));
+    await pass(clock, 400);
+    expect(booked()).toContain('last/0 completed 5');
+    expect(read).toEqual([]);
+  });
+
   test('brings a settled row into the books within 250 ms, once, and asks nothing of them while there is nothing', async () => {
     const { sink, clock, journal, shipper, booked } = await startShipping();
-    journal.began(began('a'));
+    void journal.began(began('a'));
     await pass(clock, 2000);
     expect(sink.batches).toHaveLength(0);
-    journal.settled(settled(began('a')));
+    void journal.settled(settled(began('a')));
     expect(shipper.pendingRows).toBe(1);
     await pass(clock, 250);
     await pass(clock, 2000);
@@ -43,8 +67,8 @@ describe('shipping', () => {
   test('a row that differs from the one that is booked under its request and step is an error in the log, and is kept in a file', async () => {
     const { sink, clock, disk, journal, told } = await startShipping();
     await sink.ship({ holder: 'h0', journal: 'h0/main', from: 0, to: 1, rows: JSON.stringify([settled(began('a'))]) });
-    journal.settled({ ...settled(began('a')), outputTokens: 99 });
-    journal.settled(settled(began('b')));
+    void journal.settled({ ...settled(began('a')), outputTokens: 99 });
+    void journal.settled(settled(began('b')));
     await pass(clock, 1000);
     expect(told).toEqual(['Another row is booked under the request a and its step 0: this one is left out, and kept in journal/refused.jsonl.']);
     expect(JSON.parse(disk.bytes('journal/refused.jsonl').toString())).toMatchObject({ requestId: 'a', outputTokens: 99 });
@@ -53,11 +77,11 @@ describe('shipping', () => {
   test('rows of workers that the database does not take count as pending until it does', async () => {
     const { sink, clock, shipper, write } = await startShipping();
     const worker = await write('w1');
-    worker.settled(settled(began('first')));
+    void worker.settled(settled(began('first')));
     await pass(clock, 1000);
     expect(shipper.pendingRows).toBe(0);
     sink.fails = away;
-    for (const id of names(3)) worker.settled(settled(began(id)));
+    for (const id of names(3)) void worker.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(shipper.pendingRows).toBe(3);
     sink.fails = () => undefined;
@@ -68,19 +92,19 @@ describe('shipping', () => {
   test('a row is exactly what was settled', async () => {
     const { sink, clock, journal } = await startShipping();
     const row = settled(began('a', { model: 'ä€😀' }));
-    journal.settled(row);
+    void journal.settled(row);
     await pass(clock, 250);
     expect(sink.rows.get('a 0')).toEqual(row);
   });
 
   test('removes files when all in them is in the books, but none that knows of a running call', async () => {
     const { disk, clock, journal, sink } = await startShipping();
-    journal.began(began('long'));
-    for (const id of names(60)) journal.settled(settled(began(id)));
+    void journal.began(began('long'));
+    for (const id of names(60)) void journal.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(disk.paths[0]).toBe('journal/h1/main.00000000');
-    journal.settled(settled(began('long')));
-    for (const id of names(120).slice(60)) journal.settled(settled(began(id)));
+    void journal.settled(settled(began('long')));
+    for (const id of names(120).slice(60)) void journal.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(disk.paths.length).toBeLessThanOrEqual(2);
     expect(sink.rows.size).toBe(121);
@@ -92,7 +116,7 @@ describe('shipping', () => {
     sink.fails = () => (asked++, away());
     const ids = names(700);
     for (const [n, id] of ids.entries()) {
-      journal.settled(settled(began(id)));
+      void journal.settled(settled(began(id)));
       if (n % 100 === 0) await pass(clock, 5000);
     }
     await pass(clock, 25_000);
@@ -107,15 +131,15 @@ describe('shipping', () => {
   test('a file that was overtaken while it was made ready is not used: its rows would never be found', async () => {
     const { disk, clock, journal, booked } = await startShipping();
     const ids = names(200);
-    for (const id of ids.slice(0, 10)) journal.settled(settled(began(id)));
+    for (const id of ids.slice(0, 10)) void journal.settled(settled(began(id)));
     disk.before = (act) => {
       if (act !== 'fill') return;
       disk.before = () => {};
-      for (const id of ids.slice(10, 60)) journal.settled(settled(began(id)));
+      for (const id of ids.slice(10, 60)) void journal.settled(settled(began(id)));
     };
     for (const id of ids.slice(60)) {
       await pass(clock, 100);
-      journal.settled(settled(began(id)));
+      void journal.settled(settled(began(id)));
     }
     await pass(clock, 500);
     expect(booked()).toEqual(completed(ids));
@@ -124,12 +148,12 @@ describe('shipping', () => {
   test('a database that was put back to an earlier day gets all that is still there', async () => {
     const { sink, clock, journal, booked } = await startShipping();
     for (const id of names(10)) {
-      journal.settled(settled(began(id)));
+      void journal.settled(settled(began(id)));
       await pass(clock, 250);
     }
     (sink.rows as Map<string, unknown>).clear();
     sink.positions.clear();
-    journal.settled(settled(began('r10')));
+    void journal.settled(settled(began('r10')));
     await pass(clock, 2000);
     expect(booked()).toEqual(completed(names(11)));
   });
@@ -137,7 +161,7 @@ describe('shipping', () => {
   test('one row that can never be written is left out, told, and kept in a file; all others are there', async () => {
     const { sink, disk, clock, journal, told, booked } = await startShipping();
     sink.refuses = ({ requestId }) => requestId === 'r13' || requestId === 'r59';
-    for (const id of names(60)) journal.settled(settled(began(id)));
+    for (const id of names(60)) void journal.settled(settled(began(id)));
     await pass(clock, 1000);
     expect(booked()).toEqual(completed(names(60).filter((id) => id !== 'r13' && id !== 'r59')));
     expect(told).toEqual([expect.stringMatching(/left out/), expect.stringMatching(/left out/)]);
@@ -165,8 +189,8 @@ describe('shipping', () => {
       };
       const ids = names(300);
       for (const id of ids) {
-        journal.began(began(id));
-        journal.settled(settled(began(id)));
+        void journal.began(began(id));
+        void journal.settled(settled(began(id)));
         if (chance() < 0.2) await pass(clock, 200);
       }
       sink.fails = () => undefined;
@@ -179,7 +203,7 @@ describe('shipping', () => {
 describe('the end and a new start', () => {
   test('an orderly end ships everything, gives back the leases and leaves nothing', async () => {
     const { sink, disk, journal, shipper, booked } = await startShipping();
-    for (const id of names(40)) journal.settled(settled(began(id)));
+    for (const id of names(40)) void journal.settled(settled(began(id)));
     await journal.close();
     expect(await shipper.flush(5000)).toBe(true);
     expect(booked()).toEqual(completed(names(40)));
@@ -189,7 +213,7 @@ describe('the end and a new start', () => {
   test('an end without a database does not last for ever, and the next start ships what was left', async () => {
     const first = await startShipping();
     first.sink.fails = away;
-    first.journal.settled(settled(began('a')));
+    void first.journal.settled(settled(began('a')));
     await first.journal.close();
     const ended = first.shipper.flush(3000);
     await pass(first.clock, 4000);
@@ -213,9 +237,9 @@ describe('the end and a new start', () => {
       const running: string[] = [];
       for (let n = 0; n < 40; n++) {
         const id = `b${boot}r${n}`;
-        journal.began(began(id));
+        void journal.began(began(id));
         if (chance() < 0.8) {
-          journal.settled(settled(began(id)));
+          void journal.settled(settled(began(id)));
           expected.push(`${id}/0 completed 5`);
         } else running.push(id);
         if (chance() < 0.3) await pass(clock, 100);
@@ -256,10 +280,10 @@ describe('the end and a new start', () => {
       };
       const expected: string[] = [];
       for (let n = 0; n < 45 && !crashed; n++) {
-        first.journal.began(began(`r${n}`));
+        void first.journal.began(began(`r${n}`));
         expected[n] = `r${n}/0 gateway-died 0`;
         if (n % 7 === 0) continue;
-        if (!crashed) first.journal.settled(settled(began(`r${n}`)));
+        if (!crashed) void first.journal.settled(settled(began(`r${n}`)));
         expected[n] = `r${n}/0 completed 5`;
         if (n % 5 === 0) await pass(first.clock, 100);
       }
@@ -278,10 +302,10 @@ describe('the end and a new start', () => {
 
   test('a power cut that took what the books have already takes nothing from the books and adds nothing', async () => {
     const first = await startShipping();
-    for (const id of names(10)) first.journal.began(began(id));
+    for (const id of names(10)) void first.journal.began(began(id));
     await pass(first.clock, 100);
     const disk = first.disk.copy();
-    for (const id of names(10)) first.journal.settled(settled(began(id)));
+    for (const id of names(10)) void first.journal.settled(settled(began(id)));
     await pass(first.clock, 500);
     expect(first.booked()).toEqual(completed(names(10)));
     const second = await startShipping({ sink: first.sink, disk: disk.powerCut(() => 0.9), holder: 'h2' });
@@ -293,7 +317,7 @@ describe('the end and a new start', () => {
 
   test('more than a batch of calls that died is booked whole, also when the books stop in the middle and another start goes on', async () => {
     const first = await startShipping();
-    for (const id of names(1200)) first.journal.began(began(id, { step: 1, promptTokens: 3 }));
+    for (const id of names(1200)) void first.journal.began(began(id, { step: 1, promptTokens: 3 }));
     first.journal.spoke('r7', 1, 8);
     const second = await startShipping({ ...first, disk: first.disk.processDied(), holder: 'h2' });
     let batches = 0;
@@ -333,9 +357,9 @@ describe('adoption', () => {
   test("a dead worker's calls are booked, what it settled is told by account, once, and its journal goes", async () => {
     const { disk, clock, shipper, booked, write } = await startShipping();
     const worker = await write('w1');
-    for (const id of names(100)) worker.began(began(id));
+    for (const id of names(100)) void worker.began(began(id));
     for (const id of names(99)) {
-      worker.settled(settled(began(id)));
+      void worker.settled(settled(began(id)));
       await pass(clock, 25);
     }
     await pass(clock, 500);
@@ -359,8 +383,8 @@ describe('adoption', () => {
   test('another machine’s journals come in under its name, its leases are freed, its files stay, and a second time changes nothing', async () => {
     const theirs = await startShipping({ holder: 'theirs' });
     theirs.sink.fails = away;
-    for (const id of names(30)) theirs.journal.began(began(id));
-    for (const id of names(20)) theirs.journal.settled(settled(began(id)));
+    for (const id of names(30)) void theirs.journal.began(began(id));
+    for (const id of names(20)) void theirs.journal.settled(settled(began(id)));
     const disk = theirs.disk.processDied();
     const sink = testBooks();
     let held = 0;

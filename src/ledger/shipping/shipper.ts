@@ -40,7 +40,7 @@ export interface ShipperDeps extends Omit<AdoptDeps, 'refused'>, BackoffDeps {
   /** Milliseconds for which workers of a parent that was killed may still write: only after them are the journals of earlier starts read to their end. */
   readonly orphanMilliseconds?: number;
   /** The journal that this process writes itself, if it does. */
-  readonly own?: Pick<Journal, 'writer' | 'rows'>;
+  readonly own?: Pick<Journal, 'writer' | 'rows' | 'recent' | 'oldest' | 'place'>;
 }
 
 const pauseMilliseconds = 200;
@@ -145,7 +145,8 @@ class MachineShipper implements Shipper {
   #shipmentOf(writer: string): JournalShipment {
     let one = this.#shipments.get(writer);
     if (!one) {
-      one = new JournalShipment({ ...this.#deps, folder: this.#folder, writer, counting: writer !== this.#deps.own?.writer });
+      const own = writer === this.#deps.own?.writer ? this.#deps.own : undefined;
+      one = new JournalShipment({ ...this.#deps, folder: this.#folder, writer, memory: own, counting: !own });
       this.#shipments.set(writer, one);
     }
     return one;
