@@ -14,7 +14,11 @@ export type CostBars = (ratios: Ratios) => readonly Bar[];
 export function costRows(what: string, costs: readonly Cost[], bars: CostBars): Row[] {
   const of = (name: string) => costs.find((cost) => cost.name === name)?.cpu;
   const floor = of('floor');
-  return costs.map(({ name, cpu, system, database }) => {
+  const cold = costs.map(({ name, cold }): Row => {
+    const first = costs.find((one) => one.name === 'floor')?.cold.cpu;
+    return { what: `${what}: the first of this kind`, who: name, value: cold.cpu, note: `${cold.requests} requests`, timesFloor: first && cold.cpu / first };
+  });
+  const warm = costs.map(({ name, cpu, system, database, warmedBy }): Row => {
     const ratios = { floor: ratio(cpu, floor), nginx: ratio(cpu, of('nginx')), portkey: ratio(cpu, of('portkey')) };
     const above = floor && median(cpu.map((value, round) => value - floor[round]!));
     const embedded = (): Bar[] => [atMost('≤ floor + 100 µs', above, 100), stretch('≤ floor + 40 µs', above, 40)];
@@ -22,11 +26,12 @@ export function costRows(what: string, costs: readonly Cost[], bars: CostBars): 
       what,
       who: name,
       value: median(cpu),
-      note: `${Math.round((100 * median(system)) / median(cpu))} % system`,
+      note: `${Math.round(Math.min(...cpu))} to ${Math.round(Math.max(...cpu))}; ${Math.round((100 * median(system)) / median(cpu))} % system; after ${warmedBy}`,
       timesFloor: ratios.floor,
       timesNginx: ratios.nginx,
       ...(name === 'dragoman' && { database: median(database), bars: bars(ratios) }),
       ...(name === 'dragoman, embedded' && { bars: embedded() }),
     };
   });
+  return [...warm, ...cold];
 }

@@ -10,7 +10,7 @@ export const embeddings: Question = {
     const names = rig.present(['nginx', 'dragoman', 'dragoman, embedded']);
     return rig.withContestants(names, {}, async (contestants) => {
       const elsewhere = contestants.map((contestant) => ({ ...contestant, path: contestant.path.replace('chat/completions', 'embeddings') }));
-      return costRows('256 embeddings, CPU µs', await costs(rig, elsewhere, { body: embeddingsBody, clients: 8 }), ({ nginx }) => [
+      return costRows('256 embeddings, CPU µs', await costs(rig, elsewhere, { body: embeddingsBody, clients: 8, warmUp: 500 }), ({ nginx }) => [
         atMost('≤ 2 × nginx', nginx, 2),
       ]);
     });

@@ -22,7 +22,8 @@ export const responses: Question = {
     return rig.withContestants(rig.present(['nginx', 'floor', 'dragoman', 'dragoman, embedded']), { chunks }, async (contestants) => {
       const elsewhere = contestants.map((contestant) => ({ ...contestant, path: contestant.path.replace('chat/completions', 'responses') }));
       const rows: Row[] = [];
-      for (const { what, body, lines, bars } of kinds) rows.push(...costRows(what, await costs(rig, elsewhere, { body, clients: 32 }, lines), bars));
+      for (const { what, body, lines, bars } of kinds)
+        rows.push(...costRows(what, await costs(rig, elsewhere, { body, clients: 32, lines, ...(lines ? { warmUp: 3000 } : {}) }), bars));
       return rows;
     });
   },

@@ -14,6 +14,8 @@ import { cores, freePort, standAside, start, until } from './processes.ts';
 export interface BenchOptions {
   readonly rounds: number;
   readonly seconds: number;
+  /** Requests that warm a contestant up, at most; absent: as many as the question says. */
+  readonly warmUp: number | undefined;
   /** Only these contestants. */
   readonly who: readonly string[] | undefined;
 }

@@ -7,17 +7,27 @@ import type { Load, Rig, Seen } from './rig.ts';
 /** One contestant's figures, one for each round. CPU in microseconds a request. */
 export interface Cost {
   readonly name: Name;
+  /** CPU of the first requests after the start, and how many there were. */
+  cold: { readonly cpu: number; readonly requests: number };
+  /** Requests before the first round. */
+  warmedBy: number;
   readonly cpu: number[];
   readonly system: number[];
   readonly database: number[];
 }
 
-/** CPU time that a request costs each contestant. @param lines how many lines a stream must have */
-export async function costs(rig: Rig, contestants: readonly Contestant[], load: Omit<Load, 'seconds'>, lines = 0): Promise<Cost[]> {
+export interface CostLoad extends Omit<Load, 'seconds'> {
+  /** Lines that a stream must have. */
+  readonly lines?: number | undefined;
+  /** Requests of this kind before the first round: code is compiled by how often it runs. */
+  readonly warmUp?: number;
+}
+
+/** CPU time that a request costs each contestant. */
+export async function costs(rig: Rig, contestants: readonly Contestant[], { lines = 0, warmUp = usualWarmUp, ...load }: CostLoad): Promise<Cost[]> {
   const { rounds, seconds } = rig.options;
-  const found = contestants.map((contestant): Cost => ({ name: contestant.name, cpu: [], system: [], database: [] }));
-  for (const contestant of contestants) await rig.clients(contestant, { ...load, seconds: warmUpSeconds });
-  for (const contestant of contestants) await rest(contestant);
+  const found: Cost[] = [];
+  for (const contestant of contestants) found.push(await warmed(rig, contestant, load, Math.min(warmUp, rig.options.warmUp ?? Infinity)));
   for (let round = 0; round < rounds; round++) {
     for (const turn of contestants.keys()) {
       const at = (turn + round) % contestants.length;
@@ -36,6 +46,22 @@ export async function costs(rig: Rig, contestants: readonly Contestant[], load: 
   }
   return found;
 }
+
+/** Sends a contestant requests until it has had enough. The first of them are measured: on a new start they show what compiling costs. */
+async function warmed(rig: Rig, contestant: Contestant, load: Omit<Load, 'seconds'>, requests: number): Promise<Cost> {
+  const before = spent(contestant);
+  const cold = await rig.clients(contestant, { ...load, seconds: 1 });
+  const after = spent(contestant);
+  const cpu = (after.user + after.system - before.user - before.system) / Math.max(1, cold.requests);
+  let warmedBy = cold.requests;
+  const deadline = performance.now() + longestWarmUpMilliseconds;
+  while (warmedBy < requests && performance.now() < deadline) warmedBy += (await rig.clients(contestant, { ...load, seconds: 2 })).requests;
+  await rest(contestant);
+  return { name: contestant.name, cold: { cpu, requests: cold.requests }, warmedBy, cpu: [], system: [], database: [] };
+}
+
+const usualWarmUp = 30_000;
+const longestWarmUpMilliseconds = 60_000;
 
 /** What the clients of one contestant measured, and in the same rounds clients of the provider itself. */
 export interface Waits {

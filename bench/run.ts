@@ -29,6 +29,7 @@ Questions: ${questions.map(({ name }) => name).join(', ')}. Default: all.
 
   --rounds N     rounds, in each of which every contestant has a turn (5)
   --seconds N    seconds of load per turn (3)
+  --warm-up N    requests that warm each contestant up, at most (30,000; 3,000 streams)
   --who A,B      measure only these contestants: nginx, floor, portkey, dragoman
   --json         print JSON instead of the table
   --profile      profile instead of measuring: where Dragoman's CPU time goes
@@ -40,6 +41,7 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '3' },
+    'warm-up': { type: 'string' },
     who: { type: 'string' },
     json: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
@@ -62,7 +64,12 @@ setTimeout(() => process.exit(1), longestMinutes * 60_000).unref();
 
 if (values.portkey && spawnSync('sh', [join(import.meta.dirname, 'portkey.sh')], { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) process.exit(1);
 
-const rig = await openRig({ rounds: Number(values.rounds), seconds: Number(values.seconds), who: values.who?.split(',') }).catch((error: Error) => {
+const rig = await openRig({
+  rounds: Number(values.rounds),
+  seconds: Number(values.seconds),
+  warmUp: values['warm-up'] === undefined ? undefined : Number(values['warm-up']),
+  who: values.who?.split(','),
+}).catch((error: Error) => {
   console.error(error.message);
   process.exit(1);
 });

@@ -11,7 +11,7 @@ export const stream: Question = {
   ask(rig) {
     const names = rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded']);
     return rig.withContestants(names, { chunks }, async (contestants) => {
-      const found = await costs(rig, contestants, { body: chatBody({ bytes: 1000, stream: true }), clients: 32 }, chunks + 2);
+      const found = await costs(rig, contestants, { body: chatBody({ bytes: 1000, stream: true }), clients: 32, lines: chunks + 2, warmUp: 3000 });
       return costRows('stream of 200 chunks, CPU µs', found, ({ floor }) => [atMost('≤ 1.6 × floor', floor, 1.6), stretch('the floor', floor, 1)]);
     });
   },

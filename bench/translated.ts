@@ -28,8 +28,7 @@ export const translated: Question = {
         const found = await costs(
           rig,
           contestants.map((contestant): Contestant => ({ ...contestant, path: path ?? contestant.path })),
-          { body, clients: 32 },
-          lines,
+          { body, clients: 32, lines, warmUp: 3000 },
         );
         rows.push(...costRows(what, found, () => bars?.(median(pickCpu(found))) ?? []));
       }

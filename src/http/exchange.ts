@@ -229,11 +229,10 @@ export class Exchange implements Memory, NeededMemory {
     this.send(status, ['content-type', 'application/json; charset=utf-8', ...headers], JSON.stringify(value));
   }
 
-  /** The head of an answer whose body follows by `write`. */
+  /** The head of an answer whose body follows by `write`: it goes out with the first of it. */
   open(status: number, headers: Headers): void {
     this.#recording?.head(status, headers);
     this.#head(status, headers);
-    this.#response.flushHeaders();
   }
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
