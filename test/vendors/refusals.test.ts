@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { askFace, everyWay, type Face } from '../support/all-faces.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
-import { always, on, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { always, errorEvent, on, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -104,6 +104,37 @@ describe.each<[string, Wire, number, object]>([
     expect(answer.status).toBe(502);
     expect(answer.raw).not.toMatch(/balance|quota|API key|location|permission|sk-/i);
     expect(asked()).toEqual(bothKeys('first'));
+  });
+});
+
+describe.each<[Wire, number, Parameters<typeof errorEvent>[0]]>([
+  ['openai-chat', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
+  ['openai-responses', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
+  ['anthropic-messages', 1, { status: 400, message: 'Your credit balance is too low to access the Anthropic API.' }],
+  ['gemini', 0, { status: 400, message: 'API key not valid. Please pass a valid API key.' }],
+])('an account of %s that is refused in an answer of status 200', (wire, afterEvents, words) => {
+  const refusing = errorEvent({ afterEvents, ...words });
+
+  test.each(everyWay)('has the other key tried before the other provider (%s, streamed: %s)', async (face, stream) => {
+    upstream.script(always(on({ model: 'first', key: 'one' }, refusing)));
+    for (let round = 0; round < 3; round++) {
+      const answer = await ask(face, stream, wire);
+      expect({ status: answer.status, complete: answer.complete, attempts: answer.headers.get('x-dragoman-attempts') }).toEqual({
+        status: 200,
+        complete: true,
+        attempts: '1',
+      });
+      expect(answer.raw.match(/"type":"message_start"|"response.created"/g)?.length ?? 1).toBeLessThan(3);
+    }
+    expect(asked().every((one) => one.endsWith(' first'))).toBe(true);
+    expect(asked().at(-1)).toBe('two first');
+  });
+
+  test.each(everyWay)('has the other provider tried where all keys are refused (%s, streamed: %s)', async (face, stream) => {
+    upstream.script(always(on({ model: 'first' }, refusing)), always(on({ model: 'second' }, refusing)));
+    expect(await ask(face, stream, wire)).toMatchObject({ status: 200, complete: true });
+    expect(asked().slice(0, 2)).toEqual(bothKeys('first'));
+    expect(asked().slice(2)).toEqual(['other last']);
   });
 });
 

@@ -3,7 +3,7 @@ import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
 import { Fault, type FaultDetails } from '#core/fault';
-import type { Credentials } from './credentials.ts';
+import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
 
@@ -50,6 +50,8 @@ export interface ProviderRequest {
 export interface Accepted<Request extends ProviderRequest> {
   readonly response: UpstreamResponse;
   readonly request: Omit<Request, 'body'>;
+  /** The one that it was sent with. */
+  readonly credential: Credential;
 }
 
 /**
@@ -83,7 +85,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (response.status === 200) {
       if (refused.length > 0) quirks.keep(model, known!, refused);
       const { body: _, ...accepted } = request;
-      return { response, request: accepted };
+      return { response, request: accepted, credential };
     }
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);
