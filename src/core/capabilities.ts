@@ -49,6 +49,8 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
 
 export const isUsed = (name: Field, call: GenerateCall): boolean => usedIn[name](call);
 
+export const isField = (name: string): name is Field => Object.hasOwn(usedIn, name);
+
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];
 

@@ -125,8 +125,15 @@ describe('an effort', () => {
 
   test('that must be refused in strict mode is refused', async () => {
     upstream.script(accepting('low', 'high'));
-    const answer = await ask('messages', freshModel(), efforts.messages('none'), false, { 'x-dragoman-strict': 'true' });
-    expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining('reasoning_effort')]);
+    for (const [face, name] of [
+      ['messages', 'thinking (reasoning_effort)'],
+      ['responses', '"param":"reasoning.effort"'],
+      ['gencompat', '"field":"generationConfig.thinkingConfig'],
+    ] as const) {
+      const answer = await ask(face, freshModel(), efforts[face]('none'), false, { 'x-dragoman-strict': 'true' });
+      expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining(name)]);
+      expect(answer.raw).toContain('reasoning_effort');
+    }
   });
 
   test.each([
