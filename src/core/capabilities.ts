@@ -49,6 +49,17 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
 
 export const isUsed = (name: Field, call: GenerateCall): boolean => usedIn[name](call);
 
+/** The same for fields that are not used with every value: whether the client sent them. */
+const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> = {
+  frequency_penalty: ({ sampling }) => sampling.frequencyPenalty !== undefined,
+  presence_penalty: ({ sampling }) => sampling.presencePenalty !== undefined,
+  n: ({ sampling }) => sampling.candidates !== undefined,
+  logit_bias: ({ sampling }) => sampling.logitBias !== undefined,
+  parallel_tool_calls: ({ parallelToolCalls }) => parallelToolCalls !== undefined,
+};
+
+export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name] ?? usedIn[name])(call);
+
 export const isField = (name: string): name is Field => Object.hasOwn(usedIn, name);
 
 const none: string[] = [];

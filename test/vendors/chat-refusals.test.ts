@@ -148,6 +148,14 @@ describe('an effort', () => {
     expect(values('reasoning_effort')).toEqual(sent);
   });
 
+  test('that is refused in any words costs nobody another', async () => {
+    const message = "reasoning_effort: the value 'none' is not supported by this model.";
+    upstream.script(refusing(({ reasoning_effort: effort }) => (effort === 'none' ? error(message) : undefined)));
+    const model = freshModel();
+    for (const effort of ['none', 'high']) expect((await ask('messages', model, efforts.messages(effort))).status).toBe(200);
+    expect(values('reasoning_effort')).toEqual(['none', undefined, 'high']);
+  });
+
   test('is left out where the model does not know the field', async () => {
     upstream.script(
       refusing(({ reasoning_effort: effort }) => (effort === undefined ? undefined : error('Unrecognized request argument supplied: reasoning_effort'))),

@@ -268,6 +268,8 @@ describe('a prompt that is not allowed', () => {
   });
 });
 
+const listing = { tools: [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false }] };
+
 describe('what a provider says of a request that it refuses', () => {
   const names = (temperature: string, tokens: string, effort: string, content: string, schema: string) => ({ temperature, tokens, effort, content, schema });
   const spelled: Readonly<Record<Face, ReturnType<typeof names>>> = {
@@ -352,6 +354,32 @@ describe('what a provider says of a request that it refuses', () => {
         if (face === 'chat' || face === 'responses') expect(param).toContain(name);
       }
     });
+  });
+
+  test('says of no field that its client sent that the gateway added it, though its value says nothing', async () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+    const results = [
+      { role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'x' }, parts: [image] } }] },
+    ];
+    for (const [face, wire, value, own] of [
+      ['chat', 'openai-chat', openai('`logit_bias` is not supported with this model'), { logit_bias: {} }],
+      ['chat', 'openai-chat', openai('This value is bad.', { param: 'frequency_penalty' }), { frequency_penalty: 0 }],
+      ['responses', 'openai-responses', openai("Invalid 'parallel_tool_calls'.", { param: 'parallel_tool_calls' }), { ...listing, parallel_tool_calls: true }],
+      ['messages', 'anthropic-messages', claude('invalid_request_error', 'service_tier: This value is bad.'), { service_tier: 'auto' }],
+      [
+        'gencompat',
+        'gemini',
+        google(400, 'INVALID_ARGUMENT', 'Unable to submit request because `function_response.parts` is not supported for this model.'),
+        { contents: results },
+      ],
+    ] as const) {
+      upstream.reset();
+      upstream.script(always(says(400, value)));
+      const answer = await askFace(server, face, { model: `alone-${wire}`, content: 'hi', stream: false, more: own });
+      expect([answer.status, messageIn(answer.raw).message]).toEqual([400, expect.stringMatching(/^The provider did not accept [\w.]+\. It says: /)]);
+    }
   });
 
   test.each(everyWay)('tells of a field that the gateway added that it is none of the client (%s, streamed: %s)', async (face, stream) => {

@@ -68,6 +68,17 @@ describe('a chat client at a server that nobody knows', () => {
     },
   );
 
+  test('has calls of them in its history sent as calls of functions once they are refused (Ollama)', async () => {
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'patch', input: 'x' } }] },
+      { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+    ];
+    upstream.script(refusing(hasCustom, 'invalid tool call arguments'));
+    expect((await ask('chat', fresh('chat'), { ...custom.chat, messages })).status).toBe(200);
+    expect(JSON.stringify(bodies()[1])).toContain('"function":{"name":"patch","arguments":"{\\"input\\":\\"x\\"}"}');
+  });
+
   test.each([
     'Failed to deserialize the JSON body into the target type: tool_choice: data did not match any variant of untagged enum ChatCompletionToolChoiceOption',
     "[{'type': 'value_error', 'loc': ('body',), 'msg': 'Value error, Incorrectly formatted `tool_choice`. Should be something like `{\"type\": \"function\"}`'}]",
@@ -97,6 +108,29 @@ test('a word in a refusal does not cost the users of a Responses API their tools
   expect((await ask('responses', model, custom.responses)).status).toBe(400);
   expect((await ask('responses', model, custom.responses)).status).toBe(200);
   expect(bodies().map(hasCustom)).toEqual([true, true]);
+});
+
+test('the image of a result is followed by no message that the provider refuses (Mistral)', async () => {
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'patch', input: 'x' } }] },
+    { role: 'tool', tool_call_id: 'call_1', content: [image] },
+  ];
+  const rolesOf = (sent: object) => (sent as { readonly messages: readonly { readonly role: string }[] }).messages.map(({ role }) => role);
+  const isRefused = (sent: Sent) => /tool,user/.test(rolesOf(sent).join());
+  upstream.script(
+    always({
+      name: 'refusing',
+      answer(exchange) {
+        const sent = exchange.request.json as Sent;
+        if (hasCustom(sent)) return badRequest({ message: 'tools[1].type: unknown variant `custom`' }).answer(exchange);
+        return (isRefused(sent) ? badRequest({ message: "Unexpected role 'user' after role 'tool'" }) : ok()).answer(exchange);
+      },
+    }),
+  );
+  expect((await ask('chat', fresh('chat'), { ...custom.chat, messages })).status).toBe(200);
+  expect(rolesOf(bodies().at(-1)!)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
 });
 
 test('the result of a tool of free text is one of its kind on the Responses API, whatever the client calls it', async () => {

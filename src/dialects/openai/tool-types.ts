@@ -14,9 +14,10 @@ export const hasOtherTools = ({ tools, turns }: Pick<GenerateCall, 'tools' | 'tu
 
 /**
  * Is the type of a tool or of its call refused, or a member that only other types than functions have? What a message says besides may be the client's own words.
- * https://github.com/vllm-project/vllm/issues/46737, BerriAI/litellm#32536
+ * Ollama reads the call of a tool of free text as one without arguments. https://github.com/vllm-project/vllm/issues/46737, BerriAI/litellm#32536
  */
-export function refusesToolType({ field = '', place = field, reason }: FaultDetails): boolean {
+export function refusesToolType({ field = '', place = field, reason, said = '' }: FaultDetails): boolean {
+  if (/^invalid tool call arguments\b/.test(said)) return true; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!/^(?:tools|input|messages)\b/.test(place)) return false;
   return place.endsWith('.type') || reason === 'field-unknown';
 }

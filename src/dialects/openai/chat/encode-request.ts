@@ -14,7 +14,7 @@ import { adaptedTurns } from './adapt-turns.ts';
 import { sentEffort } from './efforts.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
-import { bridged, resultsBehindCalls } from './order-messages.ts';
+import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
 import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
@@ -42,7 +42,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...carried,
     model,
     messages: withThoughts(
-      instructed(translated && quirks.userAfterTool === false ? bridged(messages) : messages, output.instruction),
+      instructed(quirks.userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages, output.instruction),
       quirks.thoughts,
       ignored,
     ),

@@ -2,9 +2,10 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
-import { effortsAmong } from '../accepted-effort.ts';
+import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
+import { hasResultMedia } from './order-messages.ts';
 import { hasLongId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
@@ -45,7 +46,8 @@ export function maxTokensName({ extra }: Pick<GenerateCall, 'extra'>, { maxToken
  */
 export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
-  if (details.reason === 'role-order') return known.userAfterTool !== false && isTranslated(call, dialect) ? { ...known, userAfterTool: false } : undefined;
+  if (details.reason === 'role-order')
+    return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
   const { field = '' } = details;
   switch (field.replace(/[.[].{0,99}$/, '')) {
@@ -83,10 +85,10 @@ function thoughtsLearned({ reason }: FaultDetails, { turns }: GenerateCall, know
   return has && known.thoughts !== 'refused' ? { ...known, thoughts: 'refused' } : undefined;
 }
 
-function effortLearned({ reason, listed }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
+function effortLearned({ reason, listed, said }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
   const { effort } = sentEffort(call, known);
   if (effort === undefined) return undefined;
-  if (reason === 'field-unknown') return { ...known, effort: false };
+  if (reason === 'field-unknown' && !isAboutEffort(said, effort)) return { ...known, effort: false };
   const efforts = effortsAmong(listed ?? []);
   if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
   const { efforts: _, ...others } = known;

@@ -1,6 +1,6 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
-import { effortsAmong, type KnownEfforts } from '../accepted-effort.ts';
+import { effortsAmong, isAboutEffort, type KnownEfforts } from '../accepted-effort.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { leastTokens, optionalFields, sentEffort, thinkingOf, type RefusedFields, type Thinking } from './model-fields.ts';
 import { dialect } from './wire.ts';
@@ -36,7 +36,7 @@ const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): 
 function learnedEffort({ details }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
   const effort = sentEffort(call, known);
   if (effort === undefined) return undefined;
-  if (details.reason === 'field-unknown') return { ...known, efforts: [] };
+  if (details.reason === 'field-unknown' && !isAboutEffort(details.said, effort)) return { ...known, efforts: [] };
   const efforts = effortsAmong(details.listed ?? []);
   if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
   const { efforts: _wrong, refusedEfforts = [], ...others } = known;
