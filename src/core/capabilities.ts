@@ -47,9 +47,7 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
   return { ...support, fields: { ...support.fields, ...Object.fromEntries(refused.map((name) => [name, ignored('this model does not take it.')])) } };
 }
 
-export const isUsed = (name: Field, call: GenerateCall): boolean => usedIn[name](call);
-
-/** The same for fields that are not used with every value: whether the client sent them. */
+/** Fields that are not used with every value, each with a test of whether the client sent it. */
 const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> = {
   frequency_penalty: ({ sampling }) => sampling.frequencyPenalty !== undefined,
   presence_penalty: ({ sampling }) => sampling.presencePenalty !== undefined,

@@ -356,6 +356,28 @@ describe('what a provider says of a request that it refuses', () => {
     });
   });
 
+  test('counts the items of the input as the client does, whatever conversation it continues', async () => {
+    const model = 'alone-openai-responses';
+    const first = await askFace(server, 'responses', { model, content: 'hi', stream: false, more: { instructions: 'Be kind.' } });
+    const { id } = JSON.parse(first.raw) as { readonly id: string };
+    const input = [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: [{ type: 'input_text', text: 'b' }] },
+    ];
+    for (const [place, own] of [
+      ['input[3].content[0]', 'input[1].content[0]'],
+      ['input[2]', 'input[0]'],
+      ['input[0]', 'input'],
+    ] as const) {
+      upstream.reset();
+      upstream.script(says(400, openai(`Invalid '${place}'.`, { param: place })));
+      const more = { instructions: 'Be brief.', previous_response_id: id, input };
+      const answer = await askFace(server, 'responses', { model, content: '', stream: false, more });
+      expect([answer.status, messageIn(answer.raw).param]).toEqual([400, own]);
+      expect((upstream.requests[0]!.json as { readonly input: readonly object[] }).input).toHaveLength(4);
+    }
+  });
+
   test('says of no field that its client sent that the gateway added it, though its value says nothing', async () => {
     const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
     const results = [
