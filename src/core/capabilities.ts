@@ -47,7 +47,18 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
   return { ...support, fields: { ...support.fields, ...Object.fromEntries(refused.map((name) => [name, ignored('this model does not take it.')])) } };
 }
 
-export const isUsed = (name: Field, call: GenerateCall): boolean => usedIn[name](call);
+/** Fields that are not used with every value, each with a test of whether the client sent it. */
+const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> = {
+  frequency_penalty: ({ sampling }) => sampling.frequencyPenalty !== undefined,
+  presence_penalty: ({ sampling }) => sampling.presencePenalty !== undefined,
+  n: ({ sampling }) => sampling.candidates !== undefined,
+  logit_bias: ({ sampling }) => sampling.logitBias !== undefined,
+  parallel_tool_calls: ({ parallelToolCalls }) => parallelToolCalls !== undefined,
+};
+
+export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name] ?? usedIn[name])(call);
+
+export const isField = (name: string): name is Field => Object.hasOwn(usedIn, name);
 
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];

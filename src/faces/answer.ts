@@ -67,8 +67,12 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
   const field = fieldOf(error.details.field, call);
   if (field === details.field) return error;
   const said = details.said ?? ''; // the provider's own sentence stays as it is
-  return new Fault(code, message.slice(0, message.length - said.length).replaceAll(error.details.field, field) + said, { ...details, field });
+  return new Fault(code, renamed(message.slice(0, message.length - said.length), error.details.field, field) + said, { ...details, field });
 }
+
+/** A field with its reason, as in a warning, keeps the name that it has there beside the client's own. */
+const renamed = (text: string, field: string, own: string): string =>
+  text.includes(` ${field}: `) ? text.replace(` ${field}: `, ` ${own} (${field}): `) : text.replaceAll(field, own);
 
 /** Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need. */
 export async function accompanied(

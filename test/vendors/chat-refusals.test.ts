@@ -125,8 +125,15 @@ describe('an effort', () => {
 
   test('that must be refused in strict mode is refused', async () => {
     upstream.script(accepting('low', 'high'));
-    const answer = await ask('messages', freshModel(), efforts.messages('none'), false, { 'x-dragoman-strict': 'true' });
-    expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining('reasoning_effort')]);
+    for (const [face, name] of [
+      ['messages', 'thinking (reasoning_effort)'],
+      ['responses', '"param":"reasoning.effort"'],
+      ['gencompat', '"field":"generationConfig.thinkingConfig'],
+    ] as const) {
+      const answer = await ask(face, freshModel(), efforts[face]('none'), false, { 'x-dragoman-strict': 'true' });
+      expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining(name)]);
+      expect(answer.raw).toContain('reasoning_effort');
+    }
   });
 
   test.each([
@@ -139,6 +146,14 @@ describe('an effort', () => {
     expect((await ask('messages', model, efforts.messages('high'))).status).toBe(200);
     await ask('messages', model, efforts.messages('none'));
     expect(values('reasoning_effort')).toEqual(sent);
+  });
+
+  test('that is refused in any words costs nobody another', async () => {
+    const message = "reasoning_effort: the value 'none' is not supported by this model.";
+    upstream.script(refusing(({ reasoning_effort: effort }) => (effort === 'none' ? error(message) : undefined)));
+    const model = freshModel();
+    for (const effort of ['none', 'high']) expect((await ask('messages', model, efforts.messages(effort))).status).toBe(200);
+    expect(values('reasoning_effort')).toEqual(['none', undefined, 'high']);
   });
 
   test('is left out where the model does not know the field', async () => {

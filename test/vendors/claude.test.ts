@@ -242,6 +242,14 @@ describe('cached prefixes', () => {
     });
   });
 
+  test('are marked where a chat client marks them within a function, which a strict client may do, too', async () => {
+    upstream.script(always(ok()));
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} }, ...mark } }];
+    const { status, warnings } = await ask('chat', { tools }, strict);
+    expect([status, warnings]).toEqual([200, '']);
+    expect(sent()).toMatchObject({ tools: [{ name: 'look', ...mark }] });
+  });
+
   test('are marked where a client of responses marks them, and where a message is marked as a whole', async () => {
     upstream.script(always(ok()));
     await ask('responses', { input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...mark }] }] });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { askFace, everyWay, type Face } from '../support/all-faces.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
-import { always, on, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { always, errorEvent, on, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -104,6 +104,37 @@ describe.each<[string, Wire, number, object]>([
     expect(answer.status).toBe(502);
     expect(answer.raw).not.toMatch(/balance|quota|API key|location|permission|sk-/i);
     expect(asked()).toEqual(bothKeys('first'));
+  });
+});
+
+describe.each<[Wire, number, Parameters<typeof errorEvent>[0]]>([
+  ['openai-chat', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
+  ['openai-responses', 1, { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }],
+  ['anthropic-messages', 1, { status: 400, message: 'Your credit balance is too low to access the Anthropic API.' }],
+  ['gemini', 0, { status: 400, message: 'API key not valid. Please pass a valid API key.' }],
+])('an account of %s that is refused in an answer of status 200', (wire, afterEvents, words) => {
+  const refusing = errorEvent({ afterEvents, ...words });
+
+  test.each(everyWay)('has the other key tried before the other provider (%s, streamed: %s)', async (face, stream) => {
+    upstream.script(always(on({ model: 'first', key: 'one' }, refusing)));
+    for (let round = 0; round < 3; round++) {
+      const answer = await ask(face, stream, wire);
+      expect({ status: answer.status, complete: answer.complete, attempts: answer.headers.get('x-dragoman-attempts') }).toEqual({
+        status: 200,
+        complete: true,
+        attempts: '1',
+      });
+      expect(answer.raw.match(/"type":"message_start"|"response.created"/g)?.length ?? 1).toBeLessThan(3);
+    }
+    expect(asked().every((one) => one.endsWith(' first'))).toBe(true);
+    expect(asked().at(-1)).toBe('two first');
+  });
+
+  test.each(everyWay)('has the other provider tried where all keys are refused (%s, streamed: %s)', async (face, stream) => {
+    upstream.script(always(on({ model: 'first' }, refusing)), always(on({ model: 'second' }, refusing)));
+    expect(await ask(face, stream, wire)).toMatchObject({ status: 200, complete: true });
+    expect(asked().slice(0, 2)).toEqual(bothKeys('first'));
+    expect(asked().slice(2)).toEqual(['other last']);
   });
 });
 
@@ -237,6 +268,8 @@ describe('a prompt that is not allowed', () => {
   });
 });
 
+const listing = { tools: [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false }] };
+
 describe('what a provider says of a request that it refuses', () => {
   const names = (temperature: string, tokens: string, effort: string, content: string, schema: string) => ({ temperature, tokens, effort, content, schema });
   const spelled: Readonly<Record<Face, ReturnType<typeof names>>> = {
@@ -321,6 +354,54 @@ describe('what a provider says of a request that it refuses', () => {
         if (face === 'chat' || face === 'responses') expect(param).toContain(name);
       }
     });
+  });
+
+  test('counts the items of the input as the client does, whatever conversation it continues', async () => {
+    const model = 'alone-openai-responses';
+    const first = await askFace(server, 'responses', { model, content: 'hi', stream: false, more: { instructions: 'Be kind.' } });
+    const { id } = JSON.parse(first.raw) as { readonly id: string };
+    const input = [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: [{ type: 'input_text', text: 'b' }] },
+    ];
+    for (const [place, own] of [
+      ['input[3].content[0]', 'input[1].content[0]'],
+      ['input[2]', 'input[0]'],
+      ['input[0]', 'input'],
+    ] as const) {
+      upstream.reset();
+      upstream.script(says(400, openai(`Invalid '${place}'.`, { param: place })));
+      const more = { instructions: 'Be brief.', previous_response_id: id, input };
+      const answer = await askFace(server, 'responses', { model, content: '', stream: false, more });
+      expect([answer.status, messageIn(answer.raw).param]).toEqual([400, own]);
+      expect((upstream.requests[0]!.json as { readonly input: readonly object[] }).input).toHaveLength(4);
+    }
+  });
+
+  test('says of no field that its client sent that the gateway added it, though its value says nothing', async () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+    const results = [
+      { role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'look', args: {} } }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'x' }, parts: [image] } }] },
+    ];
+    for (const [face, wire, value, own] of [
+      ['chat', 'openai-chat', openai('`logit_bias` is not supported with this model'), { logit_bias: {} }],
+      ['chat', 'openai-chat', openai('This value is bad.', { param: 'frequency_penalty' }), { frequency_penalty: 0 }],
+      ['responses', 'openai-responses', openai("Invalid 'parallel_tool_calls'.", { param: 'parallel_tool_calls' }), { ...listing, parallel_tool_calls: true }],
+      ['messages', 'anthropic-messages', claude('invalid_request_error', 'service_tier: This value is bad.'), { service_tier: 'auto' }],
+      [
+        'gencompat',
+        'gemini',
+        google(400, 'INVALID_ARGUMENT', 'Unable to submit request because `function_response.parts` is not supported for this model.'),
+        { contents: results },
+      ],
+    ] as const) {
+      upstream.reset();
+      upstream.script(always(says(400, value)));
+      const answer = await askFace(server, face, { model: `alone-${wire}`, content: 'hi', stream: false, more: own });
+      expect([answer.status, messageIn(answer.raw).message]).toEqual([400, expect.stringMatching(/^The provider did not accept [\w.]+\. It says: /)]);
+    }
   });
 
   test.each(everyWay)('tells of a field that the gateway added that it is none of the client (%s, streamed: %s)', async (face, stream) => {

@@ -152,7 +152,8 @@ function thinkingFault(message: string, cause: unknown): Fault {
   const isLevel =
     /\bthinking[ _]?level[ _:]{1,2}(?:is unsupported: )?(?:THINKING_LEVEL_)?(?:MINIMAL|LOW|MEDIUM|HIGH)\b/i.test(message) ||
     /THINKING_LEVEL_[A-Z]/.test(message);
-  const isValue = isLevel || least !== undefined || /invalid|only works|out of range|at (?:least|most)/i.test(message);
+  const isBudget = /\bbudget(?: of| value)?[ :=]{1,2}-?\d{1,7}\b/i.test(message);
+  const isValue = isLevel || isBudget || least !== undefined || /invalid|only works|out of range|at (?:least|most)/i.test(message);
   const { message: text, details } = fieldFault(field, cause, /unknown name/i.test(message) || !isValue);
   return new Fault('invalid', text, { ...details, ...(least === undefined ? {} : { range: { least: Number(least), most: Number(most) } }) });
 }

@@ -29,7 +29,7 @@ export const refused = {
   level: 'generationConfig.thinkingConfig.thinkingLevel',
   penalties: 'generationConfig.frequencyPenalty',
   json: 'generationConfig.responseMimeType',
-  media: 'functionResponse.parts',
+  media: 'contents.parts.functionResponse.parts',
 } as const;
 
 /** Learns from the refusal of a field or a value. What a client of this wire sent itself is never changed. */

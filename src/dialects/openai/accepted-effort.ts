@@ -27,5 +27,8 @@ function nearest(effort: string, efforts: readonly string[]): string | undefined
   return candidates.toSorted((a, b) => distance(a) - distance(b) || rankOf(b) - rankOf(a))[0];
 }
 
+/** Does a refusal speak of this effort, and not of the field? */
+export const isAboutEffort = (said = '', effort: string): boolean => ["'", '"', '`'].some((quote) => said.includes(quote + effort + quote));
+
 /** The efforts among the values that a refusal lists. */
 export const effortsAmong = (values: readonly string[]): readonly string[] => [...new Set(values)].filter((one) => Object.hasOwn(ranks, one));

@@ -98,7 +98,7 @@ function statusOf({ code, type }: Refusal): number {
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
   if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
-  if (/authentication|permission|invalid_api_key/i.test(`${type} ${code}`)) return 401;
+  if (/authentication|permission|invalid_api_key|billing|payment/i.test(`${type} ${code}`)) return 401;
   return 500;
 }
 
@@ -227,13 +227,25 @@ const retriedField =
 
 /** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
-  const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
-  if (quoted !== undefined) return quoted;
+  const place = placeIn(message.slice(0, 1000));
+  if (place !== undefined) return place;
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;
   return retriedField.exec(message)?.[1];
 }
+
+/** A place in the conversation or the tools, as a path (OpenAI, Groq, DeepSeek, OpenRouter), as a Python tuple (vLLM) or in words (llama.cpp). */
+function placeIn(message: string): string | undefined {
+  const path = /(?:^|['"` ])(?:body\.)?((?:messages|input|tools)(?:\[\d{1,9}\]|\.\d{1,9})[\w.[\]]{0,80})/.exec(message)?.[1];
+  if (path !== undefined) return path.endsWith('.') ? path.slice(0, -1) : path;
+  const steps = /'loc': \('body', ('(?:messages|input|tools)', \d[\w', ]{0,200})\)/.exec(message)?.[1];
+  if (steps !== undefined) return steps.replaceAll("'", '').split(', ').join('.');
+  return toolTypePattern.test(message) ? 'tools.type' : undefined;
+}
+
+/** ggml-org/llama.cpp#20156, vllm-project/vllm#49493 */
+const toolTypePattern = /^(?:unsupported|unknown|invalid) tool type\b|^tool type \w{1,40} (?:is )?not supported\b|^'type' of tool must be\b/i;
 
 /** Words of a list of accepted values: `Supported values are: 'low' and 'high'.`, `must be one of none or default`. */
 function listedValues(message: string): readonly string[] {

@@ -20,6 +20,18 @@ export function usageFrom(
   };
 }
 
+/** What service tiers cost, as multiples of the usual price. https://platform.openai.com/docs/pricing */
+const tierRates: ReadonlyMap<string, number> = new Map([
+  ['flex', 0.5],
+  ['priority', 2],
+]);
+
+/** @param serviceTier the one that answered */
+export function atTier(usage: Usage, serviceTier: string): Usage {
+  const rate = tierRates.get(serviceTier);
+  return rate === undefined ? usage : { ...usage, rate };
+}
+
 /** These wires have one count of cache write tokens for all lifetimes. */
 export const writtenIn = (minutes: number | undefined, hour: number | undefined): number | undefined =>
   minutes === undefined && hour === undefined ? undefined : (minutes ?? 0) + (hour ?? 0);

@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import { isUsed, type Field } from '#core/capabilities';
+import { isSent, type Field } from '#core/capabilities';
 import { own, type Json } from '#core/json';
 
 /**
@@ -31,8 +31,8 @@ export function callField(names: FieldNames, path: string, call: GenerateCall, b
   if (call.output.type === 'schema' && place.startsWith(names.schema)) return 'output.schema';
   const known = Object.entries(names.fields).flatMap(([field, paths]) => paths.map((one) => [field as Field, one] as const));
   const [field] = known.filter(([, one]) => isWithin(place, one)).toSorted((a, b) => b[1].length - a[1].length)[0] ?? [];
-  if (field !== undefined) return isUsed(field, call) ? field : undefined;
-  const [outer] = known.find(([one, inner]) => isWithin(inner, place) && isUsed(one, call)) ?? []; // the provider names the object around it
+  if (field !== undefined) return isSent(field, call) ? field : undefined;
+  const [outer] = known.find(([one, inner]) => isWithin(inner, place) && isSent(one, call)) ?? []; // the provider names the object around it
   return outer;
 }
 

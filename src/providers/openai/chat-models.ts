@@ -12,27 +12,33 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
   switch (vendor) {
     case 'openai':
     case 'azure':
-      return { maxTokensDefault: 'max_completion_tokens', allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
+      return { maxTokensDefault: 'max_completion_tokens', functionsOnly: false, allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
-      return { maxTokensField: 'max_tokens', developer: false, allowedTools: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
+      return { ...plainTools, maxTokensField: 'max_tokens', developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
-      return { ...mistral, developer: false, allowedTools: false, thoughts: 'refused' }; // charmbracelet/crush#1590
+      return { ...mistral, developer: false, thoughts: 'refused' }; // charmbracelet/crush#1590
     case 'moonshot': // QuantumNous/new-api#3121
-      return { allowedTools: false, thoughts: 'demanded' };
+      return { ...plainTools, thoughts: 'demanded' };
     case 'groq':
       return { ...groq, thoughts: 'refused', ...groqEfforts(model) };
     case 'openrouter': // https://openrouter.ai/docs/api-reference/parameters
-      return { topK: true, allowedTools: false };
-    default:
+      return { ...plainTools, topK: true };
+    case undefined:
       return undefined;
+    default:
+      return { functionsOnly: true };
   }
 }
 
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
 
+/** Only OpenAI and Azure are known to accept tools of free text, and a choice among some of the tools. */
+const plainTools: Quirks = { functionsOnly: true, allowedTools: false };
+
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
 const mistral: Quirks = {
+  ...plainTools,
   maxTokensField: 'max_tokens',
   usage: false,
   shortIds: true,
@@ -42,7 +48,7 @@ const mistral: Quirks = {
 
 /** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */
 const groq: Quirks = {
-  allowedTools: false,
+  ...plainTools,
   formatBesideTools: false,
   refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
 };

@@ -3,20 +3,28 @@ import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
-import { toolRules } from '#dialects/openai/chat/tool-rules';
-import { restoring, type Fit } from '#dialects/shared/fitting';
-import { fittedTools } from '#dialects/shared/tool-fit';
+import { restoring } from '#dialects/shared/fitting';
 import { largeBytes } from '#kit/json/large';
 import { trimEnd } from '#kit/text/trim-end';
-import { isTranslated, type GenerateCall } from '#core/call';
+import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Accepted } from '../shared/attempt.ts';
-import { keyCredentials } from '../shared/credentials.ts';
-import { attemptRecalling, fitOf, generateEndpoint, generateFrom, targetOf, type GenerateEndpoint, type GenerateRequest } from '../shared/generate.ts';
+import { credentialsLeft, keyCredentials, type Credentials } from '../shared/credentials.ts';
+import {
+  attemptRecalling,
+  fitOf,
+  generateEndpoint,
+  generateFrom,
+  refusesKey,
+  targetOf,
+  withCredentials,
+  type GenerateEndpoint,
+  type GenerateRequest,
+} from '../shared/generate.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
@@ -34,7 +42,7 @@ import { sendRaw } from './send-raw.ts';
 import { quirksAt, returnsThoughts } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
-import { originOf, vendorOf, type Vendor } from '../vendors.ts';
+import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
 const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion = '', headers = {} }, upstreams, clock, { thoughts, lessons } = {}) => {
@@ -53,8 +61,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
-  const fits = [toolFit(vendor)];
-  const fit = fitOf(chat, fits);
+  const fit = fitOf(chat);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -65,7 +72,6 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
         ...shared,
         model,
         quirks,
-        fits,
         address: () => addressOf(address, model, 'chat/completions'),
         thoughts: thoughts && {
           memory: thoughts,
@@ -118,13 +124,6 @@ export const azureChat: ProviderModule = {
   make,
 };
 
-/** Only OpenAI and Azure are known to accept tools of free text. Clients of this API may know of others: at an unknown address their tools are left as they are. */
-function toolFit(vendor: Vendor | undefined): Fit<Quirks> {
-  const rules = toolRules(vendor === 'openai' || vendor === 'azure');
-  const acceptsOwn = rules.custom || vendor === undefined;
-  return (call) => (acceptsOwn && !isTranslated(call, chat.name) ? undefined : fittedTools(call, rules));
-}
-
 type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
 type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: object }>;
 
@@ -154,66 +153,84 @@ function generate(apis: OpenAIApis, call: GenerateCall, context: TargetContext):
 
 async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetContext, recall: Recalling | undefined): AsyncGenerator<Events> {
   const { endpoint } = apis;
-  let refused = apis.refusals.of(endpoint.model);
-  let accepted: Accepted<ChatRequest> | undefined;
-  if (wireFor(call, refused) === 'chat') {
+  for (let credentials: Credentials | undefined = endpoint.credentials; credentials;) {
+    let refused = apis.refusals.of(endpoint.model);
+    let accepted: Accepted<ChatRequest> | undefined;
+    if (wireFor(call, refused) === 'chat') {
+      try {
+        const place: ChatEndpoint = withCredentials(endpoint, credentials);
+        accepted = await (recall ? attemptRecalling(place, call, context, recall) : attempt(place, call, context));
+      } catch (error) {
+        refused = learnedFrom(error, call);
+        if (!refused) throw error;
+      }
+    }
+    if (!accepted) {
+      const other = await sendElsewhere(apis, call, context, { refused: refused!, recall, credentials });
+      if (other.api === 'responses') {
+        recall?.leave();
+        yield* onResponses(apis, call, context, other);
+        return;
+      }
+      accepted = other.accepted;
+    }
+    const { response, request, credential }: Accepted<ChatRequest> = accepted;
+    const { model, clock } = endpoint;
+    const { ignored, passthrough, restore } = request;
+    const observe = recall && ((events: Events) => void recall.noted(events));
     try {
-      accepted = await (recall ? attemptRecalling(endpoint, call, context, recall) : attempt(endpoint, call, context));
+      if (call.stream && isEventStream(response)) {
+        const frames = restoring(chat.decoder(model, ignored), restore);
+        const awaiting = awaitingWords(response, context.patience, clock);
+        const first = await firstLine(awaiting);
+        if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, { passthrough, clock, observe });
+        else yield* request.unpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
+        return;
+      }
+      const bytes = await whole(response, context);
+      const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
+      yield passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : eventsOf(body, model, request);
+      return;
     } catch (error) {
-      refused = learnedFrom(error, call);
-      if (!refused) throw error;
+      credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;
+      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
+    } finally {
+      response.leave();
     }
-  }
-  if (!accepted) {
-    const other = await sendElsewhere(apis, call, context, { refused: refused!, recall });
-    if (other.api === 'responses') {
-      recall?.leave();
-      const answer = generateFrom(apis.responses, call, context, () => Promise.resolve(other.accepted));
-      yield* other.recall ? recorded(other.recall, answer) : answer;
-      return;
-    }
-    accepted = other.accepted;
-  }
-  const { response, request } = accepted;
-  const { model, clock } = endpoint;
-  const { ignored, passthrough, restore } = request;
-  const observe = recall && ((events: Events) => void recall.noted(events));
-  try {
-    if (call.stream && isEventStream(response)) {
-      const frames = restoring(chat.decoder(model, ignored), restore);
-      const awaiting = awaitingWords(response, context.patience, clock);
-      const first = await firstLine(awaiting);
-      if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, { passthrough, clock, observe });
-      else yield* request.unpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
-      return;
-    }
-    const bytes = await whole(response, context);
-    const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-    if (passthrough && !call.stream) {
-      yield passWhole(bytes, body, model, { passthrough, observe });
-      return;
-    }
-    const events = chat.decodeResult(body, model, ignored);
-    const restored = restore ? restore(events) : events;
-    yield request.unpromised ? marked(restored) : restored;
-  } catch (error) {
-    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
-  } finally {
-    response.leave();
   }
 }
 
-type Elsewhere =
-  | { readonly api: 'responses'; readonly accepted: Accepted<GenerateRequest>; readonly recall: Recalling | undefined }
-  | { readonly api: 'chat'; readonly accepted: Accepted<ChatRequest> };
+function eventsOf(body: unknown, model: string, { ignored, restore, unpromised: isUnpromised }: Accepted<ChatRequest>['request']): Events {
+  const events = chat.decodeResult(body, model, ignored);
+  const restored = restore ? restore(events) : events;
+  return isUnpromised ? marked(restored) : restored;
+}
+
+/** The answer to a call that the Responses API has accepted. */
+function onResponses({ responses: endpoint }: OpenAIApis, call: GenerateCall, context: TargetContext, sent: SentToResponses): AsyncGenerator<Events> {
+  const { accepted, recall } = sent;
+  const answer = generateFrom(endpoint, call, context, (credentials) =>
+    credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling(withCredentials(endpoint, credentials), call, context, recall),
+  );
+  return recall ? recorded(recall, answer) : answer;
+}
+
+interface SentToResponses {
+  readonly api: 'responses';
+  readonly accepted: Accepted<GenerateRequest>;
+  readonly recall: Recalling | undefined;
+}
+
+type Elsewhere = SentToResponses | { readonly api: 'chat'; readonly accepted: Accepted<ChatRequest> };
 
 interface Asked {
   readonly refused: ChatRefusals;
   readonly recall: Recalling | undefined;
+  readonly credentials: Credentials;
 }
 
 /** Sends a call that the chat API refuses as it is. What was learned is stored once a request is accepted. @throws Fault */
-async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, { refused, recall }: Asked): Promise<Elsewhere> {
+async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: TargetContext, { refused, recall, credentials }: Asked): Promise<Elsewhere> {
   const { endpoint, refusals } = apis;
   const keep = (learned: ChatRefusals) => {
     if (!isDeepStrictEqual(learned, refusals.of(endpoint.model))) refusals.keep(endpoint.model, learned, ['tools']);
@@ -222,7 +239,7 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
   if (wireFor(call, known) === 'responses') {
     try {
       const recallThere = recalling(apis.responses, call, context);
-      const accepted = await attemptRecalling(apis.responses, call, context, recallThere);
+      const accepted = await attemptRecalling(withCredentials(apis.responses, credentials), call, context, recallThere);
       keep(known);
       return { api: 'responses', accepted, recall: recallThere };
     } catch (error) {
@@ -230,7 +247,7 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
       known = { ...known, isAlone: true };
     }
   }
-  const accepted = await attemptRecalling(apis.quiet, call, context, recall);
+  const accepted = await attemptRecalling(withCredentials(apis.quiet, credentials), call, context, recall);
   keep(known);
   return { api: 'chat', accepted };
 }

@@ -6,7 +6,7 @@ import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
 import type { Events } from '#core/event';
 import type { Passthrough } from '#core/passthrough';
-import { upstreamFault, type AwaitingWords } from '../shared/post.ts';
+import { answerFault, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
 
 /** How an answer is forwarded. */
@@ -63,7 +63,7 @@ export async function* passStream(
     handOn(frames.end(), passthrough);
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
-    throw upstreamFault(error, true);
+    throw answerFault(error, frames.spoken);
   }
   yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }

@@ -2,8 +2,9 @@ import type { ProviderSide } from '#dialects/dialect';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
+import { isField } from '#core/capabilities';
 import { Fault, type FaultDetails } from '#core/fault';
-import type { Credentials } from './credentials.ts';
+import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
 
@@ -50,6 +51,8 @@ export interface ProviderRequest {
 export interface Accepted<Request extends ProviderRequest> {
   readonly response: UpstreamResponse;
   readonly request: Omit<Request, 'body'>;
+  /** The one that it was sent with. */
+  readonly credential: Credential;
 }
 
 /**
@@ -83,7 +86,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (response.status === 200) {
       if (refused.length > 0) quirks.keep(model, known!, refused);
       const { body: _, ...accepted } = request;
-      return { response, request: accepted };
+      return { response, request: accepted, credential };
     }
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);
@@ -116,5 +119,13 @@ function withOwn(
   return { ...(beta === undefined ? {} : { [betaHeader!]: beta }), ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
 }
 
-export const notHonoured = (ignored: readonly string[], details: FaultDetails = {}): Fault =>
-  new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, details);
+/** @param ignored as `field: reason` */
+export function notHonoured(ignored: readonly string[], details: FaultDetails = fieldOf(ignored[0])): Fault {
+  const reasons = ignored.join('; ');
+  return new Fault('invalid', `The provider does not support every field of the request: ${reasons.endsWith('.') ? reasons : `${reasons}.`}`, details);
+}
+
+function fieldOf(note = ''): FaultDetails {
+  const [field = ''] = note.split(':', 1);
+  return isField(field) ? { field } : {};
+}

@@ -16,6 +16,17 @@ export interface Credentials {
   inTurn(): readonly Credential[];
 }
 
+/**
+ * Sets a credential aside that was refused in an answer whose status was 200.
+ *
+ * @returns those with which the call can be sent again; undefined where there are none
+ */
+export function credentialsLeft(credentials: Credentials, refused: Credential): Credentials | undefined {
+  refused.refused();
+  const left = credentials.inTurn().filter((one) => one !== refused);
+  return left.length === 0 ? undefined : { inTurn: () => left };
+}
+
 const asideMilliseconds = 60_000;
 
 /**

@@ -11,6 +11,7 @@ import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './a
 import { isUnpromised } from './is-unpromised.ts';
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
+import { credentialsLeft, type Credentials } from './credentials.ts';
 import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
@@ -87,36 +88,47 @@ export function fittedRequest(
 /** Requests an answer and yields its events on arrival. @throws Fault */
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const recall = recalling(endpoint, call, context);
-  const answer = generateFrom(endpoint, call, context, () => attemptRecalling(endpoint, call, context, recall));
+  const answer = generateFrom(endpoint, call, context, (credentials) => attemptRecalling(withCredentials(endpoint, credentials), call, context, recall));
   return recall ? recorded(recall, answer) : answer;
 }
 
-/** @param send sends the request; called once */
+/** @param send sends the request; called again, with the other credentials, where the answer begins with the refusal of one */
 export async function* generateFrom<Wire extends SideTypes>(
   endpoint: GenerateEndpoint<Wire>,
   call: GenerateCall,
   context: TargetContext,
-  send: () => Promise<Accepted<GenerateRequest>>,
+  send: (credentials: Credentials) => Promise<Accepted<GenerateRequest>>,
 ): AsyncGenerator<Events> {
   const { dialect, model, clock } = endpoint;
-  const { response, request } = await send();
-  const { ignored, decided, restore } = request;
-  const warnings = decided ? [...ignored, ...decided] : ignored;
-  try {
-    if (call.stream && isEventStream(response)) {
-      const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
-      yield* request.unpromised ? unpromised(answer) : answer;
+  for (let credentials: Credentials | undefined = endpoint.credentials; credentials;) {
+    const { response, request, credential } = await send(credentials);
+    const { ignored, decided, restore } = request;
+    const warnings = decided ? [...ignored, ...decided] : ignored;
+    try {
+      if (call.stream && isEventStream(response)) {
+        const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
+        yield* request.unpromised ? unpromised(answer) : answer;
+        return;
+      }
+      const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
+      const events = restore ? restore(whole) : whole;
+      yield request.unpromised ? marked(events) : events;
       return;
+    } catch (error) {
+      credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;
+      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
+    } finally {
+      response.leave();
     }
-    const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
-    const events = restore ? restore(whole) : whole;
-    yield request.unpromised ? marked(events) : events;
-  } catch (error) {
-    throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
-  } finally {
-    response.leave();
   }
 }
+
+/** The endpoint with these credentials in place of its own. */
+export const withCredentials = <Any extends { readonly credentials: Credentials }>(endpoint: Any, credentials: Credentials): Any =>
+  credentials === endpoint.credentials ? endpoint : { ...endpoint, credentials };
+
+/** Did the provider refuse our account, in an answer that has no content yet? */
+export const refusesKey = (error: unknown): boolean => error instanceof Fault && error.details.key === true;
 
 /** Sends the request with the thoughts that the provider wants back; without them where it refuses them. */
 export async function attemptRecalling<Request extends ProviderRequest, Quirks>(

@@ -69,6 +69,14 @@ export async function refusalText(response: UpstreamResponse): Promise<string> {
   }
 }
 
+/** The fault for an answer that failed. Once it has content, no other credential can make up for one that was refused in it. */
+export function answerFault(error: unknown, hasContent: boolean): unknown {
+  const fault = upstreamFault(error, true);
+  if (!hasContent || !(fault instanceof Fault) || !fault.details.key) return fault;
+  const { key: _, ...details } = fault.details;
+  return new Fault(fault.code, fault.message, details);
+}
+
 /** Converts a connection error to a fault. */
 export function upstreamFault(error: unknown, begun = false): unknown {
   if (!(error instanceof UpstreamError)) return error;

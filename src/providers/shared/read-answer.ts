@@ -8,7 +8,7 @@ import { BadJson, type Parsing } from '#kit/json/scan';
 import { largeBytes, readLargeJson } from '#kit/json/large';
 import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
-import { upstreamFault, whole, type AwaitingWords } from './post.ts';
+import { answerFault, whole, type AwaitingWords } from './post.ts';
 
 /** Reading of answers, in any dialect. */
 
@@ -16,35 +16,50 @@ import { upstreamFault, whole, type AwaitingWords } from './post.ts';
 export const maxLine = 1_048_576;
 
 /**
- * The events of a stream.
+ * The events of a stream. Those before its content come with it, so that an answer which begins with the refusal of our account leaves no trace.
  *
  * @param first bytes that have already been read
- * @throws Fault
+ * @throws Fault; with `key` only where nothing was yielded
  */
 export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
   const lines = splitter({ maxLine });
+  const opening: Opening = { held: [] };
   try {
     for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
-      yield* decoded(lines.push(bytes), frames, awaiting);
+      yield* decoded(lines.push(bytes), frames, awaiting, opening);
     }
-    yield* decoded(lines.end(), frames, awaiting);
-    yield frames.end();
+    yield* decoded(lines.end(), frames, awaiting, opening);
+    const last = frames.end();
+    yield opening.held ? [...opening.held, ...last] : last;
   } catch (error) {
+    const { held } = opening;
+    const fault = answerFault(error, held === undefined);
+    if (fault instanceof Fault && fault.details.key) throw fault;
     const usage = frames.counted();
+    if (held && held.length > 0) yield held;
     if (usage) yield [{ type: 'usage', usage: { ...usage, source: 'partial' } }];
-    throw upstreamFault(error, true);
+    throw fault;
   }
 }
 
+/** The events before the content of an answer; undefined once there is content. */
+interface Opening {
+  held: GenerateEvent[] | undefined;
+}
+
 /** The events of these lines, yielded together. Events before a malformed line are yielded before its fault is thrown. */
-function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords): Generator<Events> {
-  const events: GenerateEvent[] = [];
+function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingWords, opening: Opening): Generator<Events> {
+  const events: GenerateEvent[] = opening.held ?? [];
   try {
     for (const line of lines) events.push(...frames.decode(line));
   } finally {
-    if (events.some(speaks)) awaiting.spoke();
+    const isHeld = opening.held !== undefined && !events.some(speaks);
+    if (!isHeld) {
+      opening.held = undefined;
+      awaiting.spoke();
+    }
     awaiting.ends(frames.mayEnd());
-    if (events.length > 0) yield events;
+    if (!isHeld && events.length > 0) yield events;
   }
 }
 

@@ -37,6 +37,8 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   let id = ''; // of the answer
   let started = false;
   let usage: unknown;
+  let tier = ''; // the one that answers
+  let isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
   const start = (chunk: Chunk, events: GenerateEvent[]) => {
     started = true;
@@ -45,10 +47,14 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     events.push({ type: 'started', model: name, ignored, ...extra });
   };
 
+  const counted = () => usageOf(usage, isFlat ? '' : tier);
+
   return {
     take(answer) {
       const chunk = chunkOf(answer);
       if (!started) before = { ...before, ...carriedOf(chunk) };
+      tier = textOf(chunk.service_tier) || tier;
+      isFlat ||= isObject(chunk.x_groq);
       if (usageOf(chunk.usage)) usage = chunk.usage;
       else if (isObject(chunk.x_groq) && usageOf(chunk.x_groq['usage'])) usage = chunk.x_groq['usage'];
       const choices = choicesOf(chunk);
@@ -69,10 +75,10 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     },
     isFinished: () => started && candidates.every((one) => one.finished),
     close() {
-      const last = usageOf(usage);
+      const last = counted();
       return last ? [{ type: 'usage', usage: last }] : [];
     },
-    counted: () => usageOf(usage),
+    counted,
   };
 }
 

@@ -14,7 +14,7 @@ import { adaptedTurns } from './adapt-turns.ts';
 import { sentEffort } from './efforts.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
-import { bridged, resultsBehindCalls } from './order-messages.ts';
+import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
 import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
@@ -42,7 +42,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...carried,
     model,
     messages: withThoughts(
-      instructed(translated && quirks.userAfterTool === false ? bridged(messages) : messages, output.instruction),
+      instructed(quirks.userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages, output.instruction),
       quirks.thoughts,
       ignored,
     ),
@@ -118,13 +118,15 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {
     case 'function': {
       const { name, description, parameters, strict } = tool;
-      const { function: inner, ...outer } = own(tool.extra, dialect);
+      const { function: inner, '.marked': isMarked, ...outer } = own(tool.extra, dialect);
+      const { cache_control: mark, ...others } = outer;
       const described = {
+        ...(isMarked && mark !== undefined ? { cache_control: mark } : {}),
         ...(description === undefined ? {} : { description }),
         ...(parameters === undefined ? {} : { parameters }),
         ...(strict === undefined ? {} : { strict }),
       };
-      return [{ ...outer, type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
+      return [{ ...(isMarked ? others : outer), type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
     }
     case 'custom': {
       const { name, description, format } = tool;

@@ -10,6 +10,7 @@ import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { fit } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface ChatWire {
@@ -24,6 +25,7 @@ interface ChatWire {
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
+  fit,
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai

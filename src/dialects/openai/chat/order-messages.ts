@@ -1,3 +1,4 @@
+import type { GenerateCall } from '#core/call';
 import { isObject, textOf, type JsonObject } from '#core/json';
 
 /**
@@ -43,6 +44,10 @@ function isOutOfOrder(messages: readonly JsonObject[]): boolean {
 
 const callIds = ({ tool_calls: calls }: JsonObject): readonly string[] =>
   Array.isArray(calls) ? calls.map((call: unknown) => (isObject(call) ? textOf(call['id']) : '')) : [];
+
+/** Has a result of a tool more than text? It follows in a message of the user, whoever the client is. */
+export const hasResultMedia = ({ turns }: Pick<GenerateCall, 'turns'>): boolean =>
+  turns.some(({ parts }) => parts.some((part) => part.type === 'tool-result' && part.parts.some(({ type }) => type === 'media')));
 
 /** What the model says between the result of a tool and the next user message, where a provider wants a message of the model there. */
 const bridge: JsonObject = { role: 'assistant', content: 'I have the result.' };

@@ -2,15 +2,17 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
-import { effortsAmong } from '../accepted-effort.ts';
+import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
+import { hasResultMedia } from './order-messages.ts';
 import { hasLongId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
+import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks {
+export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
@@ -26,7 +28,7 @@ export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks {
   readonly mostStops?: number;
   /** Optional fields that it refuses. */
   readonly refused?: RefusedFields;
-  /** Does it accept the tool choice `allowed_tools`? Absent: if the client sent it. */
+  /** Does it accept the tool choice `allowed_tools`? Absent: clients of this wire have it sent until it is refused. */
   readonly allowedTools?: boolean;
   /** True: it accepts `top_k`, which the public description does not have. */
   readonly topK?: boolean;
@@ -44,7 +46,9 @@ export function maxTokensName({ extra }: Pick<GenerateCall, 'extra'>, { maxToken
  */
 export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
-  if (details.reason === 'role-order') return known.userAfterTool !== false && isTranslated(call, dialect) ? { ...known, userAfterTool: false } : undefined;
+  if (details.reason === 'role-order')
+    return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
+  if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
   const { field = '' } = details;
   switch (field.replace(/[.[].{0,99}$/, '')) {
     case 'stream_options':
@@ -60,13 +64,16 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
     case 'tool_call_id':
       return !known.shortIds && hasLongId(call.turns) ? { ...known, shortIds: true } : undefined;
     case 'tool_choice':
-      return known.allowedTools !== false && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
+      return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
     case 'response_format':
       return outputLearned(field, call, known);
     default:
       return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }
 }
+
+/** Those of clients of other wires are functions anyway. */
+const hasCustomTools = (call: GenerateCall): boolean => !isTranslated(call, dialect) && hasOtherTools(call);
 
 /** `reasoning_content`, also with its place in the messages; the other name is a field of requests, too. */
 const thoughtField = /^reasoning_content$|^messages\b.{0,80}[.\]]reasoning(?:_content)?$/;
@@ -78,10 +85,10 @@ function thoughtsLearned({ reason }: FaultDetails, { turns }: GenerateCall, know
   return has && known.thoughts !== 'refused' ? { ...known, thoughts: 'refused' } : undefined;
 }
 
-function effortLearned({ reason, listed }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
+function effortLearned({ reason, listed, said }: FaultDetails, call: GenerateCall, known: Quirks): Quirks | undefined {
   const { effort } = sentEffort(call, known);
   if (effort === undefined) return undefined;
-  if (reason === 'field-unknown') return { ...known, effort: false };
+  if (reason === 'field-unknown' && !isAboutEffort(said, effort)) return { ...known, effort: false };
   const efforts = effortsAmong(listed ?? []);
   if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
   const { efforts: _, ...others } = known;

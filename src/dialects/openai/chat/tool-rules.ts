@@ -1,6 +1,16 @@
-import type { ToolRules } from '../../shared/tool-fit.ts';
+import { isTranslated, type GenerateCall } from '#core/call';
+import type { Fitted } from '../../shared/fitting.ts';
+import { fittedTools, type ToolRules } from '../../shared/tool-fit.ts';
 import { functionNames, fittedFunction } from '../tool-schemas.ts';
+import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 
-/** @param custom does the provider accept tools of free text? */
-export const toolRules = (custom: boolean): ToolRules => ({ dialect, names: functionNames, custom, namespaces: false, fitted: fittedFunction });
+const rules: ToolRules = { dialect, names: functionNames, custom: true, namespaces: false, fitted: fittedFunction };
+const functionsOnly: ToolRules = { ...rules, custom: false };
+
+/** Where nothing is known of a model, clients of this wire have tools of free text sent as they are: they may know it. */
+export function fit(call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined {
+  const translated = isTranslated(call, dialect);
+  const acceptsCustom = !(quirks?.functionsOnly ?? translated);
+  return acceptsCustom && !translated ? undefined : fittedTools(call, acceptsCustom ? rules : functionsOnly);
+}

@@ -204,6 +204,7 @@ export interface Chunk {
   readonly choices?: unknown;
   readonly usage?: unknown;
   readonly error?: unknown;
+  readonly service_tier?: unknown;
   readonly x_groq?: unknown;
 }
 

@@ -11,6 +11,7 @@ import { dialect } from './wire.ts';
  * @param ignored collects what this wire does not support, as `field: reason`
  */
 export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
+  const custom = customCalls(turns);
   return turns.flatMap((turn): readonly JsonObject[] => {
     const { '.role': role, ...carried } = own(turn.extra, dialect);
     switch (turn.role) {
@@ -18,7 +19,7 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
         if (turn.parts.length === 0) return []; // it changes a configuration that this wire does not have
         return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: encodeContent(turn.parts, ignored) }];
       case 'user':
-        return encodeUser(turn.parts, withoutNotes(carried), ignored);
+        return encodeUser(turn.parts, withoutNotes(carried), custom, ignored);
       case 'model':
         return encodeModel(turn.parts, ignored);
       default:
@@ -30,11 +31,15 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
 /** Removes the notes of the dialect, which are not members of the wire. */
 export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
 
-function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
+/** The ids of the calls of tools of free text: the wire has results of another type for them, and other wires do not. */
+const customCalls = (turns: readonly Turn[]): ReadonlySet<string> =>
+  new Set(turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' && part.custom ? [part.id] : []))));
+
+function encodeUser(parts: readonly Part[], carried: JsonObject, custom: ReadonlySet<string>, ignored: Set<string>): readonly JsonObject[] {
   const items: JsonObject[] = [];
   const userParts: Part[] = [];
   for (const part of parts) {
-    if (part.type === 'tool-result') items.push(encodeResult(part, ignored));
+    if (part.type === 'tool-result') items.push(encodeResult(part, custom.has(part.id), ignored));
     else if (part.type === 'foreign' && part.dialect === dialect) items.push(part.value);
     else userParts.push(part);
   }
@@ -43,8 +48,8 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
   return items;
 }
 
-function encodeResult({ id, parts, failed, extra }: ToolResultPart, ignored: Set<string>): JsonObject {
-  const { '.custom': custom, ...carried } = own(extra, dialect);
+function encodeResult({ id, parts, failed, extra }: ToolResultPart, isOfCustom: boolean, ignored: Set<string>): JsonObject {
+  const { '.custom': custom = isOfCustom, ...carried } = own(extra, dialect);
   if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
   const [first] = parts;
   const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : parts.length === 0 ? '' : encodeContent(parts, ignored);

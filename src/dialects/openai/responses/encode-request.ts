@@ -32,7 +32,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
-  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const tools = call.tools.flatMap((tool) => encodeTool(tool, isTranslated(call, dialect), ignored));
   const requested = [
     ...((notes['.include'] ?? []) as readonly Json[]),
     ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),
@@ -103,12 +103,12 @@ function encodeOutput({ output }: GenerateCall): JsonObject {
   }
 }
 
-function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
+function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {
     case 'function': {
-      const { name, description, parameters, strict, extra } = tool;
-      const described = description === undefined ? {} : { description };
-      return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, parameters: parameters ?? noParameters, strict: strict ?? false }];
+      const { name, description, parameters, strict = translated ? false : undefined, extra } = tool;
+      const described = { ...(description === undefined ? {} : { description }), parameters: parameters ?? noParameters };
+      return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, ...(strict === undefined ? {} : { strict }) }];
     }
     case 'custom': {
       const { name, description, format } = tool;

@@ -1,15 +1,14 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
-import { effortsAmong, type KnownEfforts } from '../accepted-effort.ts';
+import { effortsAmong, isAboutEffort, type KnownEfforts } from '../accepted-effort.ts';
+import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { leastTokens, optionalFields, sentEffort, thinkingOf, type RefusedFields, type Thinking } from './model-fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends KnownEfforts {
+export interface Quirks extends KnownEfforts, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
-  /** It accepts no tools of free text and no namespaces of tools. */
-  readonly functionsOnly?: true;
   /** It lists the sources of its searches on request. */
   readonly sources?: true;
   /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
@@ -26,7 +25,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   const { field = '' } = fault.details;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
-  if (!known.functionsOnly && hasOtherTools(call) && refusesTools(fault)) return { ...known, functionsOnly: true };
+  if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
   if (!isTranslated(call, dialect)) return undefined;
   return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
 }
@@ -37,7 +36,7 @@ const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): 
 function learnedEffort({ details }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
   const effort = sentEffort(call, known);
   if (effort === undefined) return undefined;
-  if (details.reason === 'field-unknown') return { ...known, efforts: [] };
+  if (details.reason === 'field-unknown' && !isAboutEffort(details.said, effort)) return { ...known, efforts: [] };
   const efforts = effortsAmong(details.listed ?? []);
   if (efforts.length > 0) return efforts.includes(effort) ? undefined : { ...known, efforts };
   const { efforts: _wrong, refusedEfforts = [], ...others } = known;
@@ -55,11 +54,3 @@ function learnedField({ details: { field = '', reason, said = '' } }: Fault, cal
   if (!isRefused || !Object.hasOwn(optionalFields, field) || kinds.includes(thinking)) return undefined;
   return { ...known, refused: { ...others, [field]: drawing.has(field) ? [...kinds, thinking] : anyThinking } };
 }
-
-const hasOtherTools = ({ tools, turns }: GenerateCall): boolean =>
-  tools.some((tool) => tool.type === 'custom' || (tool.type === 'foreign' && tool.namespace)) ||
-  turns.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && part.custom));
-
-/** vllm-project/vllm#46737, BerriAI/litellm#32536 */
-const refusesTools = ({ code, details: { field = '', said = '' } }: Fault): boolean =>
-  (code === 'invalid' || code === 'unprocessable') && (/^(?:tools|input)\b.{0,40}\btype$/.test(field) || /\b(?:custom|namespace)/.test(said));
