@@ -11,7 +11,7 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
-import { jsonWord, removeRefused, sentEffort, tokenLimit } from './model-fields.ts';
+import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -39,8 +39,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     ...sourcesOf(call, quirks),
   ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
-  const effort = sentEffort(call, quirks, ignored);
-  const reasoning = { ...(effort === undefined ? {} : { effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
+  const { effort, reasoning } = encodeReasoning(call, quirks, ignored);
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
@@ -60,6 +59,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   };
   if (call.stream) body['stream'] = true;
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
+  if (quirks.withoutMarks) withoutMarks(body, ignored);
   return { body, ignored: [...ignored] };
 }
 
