@@ -1,4 +1,6 @@
 import type { Dialect } from '../dialect.ts';
+import { composed } from '../shared/fitting.ts';
+import { withoutLoneItems } from '../shared/lone-items.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
@@ -24,7 +26,7 @@ interface GeminiWire {
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
-  fit: (call) => fittedTools(call, toolRules),
+  fit: composed([withoutLoneItems, (call) => fittedTools(call, toolRules)])!,
   numbersAsWritten: true,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,

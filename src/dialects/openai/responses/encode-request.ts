@@ -32,7 +32,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
-  const tools = call.tools.flatMap((tool) => encodeTool(tool, ignored));
+  const tools = call.tools.flatMap((tool) => (tool.inItem && !quirks.functionsOnly ? [] : encodeTool(tool, ignored)));
   const requested = [
     ...((notes['.include'] ?? []) as readonly Json[]),
     ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),

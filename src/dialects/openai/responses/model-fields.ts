@@ -61,7 +61,7 @@ export function withoutMarks(body: Record<string, Json>, ignored: Set<string>): 
   let isMarked = false;
   const bare = (value: Json): Json => {
     if (!isObject(value)) return value;
-    const { cache_control: mark, content, output, ...others } = value as JsonObject;
+    const { cache_control: mark, content, output, ...others } = value;
     isMarked ||= mark !== undefined;
     return {
       ...others,

@@ -66,9 +66,9 @@ function learnedField({ details: { field = '', reason, said = '' } }: Fault, cal
 }
 
 const hasOtherTools = ({ tools, turns }: GenerateCall): boolean =>
-  tools.some((tool) => tool.type === 'custom' || (tool.type === 'foreign' && tool.namespace)) ||
+  tools.some((tool) => tool.type === 'custom' || tool.inItem || (tool.type === 'foreign' && tool.namespace)) ||
   turns.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && part.custom));
 
 /** vllm-project/vllm#46737, BerriAI/litellm#32536 */
 const refusesTools = ({ code, details: { field = '', said = '' } }: Fault): boolean =>
-  (code === 'invalid' || code === 'unprocessable') && (/^(?:tools|input)\b.{0,40}\btype$/.test(field) || /\b(?:custom|namespace)/.test(said));
+  (code === 'invalid' || code === 'unprocessable') && (/^(?:tools|input)\b.{0,40}\btype$/.test(field) || /\b(?:custom|namespace|additional_tools)/.test(said));
