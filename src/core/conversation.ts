@@ -153,6 +153,10 @@ export interface WebSearch {
   readonly blocked?: readonly string[];
   /** Most searches for one answer. */
   readonly most?: number;
+  /** Where the user is, roughly. */
+  readonly near?: Readonly<Partial<Record<'city' | 'region' | 'country' | 'timezone', string>>>;
+  /** How much of what is found is read. */
+  readonly contextSize?: string;
   /** Pages must not be opened: the engine's own excerpts have to do. */
   readonly unopened?: boolean;
   /** Names of further options of the tool, which only its own dialect understands. */

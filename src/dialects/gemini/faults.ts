@@ -96,6 +96,7 @@ export function withoutContent(reason: string | undefined, message: unknown): Fa
   return new Fault('upstream-failed', `The model ended its answer without any content${said === undefined ? '' : `: ${said}`}.`, {
     elsewhere: true,
     ...(said === undefined ? {} : { said }),
+    ...(said === 'MISSING_THOUGHT_SIGNATURE' ? { lacks: refused.signature } : {}),
     cause: message,
   });
 }

@@ -11,6 +11,7 @@ import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { codeAsText } from './shown-code.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
@@ -26,7 +27,7 @@ interface GeminiWire {
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
-  fit: composed([withoutLoneItems, (call) => fittedTools(call, toolRules)])!,
+  fit: composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), codeAsText])!,
   numbersAsWritten: true,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,

@@ -87,8 +87,38 @@ export function fittedRequest(
 /** Requests an answer and yields its events on arrival. @throws Fault */
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const recall = recalling(endpoint, call, context);
-  const answer = generateFrom(endpoint, call, context, () => attemptRecalling(endpoint, call, context, recall));
+  const answer = taught(endpoint, call, (known) => generateFrom(endpoint, call, context, () => attemptRecalling(known, call, context, recall)));
   return recall ? recorded(recall, answer) : answer;
+}
+
+/** An answer of status 200 may also say what it lacks: the request is repeated with that at once, and the lesson is kept when the second answer is one. */
+async function* taught<Wire extends SideTypes>(
+  endpoint: GenerateEndpoint<Wire>,
+  call: GenerateCall,
+  ask: (endpoint: GenerateEndpoint<Wire>) => AsyncGenerator<Events>,
+): AsyncGenerator<Events> {
+  const { model, quirks } = endpoint;
+  const known = quirks.of(model);
+  let hasBegun = false;
+  let lesson: Wire['quirks'] | undefined;
+  let field = '';
+  try {
+    for await (const events of ask(endpoint)) {
+      hasBegun ||= events.some(({ type }) => type !== 'usage'); // what it used is told of every failure
+      yield events;
+    }
+    return;
+  } catch (error) {
+    field = error instanceof Fault ? (error.details.lacks ?? '') : '';
+    lesson = hasBegun || field === '' ? undefined : endpoint.learn(error as Fault, call, known);
+    if (lesson === undefined) throw error;
+  }
+  const taughtQuirks = lesson;
+  for await (const events of ask({ ...endpoint, quirks: { ...quirks, of: () => taughtQuirks } })) {
+    if (field !== '') quirks.keep(model, taughtQuirks, [field]);
+    field = '';
+    yield events;
+  }
 }
 
 /** @param send sends the request; called once */

@@ -6,6 +6,7 @@ import { absent, ignoredIn } from '#core/capabilities';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
+import { withAllResults } from '../../shared/answered-calls.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';
@@ -37,7 +38,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
-  const messages = encodeMessages(adaptedTurns(call, quirks), ignored);
+  const turns = translated ? withAllResults(call.turns, ignored) : call.turns;
+  const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
   const body: Record<string, Json> = {
     ...carried,
     model,

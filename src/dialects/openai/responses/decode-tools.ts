@@ -3,7 +3,7 @@ import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
-import { hosts, termsOf } from '../../shared/web-search.ts';
+import { contextSizeOf, hosts, nearOf, termsOf } from '../../shared/web-search.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
 /** The flat tools of this wire → tools. */
@@ -69,7 +69,8 @@ function searchOf(value: JsonObject): WebSearch {
   const bounds: JsonObject = isObject(filters) ? filters : {};
   const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
   const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
-  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access']), terms);
+  const more = { near: nearOf(value['user_location']), contextSize: contextSizeOf(value['search_context_size']) };
+  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access', 'user_location', 'search_context_size']), { ...terms, ...more });
   return { ...search, others: [...search.others, ...others] };
 }
 
