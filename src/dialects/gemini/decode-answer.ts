@@ -123,6 +123,7 @@ class ContentReader implements Reader {
 
   close(): readonly GenerateEvent[] {
     const events: GenerateEvent[] = [];
+    let searches = 0;
     for (const [candidate, state] of this.#candidates) {
       const { raw = '', calls, carried } = state;
       const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
@@ -130,11 +131,14 @@ class ContentReader implements Reader {
       this.#closeCall(candidate, state, events);
       const cited = citedIn(state);
       if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
-      for (const part of searchesIn(carried)) events.push({ type: 'part', candidate, part });
+      for (const part of searchesIn(carried)) {
+        events.push({ type: 'part', candidate, part });
+        searches++;
+      }
       events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
     }
     const last = usageOf(this.#usage);
-    if (last) events.push({ type: 'usage', usage: last });
+    if (last) events.push({ type: 'usage', usage: searches > 0 ? { ...last, searches } : last });
     return events;
   }
 

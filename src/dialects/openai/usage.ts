@@ -2,6 +2,15 @@ import type { Usage } from '#core/event';
 import { isEmpty, type Extra, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 
+/** What service tiers cost, as multiples of the usual price. https://platform.openai.com/docs/pricing */
+const tierRates: Readonly<Record<string, number>> = { flex: 0.5, priority: 2 };
+
+/** The usage of an answer that was served in this tier. */
+export function atTier(usage: Usage, serviceTier: unknown): Usage {
+  const rate = typeof serviceTier === 'string' && Object.hasOwn(tierRates, serviceTier) ? tierRates[serviceTier] : undefined;
+  return rate === undefined ? usage : { ...usage, rate };
+}
+
 /** The usage from the counts of OpenAI's wires; impossible ones are left out. */
 export function usageFrom(
   counts: { readonly input: number; readonly output: number; readonly cached: unknown; readonly written: unknown; readonly thought: unknown },

@@ -4,7 +4,7 @@ import type { Quirks } from '#dialects/openai/chat/quirks';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { toolRules } from '#dialects/openai/chat/tool-rules';
-import { restoring, type Fit } from '#dialects/shared/fitting';
+import { restoring, type Fit, type Restore } from '#dialects/shared/fitting';
 import { fittedTools } from '#dialects/shared/tool-fit';
 import { largeBytes } from '#kit/json/large';
 import { trimEnd } from '#kit/text/trim-end';
@@ -77,7 +77,13 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       encode: (call, known) => requestBody(call, model, known, fit),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
-    const apis: OpenAIApis = { endpoint, quiet: quiet(endpoint), responses: generateEndpoint(responses, { ...responsesParts, model }), refusals };
+    const apis: OpenAIApis = {
+      endpoint,
+      quiet: quiet(endpoint),
+      responses: generateEndpoint(responses, { ...responsesParts, model }),
+      refusals,
+      ...(vendor === 'groq' ? { flat } : {}),
+    };
     const operations = {
       ...shared,
       ...asWritten,
@@ -135,7 +141,17 @@ interface OpenAIApis {
   readonly quiet: ChatEndpoint;
   readonly responses: ResponsesEndpoint;
   readonly refusals: KnownQuirks<ChatRefusals>;
+  /** Present where all service tiers cost the same. */
+  readonly flat?: Restore | undefined;
 }
+
+/** https://console.groq.com/docs/service-tiers */
+const flat: Restore = (events) =>
+  events.map((event) => {
+    if (event.type !== 'usage' || event.usage.rate === undefined) return event;
+    const { rate: _, ...usage } = event.usage;
+    return { ...event, usage };
+  });
 
 const quiet = (endpoint: ChatEndpoint): ChatEndpoint => ({
   ...endpoint,
@@ -180,7 +196,7 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
   const observe = recall && ((events: Events) => void recall.noted(events));
   try {
     if (call.stream && isEventStream(response)) {
-      const frames = restoring(chat.decoder(model, ignored), restore);
+      const frames = restoring(restoring(chat.decoder(model, ignored), apis.flat), restore);
       const awaiting = awaitingWords(response, context.patience, clock);
       const first = await firstLine(awaiting);
       if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, { passthrough, clock, observe });
@@ -190,10 +206,12 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
     const bytes = await whole(response, context);
     const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
     if (passthrough && !call.stream) {
-      yield passWhole(bytes, body, model, { passthrough, observe });
+      const passed = passWhole(bytes, body, model, { passthrough, observe });
+      yield apis.flat ? apis.flat(passed) : passed;
       return;
     }
-    const events = chat.decodeResult(body, model, ignored);
+    const decoded = chat.decodeResult(body, model, ignored);
+    const events = apis.flat ? apis.flat(decoded) : decoded;
     const restored = restore ? restore(events) : events;
     yield request.unpromised ? marked(restored) : restored;
   } catch (error) {

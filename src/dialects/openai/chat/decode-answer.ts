@@ -37,6 +37,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   let id = ''; // of the answer
   let started = false;
   let usage: unknown;
+  let tier: unknown; // the one that served
 
   const start = (chunk: Chunk, events: GenerateEvent[]) => {
     started = true;
@@ -48,6 +49,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   return {
     take(answer) {
       const chunk = chunkOf(answer);
+      tier = chunk['service_tier'] ?? tier;
       if (!started) before = { ...before, ...carriedOf(chunk) };
       if (usageOf(chunk.usage)) usage = chunk.usage;
       else if (isObject(chunk.x_groq) && usageOf(chunk.x_groq['usage'])) usage = chunk.x_groq['usage'];
@@ -69,10 +71,10 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     },
     isFinished: () => started && candidates.every((one) => one.finished),
     close() {
-      const last = usageOf(usage);
+      const last = usageOf(usage, tier);
       return last ? [{ type: 'usage', usage: last }] : [];
     },
-    counted: () => usageOf(usage),
+    counted: () => usageOf(usage, tier),
   };
 }
 

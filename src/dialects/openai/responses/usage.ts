@@ -1,11 +1,8 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type JsonObject } from '#core/json';
-import { carriedUsage, usageFrom, writtenIn } from '../usage.ts';
+import { atTier, carriedUsage, usageFrom, writtenIn } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
-
-/** What service tiers cost, as multiples of the usual price. https://platform.openai.com/docs/pricing */
-const tierRates: Readonly<Record<string, number>> = { flex: 0.5, priority: 2 };
 
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
 export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
@@ -23,8 +20,7 @@ export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
   const carried = carriedUsage(others, { input_tokens_details: details, output_tokens_details: completionOthers });
   const usage = usageFrom({ input, output, cached, written: written === 0 ? undefined : written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
-  const rate = tierRates[serviceTier];
-  return rate === undefined ? usage : { ...usage, rate };
+  return atTier(usage, serviceTier);
 }
 
 export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {
