@@ -1,3 +1,4 @@
+import { isTranslated } from '#core/call';
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
@@ -25,7 +26,7 @@ interface ChatWire {
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
-  fit: withoutLoneItems,
+  fit: (call) => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined),
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai
