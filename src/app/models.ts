@@ -2,7 +2,7 @@ import type { Settings } from '#config/index';
 import type { Models } from '#gateway/rules/resolved';
 import { priced, within, type Model, type Target, type TargetGroup } from '#core/target';
 import { tierOf } from '#core/tier';
-import { catalogued, common, withCacheWrites, type CatalogueEntry } from '#providers/catalogue';
+import { catalogued, common, withVendorRates, type CatalogueEntry } from '#providers/catalogue';
 
 export interface ModelsDeps {
   readonly settings: Settings;
@@ -99,7 +99,7 @@ type PricedTarget = Parameters<typeof priced>[0][number];
 
 function targetsOf(
   name: string,
-  { targets, limits, residency, price: forAll }: Settings['models'][string],
+  { kind, targets, limits, residency, price: forAll }: Settings['models'][string],
   { settings, builtIn, targets: targetsAt }: ModelsDeps,
 ): readonly PricedTarget[] {
   return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
@@ -110,7 +110,7 @@ function targetsOf(
     const given = its ?? forAll;
     const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;
     const address = settings.providers[provider]?.baseUrl ?? '';
-    return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && withCacheWrites(price, address) }] : [];
+    return found ? [{ ...found, ...(weight === undefined ? {} : { weight }), price: price && kind === 'chat' ? withVendorRates(price, address) : price }] : [];
   });
 }
 

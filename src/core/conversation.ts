@@ -95,7 +95,12 @@ export interface ForeignPart {
 
 export type Tool = FunctionTool | CustomTool | ForeignTool;
 
-export interface FunctionTool {
+interface Declared {
+  /** The client declared the tool within the conversation, in an item that providers of its dialect are sent. */
+  readonly inItem?: true;
+}
+
+export interface FunctionTool extends Declared {
   readonly type: 'function';
   readonly name: string;
   readonly description?: string;
@@ -106,7 +111,7 @@ export interface FunctionTool {
 }
 
 /** A tool that takes free text, which may be bound to a grammar. */
-export interface CustomTool {
+export interface CustomTool extends Declared {
   readonly type: 'custom';
   readonly name: string;
   readonly description?: string;
@@ -114,7 +119,7 @@ export interface CustomTool {
 }
 
 /** A tool type that only its own dialect knows: carried, not understood. */
-export interface ForeignTool {
+export interface ForeignTool extends Declared {
   readonly type: 'foreign';
   /** The tool is a web search: other dialects have one, too. */
   readonly search?: WebSearch;
@@ -148,6 +153,10 @@ export interface WebSearch {
   readonly blocked?: readonly string[];
   /** Most searches for one answer. */
   readonly most?: number;
+  /** Where the user is, roughly. */
+  readonly near?: Readonly<Partial<Record<'city' | 'region' | 'country' | 'timezone', string>>>;
+  /** How much of what is found is read. */
+  readonly contextSize?: string;
   /** Pages must not be opened: the engine's own excerpts have to do. */
   readonly unopened?: boolean;
   /** Names of further options of the tool, which only its own dialect understands. */

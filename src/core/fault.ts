@@ -46,6 +46,8 @@ export interface FaultDetails {
   readonly absent?: boolean;
   /** The provider's own message about the request, as quoted in `message`: one sentence, masked. */
   readonly said?: string;
+  /** What the answer failed for the lack of, in the words of the wire: the dialect may learn to send it. */
+  readonly lacks?: string;
   /** The provider names the interface that accepts the request in its place. */
   readonly instead?: 'responses';
   /** For the log; never leaves the server. */

@@ -18,6 +18,8 @@ export interface Price extends Rates {
   readonly picture?: number;
   readonly second?: number;
   readonly character?: number;
+  /** US dollars per web search of the provider, in addition to tokens. */
+  readonly search?: number;
 }
 
 /** The amounts of a call that are not counted in tokens. */
@@ -61,6 +63,9 @@ export function costOf(price: Price, spent: Spent, counts?: Counts): number {
   return counts ? cost + costOfCounts(price, counts) : cost;
 }
 
+/** US dollars for web searches, which cost the same whatever the tokens cost. */
+export const costOfSearches = ({ search = 0 }: Pick<Price, 'search'>, searches = 0): number => searches * search;
+
 /** Upper bound in US dollars per million prompt tokens: how many of them will be written to the provider's cache is not known in advance. */
 export const dearestInput = ({ input, cacheWrite = input, cacheWrite1h = cacheWrite }: Rates): number => Math.max(input, cacheWrite, cacheWrite1h);
 
@@ -101,12 +106,14 @@ function dearer(a: Price, b: Price): Price {
   const above = Math.min(a.long?.above ?? Infinity, b.long?.above ?? Infinity);
   const long = above === Infinity ? undefined : { ...dearerRates(dearerRates(a, b), dearerRates(a.long ?? a, b.long ?? b)), above };
   const { picture, second, character } = { picture: most(a.picture, b.picture), second: most(a.second, b.second), character: most(a.character, b.character) };
+  const search = most(a.search, b.search);
   return {
     ...dearerRates(a, b),
     ...(long ? { long } : {}),
     ...(picture === undefined ? {} : { picture }),
     ...(second === undefined ? {} : { second }),
     ...(character === undefined ? {} : { character }),
+    ...(search === undefined ? {} : { search }),
   };
 }
 

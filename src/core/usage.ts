@@ -10,9 +10,10 @@ export function sumOf(a: Usage, b: Usage): Usage {
     ...added('cacheWrite', a, b),
     ...added('cacheWrite1h', a, b),
     ...added('thought', a, b),
+    ...added('searches', a, b),
     source: a.source === 'provider' ? b.source : a.source,
   };
 }
 
-const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought', a: Usage, b: Usage): Partial<Usage> =>
+const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought' | 'searches', a: Usage, b: Usage): Partial<Usage> =>
   a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };

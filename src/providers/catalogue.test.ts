@@ -5,7 +5,7 @@ import { catalogueDate } from '#core/catalogue-date';
 import { abilities } from '#core/target';
 import catalogue from './catalogue.json' with { type: 'json' };
 import { hasCountRates, type Price } from '#core/price';
-import { catalogued, common, withCacheWrites } from './catalogue.ts';
+import { catalogued, common, withVendorRates } from './catalogue.ts';
 
 const tokens = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);
 const amount = Type.Optional(Type.Number({ exclusiveMinimum: 0 }));
@@ -34,6 +34,7 @@ const Catalogue = Type.Object(
       Type.Object(
         {
           hosts: Type.Union([Type.Array(Type.String({ pattern: '^[a-z*][a-z.-]+$' })), Type.Null()]),
+          search: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
           cacheWrites: Type.Optional(Type.Object({ cacheWrite: Type.Number({ minimum: 1 }), cacheWrite1h: Type.Number({ minimum: 1 }) }, strict)),
           models: Type.Record(Type.String(), Entry),
         },
@@ -116,14 +117,16 @@ describe('the catalogue', () => {
 
   test('a price that somebody names for a model at the address of Anthropic has the rates for writing that it leaves out', () => {
     const named = { input: 3, output: 15, long: { above: 200_000, input: 6, output: 22.5, cacheWrite: 7 } };
-    expect(withCacheWrites(named, 'https://api.anthropic.com/v1')).toEqual({
+    expect(withVendorRates(named, 'https://api.anthropic.com/v1')).toEqual({
       ...named,
+      search: 0.01,
       cacheWrite: 3.75,
       cacheWrite1h: 6,
       long: { ...named.long, cacheWrite1h: 12 },
     });
-    expect(withCacheWrites(named, 'https://api.anthropic.com.example')).toBe(named);
-    expect(withCacheWrites(named, 'https://api.openai.com/v1')).toBe(named);
+    expect(withVendorRates(named, 'https://api.anthropic.com.example')).toBe(named);
+    expect(withVendorRates(named, 'https://api.openai.com/v1')).toEqual({ ...named, search: 0.01 });
+    expect(withVendorRates({ ...named, search: 1 }, 'https://api.openai.com/v1')).toMatchObject({ search: 1 });
   });
 
   test('of several targets the smallest limits hold, and what all can do', () => {

@@ -24,6 +24,8 @@ interface Vendor {
   readonly hosts: readonly string[] | null;
   /** The prices of cache writes as multiples of the prompt price, if all models of the vendor share them. */
   readonly cacheWrites?: CacheWrites;
+  /** US dollars per web search. https://platform.openai.com/docs/pricing, https://platform.claude.com/docs/en/about-claude/pricing, https://ai.google.dev/gemini-api/docs/pricing */
+  readonly search?: number;
   readonly models: Readonly<Record<string, Written>>;
 }
 
@@ -32,8 +34,9 @@ interface CacheWrites {
   readonly cacheWrite1h: number;
 }
 
-const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendor>>).map(({ hosts, cacheWrites, models }) => ({
+const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendor>>).map(({ hosts, cacheWrites, search, models }) => ({
   cacheWrites,
+  search,
   serves: hosts === null ? () => true : patternOf(hosts),
   models: new Map(
     Object.entries(models).map(([name, { limits, price, abilities }]) => [name, { limits: known(limits), ...(price ? { price } : {}), abilities }]),
@@ -52,17 +55,21 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
 
 const hostOf = (address: string): string => /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';
 
-/** Adds the missing rates for cache writes to a price, if the vendor at this address uses the same multiples for all of its models. */
-export function withCacheWrites(price: Price, address: string): Price {
+/** Adds the rates that a price lacks, where all models of the vendor at this address share them: those of cache writes, and of web searches. */
+export function withVendorRates(price: Price, address: string): Price {
   const host = hostOf(address);
-  const writes = vendors.find(({ cacheWrites, serves }) => cacheWrites && serves(host))?.cacheWrites;
-  if (!writes) return price;
-  const filled = <Some extends Rates>(rates: Some): Some => ({
-    ...rates,
-    cacheWrite: rates.cacheWrite ?? rounded(rates.input * writes.cacheWrite),
-    cacheWrite1h: rates.cacheWrite1h ?? rounded(rates.input * writes.cacheWrite1h),
-  });
-  return { ...filled(price), ...(price.long ? { long: filled(price.long) } : {}) };
+  const { cacheWrites: writes, search } = vendors.find((one) => (one.cacheWrites ?? one.search) !== undefined && one.serves(host)) ?? {};
+  if (!writes && search === undefined) return price;
+  const filled = <Some extends Rates>(rates: Some): Some =>
+    writes
+      ? {
+          ...rates,
+          cacheWrite: rates.cacheWrite ?? rounded(rates.input * writes.cacheWrite),
+          cacheWrite1h: rates.cacheWrite1h ?? rounded(rates.input * writes.cacheWrite1h),
+        }
+      : rates;
+  const searched = search === undefined || price.search !== undefined ? price : { ...price, search };
+  return { ...filled(searched), ...(price.long ? { long: filled(price.long) } : {}) };
 }
 
 /** Removes the rounding errors of binary fractions. */

@@ -57,11 +57,79 @@ describe('content of a type that only some vendors know', () => {
   });
 });
 
-test('a message that loses all that it has is refused, with what it was, and nothing is sent', async () => {
+test.each([
+  ['chat', 501],
+  ['responses', 501],
+  ['messages', 400],
+] as const)('a message that loses all that it has is refused, with what it was, and nothing is sent (%s)', async (model, status) => {
   const contents = [{ role: 'user', parts: [{ inlineData: { mimeType: 'video/mp4', data: 'AAAA' } }] }];
-  const answer = await ask('chat', { contents }, { face: 'gencompat' });
-  expect([answer.status, answer.raw]).toEqual([501, expect.stringMatching(/contents.*video/)]);
+  const answer = await ask(model, { contents }, { face: 'gencompat' });
+  expect([answer.status, answer.raw]).toEqual([status, expect.stringMatching(/contents.*video/)]);
   expect(upstream.requests).toHaveLength(0);
+});
+
+describe('a tool call without a result', () => {
+  const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'look', input: {} });
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: [use('a'), use('b')] },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'b', content: 'seen' },
+        { type: 'text', text: 'go on' },
+      ],
+    },
+  ];
+  const asked = { tools, messages, max_tokens: 50 };
+
+  test('gets an empty one, with a warning (chat)', async () => {
+    expect(warned(await ask('chat', asked, { face: 'messages' }))).toContain('tool result: a tool call without a result is sent with an empty one.');
+    expect(messagesSent().map(({ role, tool_call_id: id, content }) => [role, id, content])).toEqual([
+      ['user', undefined, 'hi'],
+      ['assistant', undefined, null],
+      ['tool', 'a', ''],
+      ['tool', 'b', 'seen'],
+      ['user', undefined, 'go on'],
+    ]);
+  });
+
+  test('gets an empty one, with a warning (responses)', async () => {
+    expect(warned(await ask('responses', asked, { face: 'messages' }))).toContain('tool result: ');
+    const items = sent()['input'] as readonly Readonly<Record<string, unknown>>[];
+    expect(items.filter(({ type }) => type === 'function_call_output')).toEqual([
+      { type: 'function_call_output', call_id: 'a', output: '' },
+      { type: 'function_call_output', call_id: 'b', output: 'seen' },
+    ]);
+  });
+
+  test('gets an empty one, with a warning (messages)', async () => {
+    const call = (id: string) => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } });
+    const conversation = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
+      { role: 'tool', tool_call_id: 'b', content: 'seen' },
+      { role: 'user', content: 'go on' },
+    ];
+    expect(warned(await ask('messages', { messages: conversation }))).toContain('tool result: ');
+    expect(messagesSent().map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    expect(messagesSent()[2]!['content']).toMatchObject([
+      { type: 'tool_result', tool_use_id: 'a' },
+      { type: 'tool_result', tool_use_id: 'b' },
+      { type: 'text', text: 'go on' },
+    ]);
+  });
+});
+
+test('the result of a tool that takes free text is of its own type on the Responses API', async () => {
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'run', input: 'ls' } }] },
+    { role: 'tool', tool_call_id: 'a', content: 'files' },
+  ];
+  await ask('responses', { messages });
+  expect(sent()['input']).toMatchObject([{}, { type: 'custom_tool_call', call_id: 'a' }, { type: 'custom_tool_call_output', call_id: 'a', output: 'files' }]);
 });
 
 test.each(wires)('our own answer may be sent back, even in strict mode (%s)', async (model) => {

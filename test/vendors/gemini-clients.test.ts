@@ -11,6 +11,13 @@ beforeEach(() => upstream.reset());
 const ask = (face: Face, model: string, more: object = {}, stream = false) => askFace(server, face, { model, content: 'Hello', stream, more });
 const sent = () => upstream.requests.at(-1)!.json as Readonly<Record<string, unknown>>;
 
+test.each(['gemini', 'messages'])('a message without any text is a full stop for a provider of %s', async (model) => {
+  upstream.script(always(ok()));
+  expect((await ask('gencompat', model, { contents: [{ role: 'user', parts: [{ text: '' }] }] })).status).toBe(200);
+  if (model === 'gemini') expect(sent()['contents']).toEqual([{ role: 'user', parts: [{ text: '.' }] }]);
+  else expect(sent()['messages']).toEqual([{ role: 'user', content: '.' }]);
+});
+
 describe('a text file', () => {
   const contents = [
     { role: 'user', parts: [{ text: 'Read this.' }, { inlineData: { mimeType: 'text/plain', data: Buffer.from('A wall.').toString('base64') } }] },

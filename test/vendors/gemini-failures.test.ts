@@ -23,6 +23,7 @@ providers:
   spare: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
 models:
   alone: { targets: [{ provider: google }] }
+  "*": { targets: [{ provider: google }] }
   both: { targets: [{ provider: google }, { provider: spare }] }
 routing: { cooldownSeconds: 0 }
 `,
@@ -41,6 +42,42 @@ function answer(stream: boolean, finishReason: string, ...parts: readonly object
 }
 
 const ask = (face: Face, stream: boolean, model: string) => askFace(server, face, { model, content: 'Hello there', stream });
+
+/** A conversation with a call that nobody signed. */
+function loop(face: Face, model: string, stream: boolean) {
+  const call = { id: 'a', name: 'look' };
+  const more: Readonly<Record<Face, object>> = {
+    chat: {
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: 'a', content: 'seen' },
+      ],
+    },
+    responses: {
+      input: [
+        { role: 'user', content: 'hi' },
+        { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'a', output: 'seen' },
+      ],
+    },
+    messages: {
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: [{ type: 'tool_use', ...call, input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'seen' }] },
+      ],
+    },
+    gencompat: {
+      contents: [
+        { role: 'user', parts: [{ text: 'hi' }] },
+        { role: 'model', parts: [{ functionCall: { ...call, args: {} } }] },
+        { role: 'user', parts: [{ functionResponse: { ...call, response: { output: 'seen' } } }] },
+      ],
+    },
+  };
+  return { model, content: '', stream, more: more[face] };
+}
 
 const endings: Readonly<Record<Face, RegExp>> = {
   chat: /"finish_reason":"length"/,
@@ -79,6 +116,25 @@ describe.each(everyWay)('an answer of Gemini for %s, streamed: %s', (face, strea
     expect([status, text]).toEqual([200, expect.stringContaining('I will look. ')]);
     expect(raw).toMatch(endings[face]);
     expect(raw).not.toMatch(/"(?:stop|end_turn|STOP)"|"status":"completed","type":"response|"type":"response.completed"/);
+  });
+
+  test('that lacks the signature of an earlier call is asked for once more, with one, and so are the next', async () => {
+    const taught = `taught-${face}-${stream}`;
+    const lacking = answer(stream, 'MISSING_THOUGHT_SIGNATURE');
+    upstream.script(lacking, ok({ text: 'seen' }), ok({ text: 'seen again' }));
+    expect(await askFace(server, face, loop(face, taught, stream))).toMatchObject({ status: 200, text: expect.stringContaining('seen') as string });
+    expect((await askFace(server, face, loop(face, taught, stream))).status).toBe(200);
+    const signed = upstream.requests.map(({ json }) => JSON.stringify(json).includes('skip_thought_signature_validator'));
+    expect(signed).toEqual([false, true, true]);
+  });
+
+  test('that shows code and what came of it is text for clients of other APIs', async () => {
+    const code = { executableCode: { language: 'PYTHON', code: 'print(6 * 7)' } };
+    const result = { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '42\n' } };
+    upstream.script(answer(stream, 'STOP', { text: 'I compute.' }, code, result, { text: 'It is 42.' }));
+    const { text, raw } = await ask(face, stream, 'alone');
+    if (face === 'gencompat') expect(raw).toMatch(/"executableCode":\{"language":"PYTHON"/);
+    else expect(text).toBe('I compute.\n```python\nprint(6 * 7)\n```\n\n```\n42\n```\nIt is 42.');
   });
 
   test('that was thought about and then failed is no answer', async () => {

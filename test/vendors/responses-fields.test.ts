@@ -83,11 +83,101 @@ describe('an effort', () => {
     expect(sent()).not.toHaveProperty('include');
   });
 
+  test.each([
+    ['that refuses it once', fresh],
+    ['known by its name', () => 'gpt-4o'],
+  ])('of codex is left out with a warning for a model that does not reason, %s', async (_, name) => {
+    upstream.script(
+      refusing(({ reasoning }) =>
+        reasoning
+          ? { message: "Unsupported parameter: 'reasoning.effort' is not supported with this model.", param: 'reasoning.effort', code: 'unsupported_parameter' }
+          : undefined,
+      ),
+    );
+    const model = name();
+    const more = { reasoning: { effort: 'medium', summary: 'auto' } };
+    for (let round = 0; round < 2; round++) {
+      const { status, headers } = await ask('responses', model, more);
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('reasoning_effort: this model does not reason.')]);
+    }
+    expect(sent()).not.toHaveProperty('reasoning');
+    expect((await ask('responses', model, more, { 'x-dragoman-strict': 'true' })).status).toBe(400);
+  });
+
   test('of a client of the same API is between it and the provider', async () => {
     upstream.script(gpt5);
     expect((await ask('responses', fresh(), { reasoning: { effort: 'none' } })).status).toBe(400);
     expect(efforts()).toEqual(['none']);
   });
+});
+
+describe('summaries of the reasoning', () => {
+  const shown = { effort: 'high', summary: 'auto' };
+
+  test('are asked for where clients of other APIs are shown thoughts', async () => {
+    upstream.script(always(ok()));
+    await ask('chat', fresh(), { reasoning_effort: 'high' });
+    expect(sent()['reasoning']).toEqual(shown);
+    await ask('messages', fresh(), { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } });
+    expect(sent()['reasoning']).toEqual(shown);
+    await ask('gencompat', fresh(), { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH', includeThoughts: true } } });
+    expect(sent()['reasoning']).toEqual(shown);
+    await ask('messages', fresh(), { thinking: { type: 'adaptive' } });
+    expect(sent()['reasoning']).toEqual({ summary: 'auto' });
+  });
+
+  test('are not asked for where nobody wants them', async () => {
+    upstream.script(always(ok()));
+    await ask('chat', fresh());
+    expect(sent()).not.toHaveProperty('reasoning');
+    await ask('chat', fresh(), { reasoning_effort: 'none' });
+    expect(sent()['reasoning']).toEqual({ effort: 'none' });
+    await ask('gencompat', fresh(), { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } });
+    expect(sent()['reasoning']).toEqual({ effort: 'high' });
+    await ask('messages', fresh(), { thinking: { type: 'adaptive', display: 'omitted' }, output_config: { effort: 'high' } });
+    expect(sent()['reasoning']).toEqual({ effort: 'high' });
+    await ask('responses', fresh(), { reasoning: { effort: 'high' } });
+    expect(sent()['reasoning']).toEqual({ effort: 'high' });
+  });
+
+  test('are not asked for again where the provider does not show them, and the effort stays', async () => {
+    upstream.script(
+      refusing(({ reasoning }) =>
+        (reasoning as Json | undefined)?.['summary']
+          ? { message: 'Your organization must be verified to generate reasoning summaries.', param: 'reasoning.summary', code: 'unsupported_value' }
+          : undefined,
+      ),
+    );
+    const model = fresh();
+    for (const effort of ['high', 'low']) {
+      const { status, headers } = await ask('chat', model, { reasoning_effort: effort });
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+      expect(sent()['reasoning']).toEqual({ effort });
+    }
+    expect(upstream.requests).toHaveLength(3);
+    expect((await ask('responses', model, { reasoning: { effort: 'high' } })).status).toBe(200);
+  });
+});
+
+test('marks of cached prefixes are left out where a server does not know them, with a warning', async () => {
+  upstream.script(
+    refusing(({ input }) =>
+      JSON.stringify(input).includes('cache_control')
+        ? { message: "Unknown parameter: 'input[0].content[0].cache_control'.", param: 'input[0].content[0].cache_control', code: 'unknown_parameter' }
+        : undefined,
+    ),
+  );
+  const mark = { cache_control: { type: 'ephemeral' } };
+  const input = [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...mark }] }];
+  for (const model of [fresh(), 'gpt-5']) {
+    for (let round = 0; round < 2; round++) {
+      const { status, headers } = await ask('responses', model, { input });
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('cache_control: ')]);
+      expect(sent()['input']).toEqual([{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }]);
+    }
+  }
+  expect(upstream.requests).toHaveLength(5);
+  expect(JSON.stringify(sent(0))).toContain('"cache_control":{"type":"ephemeral"}');
 });
 
 describe('sampling', () => {

@@ -69,3 +69,41 @@ test.each([
     }),
   );
 });
+
+const ofClaude = [
+  { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'weather' } },
+  {
+    type: 'web_search_tool_result',
+    tool_use_id: 'srvtoolu_1',
+    content: [{ type: 'web_search_result', url: 'https://weather.example', title: 'Weather', encrypted_content: 'c', page_age: null }],
+  },
+  { type: 'text', text: 'Sun.' },
+];
+
+test.each([false, true])('of Claude are shown to clients of other APIs too, and its own get them as they came, streamed: %s', async (stream) => {
+  const answer = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: ofClaude, stop_reason: 'end_turn', stop_sequence: null };
+  const counted = { input_tokens: 10, output_tokens: 10 };
+  const parts = ofClaude.flatMap((block, index) => [
+    { type: 'content_block_start', index, content_block: block.input ? { ...block, input: {} } : block },
+    ...(block.input ? [{ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: JSON.stringify(block.input) } }] : []),
+    { type: 'content_block_stop', index },
+  ]);
+  const streamed = [
+    { type: 'message_start', message: { ...answer, content: [], stop_reason: null, usage: counted } },
+    ...parts,
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: counted },
+    { type: 'message_stop' },
+  ];
+  const ask = (face: 'responses' | 'messages' | 'gencompat', more: object) => {
+    upstream.script(stream ? replay(streamed.map((frame) => JSON.stringify(frame))) : body(JSON.stringify({ ...answer, usage: counted })));
+    return askFace(server, face, { model: 'messages', content: 'weather?', stream, more });
+  };
+  const responses = await ask('responses', { tools: [{ type: 'web_search' }] });
+  expect(responses.raw).toMatch(/"type":"web_search_call","status":"completed","action":\{"type":"search","query":"weather"/);
+  const gencompat = await ask('gencompat', { tools: [{ googleSearch: {} }] });
+  expect(gencompat.raw).toContain('"webSearchQueries":["weather"]');
+  const own = await ask('messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] });
+  expect(own.raw).toContain('"id":"srvtoolu_1"');
+  expect(own.raw).toContain('"encrypted_content":"c"');
+  expect(own.raw).not.toContain('srvtoolu_gateway');
+});

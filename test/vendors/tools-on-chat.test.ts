@@ -103,7 +103,7 @@ test('an effort that was asked for is asked for there', async () => {
   upstream.script(currentModel());
   const { warnings } = await whole({ model: fresh(), reasoning_effort: 'high', ...look });
   expect(warnings).toBeNull();
-  expect(sent()['reasoning']).toEqual({ effort: 'high' });
+  expect(sent()['reasoning']).toEqual({ effort: 'high', summary: 'auto' });
 });
 
 test('a tool loop goes on there over several turns', async () => {

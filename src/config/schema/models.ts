@@ -41,6 +41,12 @@ const price = (description: string) =>
       ),
     ),
     character: Type.Optional(amount('Price of one character of synthesized speech, in addition to the tokens', 'US dollars')),
+    search: Type.Optional(
+      amount(
+        'Price of one web search by the provider, in addition to the tokens; absent: 0.01 at the OpenAI and Anthropic APIs, 0.014 at the Gemini API, elsewhere 0',
+        'US dollars',
+      ),
+    ),
   });
 
 const target = record('A target: a provider and one of its models.', {

@@ -1,6 +1,6 @@
 import { randomText } from '#kit/crypto/ids';
 import { textAsWritten } from '#kit/json/numbers';
-import type { Citation } from '#core/conversation';
+import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { argumentsOf } from '../shared/arguments.ts';
@@ -39,6 +39,8 @@ interface Open {
   added?: Record<string, Json>;
 }
 
+const mostQueries = 100;
+
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostBlocks = 10_000;
 
@@ -62,6 +64,7 @@ class MessageReader implements Reader {
   #started = false;
   #finished = false;
   #usage: JsonObject = {};
+  readonly #queries = new Map<string, string>(); // of the provider's searches, by their ids
 
   constructor(model: string, ignored: readonly string[]) {
     this.#model = model;
@@ -224,9 +227,21 @@ class MessageReader implements Reader {
       default: {
         const whole = { ...(block as JsonObject), ...one.added };
         const value = one.json === '' ? whole : { ...whole, input: argumentsOf(one.json) ?? {} };
-        events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value } });
+        events.push({ type: 'part', candidate: 0, part: { type: 'foreign', dialect, ...this.#searchIn(value), value } });
       }
     }
+  }
+
+  /** What a result of the provider's search tells clients of other wires. */
+  #searchIn(value: JsonObject): Pick<ForeignPart, 'search'> {
+    const { type, id, name, input, tool_use_id: of, content } = value;
+    if (type === 'server_tool_use' && name === 'web_search' && this.#queries.size < mostQueries)
+      this.#queries.set(textOf(id), isObject(input) ? textOf(input['query']) : '');
+    if (type !== 'web_search_tool_result') return {};
+    const sources = (Array.isArray(content) ? (content as readonly Json[]) : []).flatMap((one) =>
+      isObject(one) && textOf(one['url']) !== '' ? [{ url: textOf(one['url']), title: textOf(one['title']) || textOf(one['url']) }] : [],
+    );
+    return { search: { id: textOf(of), query: this.#queries.get(textOf(of)) ?? '', state: Array.isArray(content) ? 'completed' : 'failed', sources } };
   }
 
   #end(type: 'text' | 'thought', carried: JsonObject, events: GenerateEvent[], citations: readonly Citation[] = []): void {

@@ -4,7 +4,7 @@ import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { bodyFault, bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
-import { hosts, termsOf } from '../shared/web-search.ts';
+import { hosts, nearOf, termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
 import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
@@ -111,8 +111,8 @@ function toolOf(tool: WireTool, at: number): Tool {
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
 function searchOf(value: JsonObject): WebSearch {
   const { allowed_domains: allowed, blocked_domains: blocked, max_uses: most } = value;
-  const terms = { allowed: hosts(allowed), blocked: hosts(blocked), most: isCount(most) ? most : undefined };
-  return termsOf(value, new Set(['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'cache_control']), terms);
+  const terms = { allowed: hosts(allowed), blocked: hosts(blocked), most: isCount(most) ? most : undefined, near: nearOf(value['user_location']) };
+  return termsOf(value, new Set(['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'user_location', 'cache_control']), terms);
 }
 
 const toolMembers = new Set(['type', 'name', 'description', 'input_schema', 'strict']);

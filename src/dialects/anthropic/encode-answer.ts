@@ -39,7 +39,8 @@ export const isOurSearch = (id: unknown): boolean => typeof id === 'string' && i
 type SearchItem = ForeignPart & { readonly search: Omit<SearchPart, 'type'> };
 
 /** Did the gateway, or a provider of another wire, search the web? */
-export const isSearch = (part: Part): part is SearchPart | SearchItem => part.type === 'search' || (part.type === 'foreign' && part.search !== undefined);
+export const isSearch = (part: Part): part is SearchPart | SearchItem =>
+  part.type === 'search' || (part.type === 'foreign' && part.dialect !== dialect && part.search !== undefined);
 
 /** A finished search as its tool use block and its result block; none while it runs. */
 export function searchBlocks(part: SearchPart | SearchItem): readonly JsonObject[] {

@@ -114,6 +114,6 @@ function messageOf({ role, content, carried, isFixed, lost }: Draft): JsonObject
   const blocks = results.length === 0 ? content : [...results, ...content.filter((block) => block['type'] !== 'tool_result')];
   if (blocks.length > 0) return { ...carried, role, content: shortened(blocks) };
   if (isFixed) return { ...carried, role, content: [] };
-  if (lost !== undefined) throw new Fault('invalid', `A message has nothing that the provider accepts: ${lost}`, { field: 'turns' });
+  if (lost !== undefined) throw new Fault('invalid', `A message has nothing that the provider accepts: ${lost}`, { field: 'turns', elsewhere: true });
   return { ...carried, role, content: '.' };
 }

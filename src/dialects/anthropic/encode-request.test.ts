@@ -65,7 +65,10 @@ describe('a call of another wire', () => {
   });
 
   test.each(['not json', '[1]', '"x"'])('with the arguments %s keeps them as text', (json) => {
-    const { body: sent, ignored } = encodeRequest(call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json })] }), 'm');
+    const { body: sent, ignored } = encodeRequest(
+      call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json }), turn('user', { type: 'tool-result', id: 'a', parts: [] })] }),
+      'm',
+    );
     expect((sent['messages'] as JsonObject[])[0]).toMatchObject({ content: [{ input: { arguments: json } }] });
     expect(ignored).toEqual([expect.stringMatching(/^tool call: /)]);
   });

@@ -5,6 +5,7 @@ import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
+import { withAllResults } from '../shared/answered-calls.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
@@ -47,7 +48,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
-  const { system, messages } = encodeConversation({ ...quirks, turns: call.turns, instructions }, notes);
+  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? withAllResults(call.turns, ignored) : call.turns, instructions }, notes);
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);
@@ -174,10 +175,11 @@ function encodeOtherTool(tool: CustomTool | ForeignTool, ignored: Set<string>): 
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
       if (isWebSearch(tool)) {
-        const { allowed, blocked, most } = tool.search; // the wire accepts only one of the two lists
-        for (const one of unsupportedTerms(tool.search, allowed ? ['allowed', 'most'] : ['blocked', 'most'])) ignored.add(one);
+        const { allowed, blocked, most, near } = tool.search; // the wire accepts only one of the two lists
+        for (const one of unsupportedTerms(tool.search, allowed ? ['allowed', 'most', 'near'] : ['blocked', 'most', 'near'])) ignored.add(one);
         const bound = allowed ? { allowed_domains: allowed } : blocked ? { blocked_domains: blocked } : {};
-        return [{ type: 'web_search_20250305', name: webSearchName, ...bound, ...(most === undefined ? {} : { max_uses: most }) }];
+        const place = near ? { user_location: { type: 'approximate', ...near } } : {};
+        return [{ type: 'web_search_20250305', name: webSearchName, ...bound, ...(most === undefined ? {} : { max_uses: most }), ...place }];
       }
       ignored.add(leftOut(tool));
       return [];

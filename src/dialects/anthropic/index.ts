@@ -1,4 +1,6 @@
 import type { Dialect } from '../dialect.ts';
+import { composed } from '../shared/fitting.ts';
+import { withoutLoneItems } from '../shared/lone-items.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -26,7 +28,7 @@ export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
-  fit: (call) => fittedTools(call, toolRules),
+  fit: composed([withoutLoneItems, (call) => fittedTools(call, toolRules)])!,
   numbersAsWritten: true,
   returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,

@@ -21,6 +21,8 @@ export function usageOf(value: unknown): Usage | undefined {
   if (!isCount(input)) return undefined;
   const thought = isObject(details) ? details['thinking_tokens'] : undefined;
   const carried = rest(value, known);
+  const { server_tool_use: tools } = value;
+  const searches = isObject(tools) ? tools['web_search_requests'] : undefined;
   return {
     input,
     output,
@@ -28,6 +30,7 @@ export function usageOf(value: unknown): Usage | undefined {
     ...(written === undefined ? {} : { cacheWrite: written - writtenForAnHour }),
     ...(writtenForAnHour > 0 ? { cacheWrite1h: writtenForAnHour } : {}),
     ...(isCount(thought) && thought <= output ? { thought } : {}),
+    ...(isCount(searches) && searches > 0 ? { searches } : {}),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
   };

@@ -56,7 +56,7 @@ export class Contents {
     const carried = own(turn.extra, dialect);
     const all = parts.flatMap(({ sent }) => sent);
     if (!this.#options.isTranslated) {
-      if (all.length > 0) this.#asItCame(turn.role === 'model' ? 'model' : 'user', all, carried);
+      if (all.length > 0 || turn.role === 'user') this.#asItCame(turn.role === 'model' ? 'model' : 'user', all.length > 0 ? all : [nothing], carried);
       return;
     }
     if (turn.role === 'model') {

@@ -100,6 +100,7 @@ class ContentReader implements Reader {
     if (this.#id !== '' && chunkId !== '' && chunkId !== this.#id) throw malformed();
     this.#id ||= chunkId;
     const events: GenerateEvent[] = [];
+    const isFirst = !this.#started;
     if (isObject(chunk['usageMetadata'])) this.#usage = { ...this.#usage, ...rest(chunk['usageMetadata'], none) };
     if (!this.#started) {
       this.#started = true;
@@ -113,7 +114,7 @@ class ContentReader implements Reader {
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
     if (blocked !== '' && this.#candidates.size === 0) this.#stateOf(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
-    if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage']);
+    if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage'], isFirst);
     return events;
   }
 
@@ -123,6 +124,7 @@ class ContentReader implements Reader {
 
   close(): readonly GenerateEvent[] {
     const events: GenerateEvent[] = [];
+    let searches = 0;
     for (const [candidate, state] of this.#candidates) {
       const { raw = '', calls, carried } = state;
       const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : calls > 0 ? 'tool' : 'stop';
@@ -130,11 +132,14 @@ class ContentReader implements Reader {
       this.#closeCall(candidate, state, events);
       const cited = citedIn(state);
       if (cited.citations) events.push({ type: 'text', candidate, text: '', ...cited });
-      for (const part of searchesIn(carried)) events.push({ type: 'part', candidate, part });
+      for (const part of searchesIn(carried)) {
+        events.push({ type: 'part', candidate, part });
+        searches++;
+      }
       events.push({ type: 'finished', candidate, reason, raw, ...carriedAs(carried) });
     }
     const last = usageOf(this.#usage);
-    if (last) events.push({ type: 'usage', usage: last });
+    if (last) events.push({ type: 'usage', usage: searches > 0 ? { ...last, searches } : last });
     return events;
   }
 

@@ -4,7 +4,7 @@ import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
-import { Grounding } from './grounding.ts';
+import { Grounding, searchOf } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { dialect } from './wire.ts';
 
@@ -55,11 +55,13 @@ class Chunks implements Encoder {
       case 'tool-call':
         return this.#callPiece(event);
       case 'part': {
-        if (event.part.type === 'search') {
-          if (this.#cites) this.#groundingOf(event.candidate).search(event.part);
+        const search = searchOf(event.part);
+        if (search) {
+          if (this.#cites) this.#groundingOf(event.candidate).search(search);
           return '';
         }
-        const part = event.part.type === 'media' ? mediaPart(event.part) : event.part.dialect === dialect ? event.part.value : undefined;
+        const part =
+          event.part.type === 'media' ? mediaPart(event.part) : event.part.type === 'foreign' && event.part.dialect === dialect ? event.part.value : undefined;
         return part ? this.#part(event.candidate, part) : '';
       }
       case 'finished':

@@ -90,12 +90,19 @@ export function faultOfError(error: unknown): Fault {
 /** The fault for a response that is not an answer of this wire. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not generated content.', { elsewhere: true });
 
-/** An answer that has no content, because the model failed. @param reason its finish reason. @param message what the provider says of it, for the log */
-export function withoutContent(reason: string | undefined, message: unknown): Fault {
+/**
+ * An answer that has no content, because the model failed.
+ *
+ * @param reason its finish reason
+ * @param message what the provider says of it, for the log
+ * @param isWhole nothing of the answer was given out: the request may be sent again
+ */
+export function withoutContent(reason: string | undefined, message: unknown, isWhole: boolean): Fault {
   const said = loggableCode(reason ?? '');
   return new Fault('upstream-failed', `The model ended its answer without any content${said === undefined ? '' : `: ${said}`}.`, {
     elsewhere: true,
     ...(said === undefined ? {} : { said }),
+    ...(isWhole && said === 'MISSING_THOUGHT_SIGNATURE' ? { lacks: refused.signature } : {}),
     cause: message,
   });
 }

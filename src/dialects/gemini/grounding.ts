@@ -1,6 +1,11 @@
-import type { Citation, SearchPart } from '#core/conversation';
+import type { Citation, Part, SearchPart } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
+import { dialect } from './wire.ts';
+
+/** A search of the gateway, or of a provider of another wire. */
+export const searchOf = (part: Part): Omit<SearchPart, 'type'> | undefined =>
+  part.type === 'search' ? part : part.type === 'foreign' && part.dialect !== dialect ? part.search : undefined;
 
 /** Builds the grounding metadata of a candidate: its searches and their sources. https://ai.google.dev/gemini-api/docs/google-search */
 export class Grounding {
@@ -10,7 +15,7 @@ export class Grounding {
   #text = ''; // of the open part
   #before = 0; // bytes of text in the parts before it
 
-  search({ query, state }: SearchPart): void {
+  search({ query, state }: Pick<SearchPart, 'query' | 'state'>): void {
     if (state !== 'searching') this.#queries.push(query);
   }
 

@@ -1,4 +1,6 @@
 import type { Dialect } from '../dialect.ts';
+import { composed } from '../shared/fitting.ts';
+import { withoutLoneItems } from '../shared/lone-items.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
@@ -9,6 +11,7 @@ import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
+import { codeAsText } from './shown-code.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
@@ -24,7 +27,7 @@ interface GeminiWire {
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
-  fit: (call) => fittedTools(call, toolRules),
+  fit: composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), codeAsText])!,
   numbersAsWritten: true,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,

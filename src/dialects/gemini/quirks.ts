@@ -34,8 +34,8 @@ export const refused = {
 
 /** Learns from the refusal of a field or a value. What a client of this wire sent itself is never changed. */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
-  const { field, reason } = fault.details;
-  if (field === refused.signature) return known.signed ? undefined : { ...known, signed: true };
+  const { reason, lacks, field = lacks } = fault.details;
+  if (field === refused.signature) return known.signed || (lacks !== undefined && !call.turns.some(hasUnsigned)) ? undefined : { ...known, signed: true };
   if (field === 'id' && reason === 'field-unknown') return known.withoutIds ? undefined : { ...known, withoutIds: true };
   if (!isTranslated(call, dialect)) return undefined;
   switch (field) {
@@ -53,6 +53,9 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
       return undefined;
   }
 }
+
+const hasUnsigned = ({ parts }: GenerateCall['turns'][number]): boolean =>
+  parts.some((part) => part.type === 'tool-call' && own(part.extra, dialect)['thoughtSignature'] === undefined);
 
 function learnThinking({ details: { field, reason, range } }: Fault, { reasoning, extra }: GenerateCall, known: Quirks): Quirks | undefined {
   if (!reasoning || own(extra, dialect)['.thinkingConfig'] !== undefined || known.withoutThinking) return undefined;

@@ -6,7 +6,7 @@ import { reader } from './decode-answer.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
 import type { ContentAnswer } from './encoder.ts';
 import { malformed } from './faults.ts';
-import { Grounding } from './grounding.ts';
+import { Grounding, searchOf } from './grounding.ts';
 import { dialect } from './wire.ts';
 
 /** A whole answer ↔ events and results. */
@@ -38,10 +38,11 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
 }
 
 function groundingOf(parts: readonly Part[]): { readonly groundingMetadata?: JsonObject } {
-  if (!parts.some((part) => part.type === 'search' || (part.type === 'text' && part.citations))) return {};
+  if (!parts.some((part) => searchOf(part) || (part.type === 'text' && part.citations))) return {};
   const grounding = new Grounding();
   for (const part of parts) {
-    if (part.type === 'search') grounding.search(part);
+    const search = searchOf(part);
+    if (search) grounding.search(search);
     else if (part.type === 'text') grounding.text(part.text, part.citations ?? []);
   }
   return grounding.metadata();

@@ -9,7 +9,7 @@ export interface ToolQuirks {
 
 /** Does a call have tools that are no functions, or calls of such? */
 export const hasOtherTools = ({ tools, turns }: Pick<GenerateCall, 'tools' | 'turns'>): boolean =>
-  tools.some((tool) => tool.type === 'custom' || (tool.type === 'foreign' && tool.namespace)) ||
+  tools.some((tool) => tool.type === 'custom' || tool.inItem || (tool.type === 'foreign' && tool.namespace)) ||
   turns.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && part.custom));
 
 /**

@@ -1,5 +1,5 @@
 import type { ForeignTool, WebSearch } from '#core/conversation';
-import type { JsonObject } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 
 /** The web search tool, which several wires have, each with its own field names. */
 
@@ -13,6 +13,19 @@ export function hosts(value: unknown): readonly string[] | undefined {
   return list.length > 0 ? list.slice(0, mostHosts) : undefined;
 }
 
+const placeNames = ['city', 'region', 'country', 'timezone'] as const;
+const longestPlace = 200;
+
+/** A place as all wires that have one spell it. @returns undefined where nothing is said of it */
+export function nearOf(value: unknown): WebSearch['near'] {
+  if (!isObject(value)) return undefined;
+  const named = placeNames.flatMap((name) => (textOf(value[name]) === '' ? [] : [[name, textOf(value[name]).slice(0, longestPlace)] as const]));
+  return named.length > 0 ? Object.fromEntries(named) : undefined;
+}
+
+/** `search_context_size`. */
+export const contextSizeOf = (value: unknown): string | undefined => (typeof value === 'string' && value.length <= 20 ? value : undefined);
+
 type Terms = { readonly [Name in keyof Omit<WebSearch, 'others'>]?: WebSearch[Name] | undefined };
 
 /** @param value the tool, or its configuration. @param known the members that are understood; the names of the others are kept */
@@ -23,7 +36,14 @@ export const termsOf = (value: JsonObject, known: ReadonlySet<string>, terms: Te
     .slice(0, 20),
 });
 
-const words = { allowed: 'allowed_domains', blocked: 'blocked_domains', most: 'max_uses', unopened: 'external_web_access' } as const;
+const words = {
+  allowed: 'allowed_domains',
+  blocked: 'blocked_domains',
+  most: 'max_uses',
+  unopened: 'external_web_access',
+  near: 'user_location',
+  contextSize: 'search_context_size',
+} as const;
 
 /** The search settings that a wire does not support, as `field: reason`. @param supported the settings that it does */
 export const unsupportedTerms = (search: WebSearch, supported: readonly (keyof typeof words)[]): readonly string[] =>

@@ -5,7 +5,7 @@ import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type S
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
-import { costOf, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
+import { costOf, costOfSearches, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';
 import type { End, UsageRow } from '#core/usage-row';
@@ -271,9 +271,10 @@ class Meter {
     const price = priceAt(this.#call.route, this.#context.progress.target);
     if (!price) return null;
     const { rate = 1 } = usage;
-    if (!counts || usage.source === 'provider') return rate * costOf(price, usage, hasCountRates(price) ? counts : undefined);
+    const searches = costOfSearches(price, usage.searches);
+    if (!counts || usage.source === 'provider') return searches + rate * costOf(price, usage, hasCountRates(price) ? counts : undefined);
     const stands = tokensOfCounts(counts);
-    return costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);
+    return searches + costOf(price, { ...usage, input: usage.input - stands.input, output: usage.output - stands.output }, counts);
   }
 
   #hidden(): number {

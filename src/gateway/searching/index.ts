@@ -71,7 +71,8 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const toolChoice: ToolChoice | undefined = isDemanded && choice?.type === 'tool' ? { type: 'tool', name } : choice;
     const { toolChoice: _, ...bare } = call;
     const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
-    const ignored = search.others.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
+    const missing = [...(search.near ? ['user_location'] : []), ...(search.contextSize === undefined ? [] : ['search_context_size']), ...search.others];
+    const ignored = missing.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0)
       throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
     return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, request, name, context));

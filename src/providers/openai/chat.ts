@@ -83,7 +83,12 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       encode: (call, known) => requestBody(call, model, known, fit),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
-    const apis: OpenAIApis = { endpoint, quiet: quiet(endpoint), responses: generateEndpoint(responses, { ...responsesParts, model }), refusals };
+    const apis: OpenAIApis = {
+      endpoint,
+      quiet: quiet(endpoint),
+      responses: generateEndpoint(responses, { ...responsesParts, model }),
+      refusals,
+    };
     const operations = {
       ...shared,
       ...asWritten,
@@ -209,8 +214,8 @@ function eventsOf(body: unknown, model: string, { ignored, restore, unpromised: 
 /** The answer to a call that the Responses API has accepted. */
 function onResponses({ responses: endpoint }: OpenAIApis, call: GenerateCall, context: TargetContext, sent: SentToResponses): AsyncGenerator<Events> {
   const { accepted, recall } = sent;
-  const answer = generateFrom(endpoint, call, context, (credentials) =>
-    credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling(withCredentials(endpoint, credentials), call, context, recall),
+  const answer = generateFrom(endpoint, call, context, (again) =>
+    again.credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling({ ...endpoint, ...again }, call, context, recall),
   );
   return recall ? recorded(recall, answer) : answer;
 }

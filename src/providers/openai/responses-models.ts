@@ -12,7 +12,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
   if (vendor === undefined) return undefined;
   if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true };
   const reasoning = reasoningOf(model);
-  const known: Quirks = { atLeast16: true, sources: true, functionsOnly: false };
+  const known: Quirks = { atLeast16: true, sources: true, functionsOnly: false, withoutMarks: true };
   if (!reasoning) return known;
   if (reasoning.efforts.length === 0) return { ...known, efforts: [], encrypted: false };
   const kinds = reasoning.unasked ? (['effort', 'unset'] as const) : (['effort'] as const);

@@ -15,6 +15,7 @@ import { credentialsLeft, type Credentials } from './credentials.ts';
 import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
+import type { KnownQuirks } from './known-quirks.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
 
@@ -88,38 +89,83 @@ export function fittedRequest(
 /** Requests an answer and yields its events on arrival. @throws Fault */
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const recall = recalling(endpoint, call, context);
-  const answer = generateFrom(endpoint, call, context, (credentials) => attemptRecalling(withCredentials(endpoint, credentials), call, context, recall));
+  const answer = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
   return recall ? recorded(recall, answer) : answer;
 }
 
-/** @param send sends the request; called again, with the other credentials, where the answer begins with the refusal of one */
+/** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
+interface Again<Quirks> {
+  readonly credentials: Credentials;
+  readonly quirks: KnownQuirks<Quirks>;
+}
+
+/** @param send sends the request; called again, with other credentials or quirks, where the answer begins with the refusal of a key or says what it lacks */
 export async function* generateFrom<Wire extends SideTypes>(
   endpoint: GenerateEndpoint<Wire>,
   call: GenerateCall,
   context: TargetContext,
-  send: (credentials: Credentials) => Promise<Accepted<GenerateRequest>>,
+  send: (again: Again<Wire['quirks']>) => Promise<Accepted<GenerateRequest>>,
 ): AsyncGenerator<Events> {
   const { dialect, model, clock } = endpoint;
+  let lesson: Lesson<Wire['quirks']> | undefined;
+  let { quirks } = endpoint;
   for (let credentials: Credentials | undefined = endpoint.credentials; credentials;) {
-    const { response, request, credential } = await send(credentials);
+    const { response, request, credential } = await send({ credentials, quirks });
     const { ignored, decided, restore } = request;
     const warnings = decided ? [...ignored, ...decided] : ignored;
     try {
       if (call.stream && isEventStream(response)) {
         const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
-        yield* request.unpromised ? unpromised(answer) : answer;
+        const events = request.unpromised ? unpromised(answer) : answer;
+        yield* lesson ? keeping(endpoint, lesson, events) : events;
         return;
       }
       const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
+      if (lesson) endpoint.quirks.keep(model, lesson.quirks, [lesson.field]);
       const events = restore ? restore(whole) : whole;
       yield request.unpromised ? marked(events) : events;
       return;
     } catch (error) {
+      const learned = lesson ? undefined : lessonOf(error, endpoint, call);
+      if (learned) {
+        lesson = learned;
+        quirks = { ...endpoint.quirks, of: () => learned.quirks };
+        continue;
+      }
       credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;
-      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
+      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, quirks.of(model)) ?? error) : error;
     } finally {
       response.leave();
     }
+  }
+}
+
+interface Lesson<Quirks> {
+  readonly quirks: Quirks;
+  readonly field: string;
+}
+
+/** What an answer of status 200 teaches that says what it lacks. It is kept when the second answer is one. */
+function lessonOf<Wire extends SideTypes>(
+  error: unknown,
+  { model, quirks, learn }: GenerateEndpoint<Wire>,
+  call: GenerateCall,
+): Lesson<Wire['quirks']> | undefined {
+  const field = error instanceof Fault ? error.details.lacks : undefined;
+  const learned = field === undefined ? undefined : learn(error as Fault, call, quirks.of(model));
+  return learned === undefined ? undefined : { quirks: learned, field: field! };
+}
+
+async function* keeping<Wire extends SideTypes>(
+  { model, quirks }: GenerateEndpoint<Wire>,
+  lesson: Lesson<Wire['quirks']>,
+  answer: AsyncIterable<Events>,
+): AsyncGenerator<Events> {
+  let isKept = false;
+  for await (const events of answer) {
+    if (!isKept) quirks.keep(model, lesson.quirks, [lesson.field]);
+    isKept = true;
+    yield events;
   }
 }
 

@@ -371,7 +371,7 @@ describe('refused with 400 that names the field', () => {
     ['input', { input: 7 }],
     ['input', { input: [] }],
     ['input[0]', { input: ['text'] }],
-    ['input[0].type', { input: [{ type: 'thought', text: 'x' }] }],
+    ['input[0].type', { input: [{ type: 7, text: 'x' }] }],
     ['input[0].role', { input: [{ role: 'robot', content: 'x' }] }],
     ['input[0].role', { input: [{ type: 'message', role: 'tool', content: 'x' }] }],
     ['input[0].content', { input: [{ role: 'user' }] }],
@@ -590,7 +590,7 @@ describe('what is kept', () => {
 describe('conversations', () => {
   const conversations = '/server/chatcompat/v1/conversations';
   test.each<[field: string, body: object]>([
-    ['items[0].type', { items: [{ type: 'thought' }] }],
+    ['items[0].type', { items: [{ type: 7 }] }],
     ['items[0].role', { items: [{ role: 'robot', content: 'x' }] }],
     ['items[0].call_id', { items: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }],
     ['items', { items: Array.from({ length: 21 }, () => ({ role: 'user', content: 'x' })) }],

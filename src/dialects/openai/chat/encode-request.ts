@@ -1,12 +1,12 @@
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
-import type { MediaPart, Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
+import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
-import { Fault } from '#core/fault';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
+import { withAllResults } from '../../shared/answered-calls.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';
@@ -18,6 +18,7 @@ import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts
 import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
+import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { dialect } from './wire.ts';
@@ -37,7 +38,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
-  const messages = encodeMessages(adaptedTurns(call, quirks), ignored);
+  const turns = translated ? withAllResults(call.turns, ignored) : call.turns;
+  const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
   const body: Record<string, Json> = {
     ...carried,
     model,
@@ -214,12 +216,6 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
   return messages;
 }
 
-/** A message of the user that cannot be sent at all. */
-function nothingLeft(parts: readonly Part[]): Fault {
-  const names = [...new Set(parts.flatMap((part) => (part.type === 'text' ? [] : [nameOf(part)])))].join(', ');
-  return new Fault('unsupported', `A message of turns has nothing that the provider's API supports: ${names}.`, { field: 'turns', elsewhere: true });
-}
-
 function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<string>): readonly JsonObject[] {
   const texts = parts.filter(isSaid);
   const refusals = parts.filter((part) => part.type === 'refusal');
@@ -257,9 +253,3 @@ function encodeContent(parts: readonly Part[], ignored: Set<string>): Json {
 }
 
 const encodeText = ({ text, extra }: TextPart): JsonObject => ({ ...own(extra, dialect), type: 'text', text });
-function nameOf(part: Exclude<Part, TextPart>): string {
-  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
-  return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
-}
-
-const by = (part: MediaPart) => (part.fileId === undefined ? (part.url === undefined ? '' : ' by address') : ' by file id');

@@ -1,5 +1,8 @@
+import { isTranslated } from '#core/call';
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
+import { composed } from '../../shared/fitting.ts';
+import { withoutLoneItems } from '../../shared/lone-items.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -25,7 +28,7 @@ interface ChatWire {
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
-  fit,
+  fit: composed<Quirks>([(call) => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined), fit])!,
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai

@@ -52,6 +52,7 @@ class ResponseReader implements ItemReader {
   readonly #hosted = new Set<string>(); // ids of items of hosted tools whose progress is reported
   readonly #isProgressWanted: boolean;
   #calls = 0;
+  #searches = 0;
   #started = false;
   #finished = false;
 
@@ -207,8 +208,11 @@ class ResponseReader implements ItemReader {
         if (!one.call) throw malformed();
         return [...first, ...(one.streamed ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
       }
-      default:
-        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none), ...searchIn(item) } }];
+      default: {
+        const searched = searchIn(item);
+        if (searched.search) this.#searches++;
+        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none), ...searched } }];
+      }
     }
   }
 
@@ -230,7 +234,8 @@ class ResponseReader implements ItemReader {
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
     const tier = textOf(response['service_tier']);
-    const last = usageOf(usage, tier);
+    const counted = usageOf(usage, tier);
+    const last = counted && this.#searches > 0 ? { ...counted, searches: this.#searches } : counted;
     const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(tier === '' ? {} : carriedAs({ service_tier: tier })) };
     return [...events, finished, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
   }

@@ -2,6 +2,7 @@ import type { ForeignPart, MediaPart, Part, RefusalPart, SearchPart, TextPart, T
 import { Fault } from '#core/fault';
 import { rest, type Extra, type JsonObject } from '#core/json';
 import { bounded, invalid } from '../../shared/read-fields.ts';
+import { itemNote } from '../../shared/lone-items.ts';
 import { itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';
 import { thoughtOf } from './thoughts.ts';
@@ -98,13 +99,15 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
       return found.role === 'model' ? builder.model(found.parts) : builder.turn(found);
     }
     default: {
-      const search = item.type === 'web_search_call' ? searchOf(item) : undefined;
+      const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
       const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
-      return isFromClient(item.type) ? builder.turn({ role: 'user', parts: [part] }) : builder.model([part]);
+      return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }
 }
+
+const isSearch = ({ type }: { readonly type: string }) => type === 'web_search_call';
 
 /** A search that the gateway ran, by its id: no provider knows it. */
 function searchOf(item: object): SearchPart | undefined {
@@ -113,8 +116,11 @@ function searchOf(item: object): SearchPart | undefined {
 }
 
 /** Is the item from the client, and not from the model? */
-const isFromClient = (type: string) =>
-  type.endsWith('_output') || type === 'mcp_approval_response' || type === 'compaction_trigger' || type === 'additional_tools';
+export function isFromClient({ type, role }: JsonObject): boolean {
+  const name = typeof type === 'string' ? type : '';
+  if (typeof role === 'string') return role !== 'assistant';
+  return name.endsWith('_output') || name === 'mcp_approval_response' || name === 'compaction_trigger' || name === 'additional_tools';
+}
 
 const none = new Set<string>();
 const functionCallMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'status']);

@@ -5,22 +5,11 @@ import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { orderTurns } from './order-turns.ts';
-import { toolChoiceOf, toolOf, type Chosen } from './decode-tools.ts';
-import { carriedItems, dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
+import { toolChoiceOf, toolOf, toolsInItem, type Chosen } from './decode-tools.ts';
+import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
 const checkInput = checked(Input, ({ field, ...problem }) => bodyFault({ ...problem, field: `items${field}` }));
-
-const itemTypes: ReadonlySet<unknown> = new Set([
-  'message',
-  'function_call',
-  'function_call_output',
-  'custom_tool_call',
-  'custom_tool_call_output',
-  'reasoning',
-  'item_reference',
-  ...carriedItems,
-]);
 
 /**
  * Checks the body of a request against its schema.
@@ -29,7 +18,7 @@ const itemTypes: ReadonlySet<unknown> = new Set([
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function requestOf(body: unknown): ResponsesRequest {
-  if (isObject(body)) refuseUnknownItems(body['input'], 'input');
+  if (isObject(body)) checkTypes(body['input'], 'input');
   const request = check(body);
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   checkMetadata(request.metadata);
@@ -44,17 +33,17 @@ export function checkMetadata(metadata: Readonly<Record<string, string>> | null 
 
 /** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
-  refuseUnknownItems(items, 'items');
+  checkTypes(items, 'items');
   const list = checkInput(items);
   if (typeof list === 'string') throw invalid('items', 'must be an array');
   return list;
 }
 
 /** A message may omit its type; every other item has one. */
-function refuseUnknownItems(items: unknown, field: string): void {
+function checkTypes(items: unknown, field: string): void {
   if (!Array.isArray(items)) return;
   items.forEach((item: unknown, at) => {
-    if (isObject(item) && isGiven(item['type']) && !itemTypes.has(item['type'])) throw invalid(`${field}[${at}].type`, 'is not an item type of this API');
+    if (isObject(item) && isGiven(item['type']) && typeof item['type'] !== 'string') throw invalid(`${field}[${at}].type`, 'must be a string');
   });
 }
 
@@ -73,7 +62,7 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
-  const tools = request.tools?.map(toolOf) ?? [];
+  const tools = [...(request.tools?.map(toolOf) ?? []), ...turns.flatMap(toolsOfItem)];
   const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
   if (instructions.length + turns.length === 0) throw invalid('input', 'must not be empty');
@@ -91,6 +80,9 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     extra: extraOf(request, choice),
   };
 }
+
+const toolsOfItem = ({ role, parts }: Turn) =>
+  role === 'user' ? parts.flatMap((part) => (part.type === 'foreign' && part.dialect === dialect ? toolsInItem(part.value) : [])) : [];
 
 function instructionsTurn({ instructions }: ResponsesRequest): readonly Turn[] {
   return isGiven(instructions) && instructions !== ''

@@ -1,8 +1,9 @@
 import { webSearchName, type CustomTool, type FunctionTool, type Namespace, type Tool, type ToolChoice, type WebSearch } from '#core/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
-import { hosts, termsOf } from '../../shared/web-search.ts';
+import { contextSizeOf, hosts, nearOf, termsOf } from '../../shared/web-search.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
 /** The flat tools of this wire → tools. */
@@ -47,13 +48,29 @@ function memberOf(value: Json): readonly (FunctionTool | CustomTool)[] {
   return [{ type, name, ...described, ...schema, ...(typeof strict === 'boolean' ? { strict } : {}) }];
 }
 
+/** The tools of an item such as codex' `additional_tools`: clients of other wires declare theirs beside the conversation. https://github.com/SaladDay/cc-switch-cli/issues/466 */
+export function toolsInItem(item: unknown): readonly Tool[] {
+  return (toolsIn(item) ?? []).slice(0, mostTools).flatMap((value): readonly Tool[] => {
+    if (!isObject(value) || typeof value['type'] !== 'string') return [];
+    const { type } = value;
+    if (type === 'function' || type === 'custom') return memberOf(value).map((tool) => ({ ...tool, inItem: true }));
+    const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
+    const search = kindOf(type) === webSearchName ? searchOf(value) : undefined;
+    return [{ type: 'foreign', ...(search ? { search } : {}), ...(namespace ? { namespace } : {}), dialect, value, inItem: true }];
+  });
+}
+
+/** As many as a request may have beside the conversation. */
+const mostTools = 1024;
+
 /** https://platform.openai.com/docs/guides/tools-web-search */
 function searchOf(value: JsonObject): WebSearch {
   const { filters, external_web_access: live } = value;
   const bounds: JsonObject = isObject(filters) ? filters : {};
   const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
   const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
-  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access']), terms);
+  const more = { near: nearOf(value['user_location']), contextSize: contextSizeOf(value['search_context_size']) };
+  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access', 'user_location', 'search_context_size']), { ...terms, ...more });
   return { ...search, others: [...search.others, ...others] };
 }
 

@@ -1,5 +1,7 @@
-import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { own, type Extra, type Json, type JsonObject } from '#core/json';
+import { nameOf, nothingLeft } from '../part-names.ts';
+import { isFromClient } from './decode-input.ts';
 import { urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
@@ -16,8 +18,7 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
     const { '.role': role, ...carried } = own(turn.extra, dialect);
     switch (turn.role) {
       case 'system':
-        if (turn.parts.length === 0) return []; // it changes a configuration that this wire does not have
-        return [{ ...withoutNotes(carried), type: 'message', role: role ?? 'system', content: encodeContent(turn.parts, ignored) }];
+        return encodeSystem(turn.parts, { ...withoutNotes(carried), type: 'message', role: role ?? 'system' }, ignored);
       case 'user':
         return encodeUser(turn.parts, withoutNotes(carried), custom, ignored);
       case 'model':
@@ -28,31 +29,41 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
   });
 }
 
-/** Removes the notes of the dialect, which are not members of the wire. */
-export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
-
-/** The ids of the calls of tools of free text: the wire has results of another type for them, and other wires do not. */
+/** The ids of the calls of tools that take free text: their results are items of another type. */
 const customCalls = (turns: readonly Turn[]): ReadonlySet<string> =>
   new Set(turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' && part.custom ? [part.id] : []))));
 
+/** None where nothing of it can be sent, or where it only changes a configuration that this wire does not have. */
+function encodeSystem(parts: readonly Part[], members: JsonObject, ignored: Set<string>): readonly JsonObject[] {
+  const content = encodeContent(parts, ignored);
+  return content.length === 0 ? [] : [{ ...members, content }];
+}
+
+/** Removes the notes of the dialect, which are not members of the wire. */
+export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
+
+/** @throws Fault `unsupported` for a message of which nothing can be sent */
 function encodeUser(parts: readonly Part[], carried: JsonObject, custom: ReadonlySet<string>, ignored: Set<string>): readonly JsonObject[] {
   const items: JsonObject[] = [];
   const userParts: Part[] = [];
   for (const part of parts) {
     if (part.type === 'tool-result') items.push(encodeResult(part, custom.has(part.id), ignored));
-    else if (part.type === 'foreign' && part.dialect === dialect) items.push(part.value);
+    else if (part.type === 'foreign' && part.dialect === dialect && isFromClient(part.value)) items.push(part.value);
     else userParts.push(part);
   }
   const content = encodeContent(userParts, ignored);
-  if (content.length > 0) items.push({ ...carried, type: 'message', role: 'user', content }); // without content a message is refused
+  if (content.length > 0) items.push({ ...carried, type: 'message', role: 'user', content });
+  else if (items.length === 0 && userParts.length > 0) throw nothingLeft(userParts);
   return items;
 }
 
-function encodeResult({ id, parts, failed, extra }: ToolResultPart, isOfCustom: boolean, ignored: Set<string>): JsonObject {
-  const { '.custom': custom = isOfCustom, ...carried } = own(extra, dialect);
+/** @param isCustom the call is of a tool that takes free text */
+function encodeResult({ id, parts, failed, extra }: ToolResultPart, isCustom: boolean, ignored: Set<string>): JsonObject {
+  const { '.custom': custom = isCustom, ...carried } = own(extra, dialect);
   if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
   const [first] = parts;
-  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : parts.length === 0 ? '' : encodeContent(parts, ignored);
+  const content = encodeContent(parts, ignored);
+  const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : content.length === 0 ? '' : content;
   return { ...withoutNotes(carried), type: custom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
 }
 
@@ -144,10 +155,3 @@ export const shownThought = ({ text, extra }: { readonly text: string; readonly 
     ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),
   };
 };
-
-function nameOf(part: Exclude<Part, TextPart>): string {
-  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
-  return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
-}
-
-const by = (part: MediaPart) => (part.fileId === undefined ? (part.url === undefined ? '' : ' by address') : ' by file id');

@@ -1,17 +1,18 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Sampling } from '#core/sampling';
-import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn } from '#core/conversation';
+import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
 import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
+import { withAllResults } from '../../shared/answered-calls.ts';
 import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
-import { jsonWord, removeRefused, sentEffort, tokenLimit } from './model-fields.ts';
+import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -32,15 +33,14 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
-  const tools = call.tools.flatMap((tool) => encodeTool(tool, isTranslated(call, dialect), ignored));
+  const tools = call.tools.flatMap((tool) => (tool.inItem && !quirks.functionsOnly ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
   const requested = [
     ...((notes['.include'] ?? []) as readonly Json[]),
     ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),
     ...sourcesOf(call, quirks),
   ];
   const include = [...new Set(quirks.encrypted === false ? requested.filter((one) => one !== encrypted) : [...requested, encrypted])];
-  const effort = sentEffort(call, quirks, ignored);
-  const reasoning = { ...(effort === undefined ? {} : { effort }), ...(notes['.reasoning'] as JsonObject | undefined) };
+  const { effort, reasoning } = encodeReasoning(call, quirks, ignored);
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
@@ -48,7 +48,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     ...carried,
     model,
     ...(instructions === undefined ? {} : { instructions }),
-    input: [...jsonWord(call), ...encodeInput(turns, ignored)],
+    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
@@ -60,6 +60,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   };
   if (call.stream) body['stream'] = true;
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
+  if (quirks.withoutMarks) withoutMarks(body, ignored);
   return { body, ignored: [...ignored] };
 }
 
@@ -119,9 +120,8 @@ function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): read
     case 'foreign':
       if (tool.dialect === dialect) return [tool.value];
       if (isWebSearch(tool)) {
-        for (const one of unsupportedTerms(tool.search, ['allowed', 'unopened'])) ignored.add(one);
-        const { allowed, unopened } = tool.search;
-        return [{ type: 'web_search', ...(allowed ? { filters: { allowed_domains: allowed } } : {}), ...(unopened ? { external_web_access: false } : {}) }];
+        for (const one of unsupportedTerms(tool.search, ['allowed', 'unopened', 'near', 'contextSize'])) ignored.add(one);
+        return [searchTool(tool.search)];
       }
       ignored.add(leftOut(tool));
       return [];
@@ -129,6 +129,15 @@ function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): read
       return tool satisfies never;
   }
 }
+
+/** https://platform.openai.com/docs/guides/tools-web-search */
+const searchTool = ({ allowed, unopened, near, contextSize }: WebSearch): JsonObject => ({
+  type: 'web_search',
+  ...(allowed ? { filters: { allowed_domains: allowed } } : {}),
+  ...(unopened ? { external_web_access: false } : {}),
+  ...(near ? { user_location: { type: 'approximate', ...near } } : {}),
+  ...(contextSize === undefined ? {} : { search_context_size: contextSize }),
+});
 
 /** The wire requires parameters, and treats a schema without `strict` as strict, which clients of other wires do not mean. */
 const noParameters = { type: 'object', properties: {} };

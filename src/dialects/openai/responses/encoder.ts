@@ -231,11 +231,10 @@ export class Encoder {
   /** An image becomes an image generation item; items of providers of this wire are sent unchanged. */
   #part(part: Extract<GenerateEvent, { type: 'part' }>['part']): string {
     if (part.type === 'search') return this.#search(part);
+    if (part.type === 'foreign' && part.dialect !== dialect) return part.search ? this.#search({ type: 'search', ...part.search }) : '';
     const item: JsonObject | undefined =
       part.type === 'foreign'
-        ? part.dialect === dialect
-          ? part.value
-          : undefined
+        ? part.value
         : part.kind === 'image' && part.base64 !== undefined
           ? { id: this.#next('image_generation_call'), type: 'image_generation_call', status: 'completed', result: part.base64 }
           : undefined;

@@ -1,6 +1,7 @@
 import type { Dialect } from '../../dialect.ts';
 import { composed } from '../../shared/fitting.ts';
 import { endedAtStop } from '../../shared/stop-sequences.ts';
+import { withoutLoneItems } from '../../shared/lone-items.ts';
 import { fittedTools } from '../../shared/tool-fit.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
@@ -26,7 +27,11 @@ interface ResponsesWire {
   readonly options: object;
 }
 
-const fit = composed<Quirks>([(call, quirks) => fittedTools(call, toolRules(quirks)), endedAtStop])!;
+const fit = composed<Quirks>([
+  (call, quirks) => (quirks?.functionsOnly ? withoutLoneItems(call) : undefined),
+  (call, quirks) => fittedTools(call, toolRules(quirks)),
+  endedAtStop,
+])!;
 
 /** OpenAI's responses. Its face decodes a request in two steps, and loads the stored conversation in between. */
 export const responses: Dialect<ResponsesWire> = {

@@ -1,5 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import { own, type Json, type JsonObject } from '#core/json';
+import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
 import { dialect } from './wire.ts';
@@ -22,6 +22,61 @@ export function sentEffort(call: GenerateCall, quirks: KnownEfforts, ignored?: S
   if (accepted === effort) return effort;
   ignored?.add(`reasoning_effort: this model does not accept ${effort}${accepted === undefined ? '' : `; ${accepted} is sent instead`}.`);
   return accepted;
+}
+
+/** What a model accepts of settings for reasoning. */
+export interface ReasoningQuirks extends KnownEfforts {
+  /** It refuses to show summaries of its reasoning, as to organizations that are not verified. */
+  readonly withoutSummary?: true;
+}
+
+/**
+ * The settings for reasoning. Clients of other wires are shown thoughts where they ask for thinking, and on this wire a model shows none unless it is asked to. A model
+ * that does not reason gets none of these settings, whoever wrote them: codex names an effort to every model.
+ */
+export function encodeReasoning(
+  call: GenerateCall,
+  quirks: ReasoningQuirks,
+  ignored: Set<string>,
+): { readonly effort?: string; readonly reasoning: JsonObject } {
+  const written = own(call.extra, dialect)['.reasoning'] as JsonObject | undefined;
+  const translated = isTranslated(call, dialect);
+  if (!translated && quirks.efforts?.length === 0) {
+    if (call.reasoning?.effort !== undefined || written) ignored.add('reasoning_effort: this model does not reason.');
+    return { reasoning: {} };
+  }
+  const effort = sentEffort(call, quirks, ignored);
+  const named = effort === undefined ? {} : { effort };
+  if (translated) return { ...named, reasoning: { ...named, ...(isShown(call, quirks) && effort !== 'none' ? { summary: 'auto' } : {}) } };
+  const { summary, ...others } = written ?? {};
+  if (quirks.withoutSummary && summary !== undefined) ignored.add('reasoning.summary: this model does not show its reasoning.');
+  return { ...named, reasoning: { ...named, ...others, ...(summary === undefined || quirks.withoutSummary ? {} : { summary }) } };
+}
+
+const isShown = ({ reasoning }: GenerateCall, { efforts, withoutSummary }: ReasoningQuirks): boolean =>
+  reasoning !== undefined && reasoning.effort !== 'none' && !reasoning.hidden && !withoutSummary && efforts?.length !== 0;
+
+/** Removes the marks at the ends of cached prefixes, which only some servers of this wire know. */
+export function withoutMarks(body: Record<string, Json>, ignored: Set<string>): void {
+  let isMarked = false;
+  const bare = (value: Json): Json => {
+    if (!isObject(value)) return value;
+    const { cache_control: mark, content, output, ...others } = value;
+    isMarked ||= mark !== undefined;
+    return {
+      ...others,
+      ...(content === undefined ? {} : { content: Array.isArray(content) ? content.map(bare) : content }),
+      ...(output === undefined ? {} : { output: Array.isArray(output) ? output.map(bare) : output }),
+    };
+  };
+  const { input, tools, cache_control: whole } = body;
+  const bareInput = Array.isArray(input) ? input.map(bare) : input;
+  const bareTools = Array.isArray(tools) ? tools.map(bare) : tools;
+  if (!isMarked && whole === undefined) return;
+  delete body['cache_control'];
+  if (bareInput !== undefined) body['input'] = bareInput;
+  if (bareTools !== undefined) body['tools'] = bareTools;
+  ignored.add('cache_control: the provider has no marks for cached prefixes.');
 }
 
 /** Fields that a translated call can go without, by their paths, with what the chat interface calls them. */

@@ -1,34 +1,43 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
-import { effortsAmong, isAboutEffort, type KnownEfforts } from '../accepted-effort.ts';
+import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
-import { leastTokens, optionalFields, sentEffort, thinkingOf, type RefusedFields, type Thinking } from './model-fields.ts';
+import { leastTokens, optionalFields, sentEffort, thinkingOf, type ReasoningQuirks, type RefusedFields, type Thinking } from './model-fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends KnownEfforts, ToolQuirks {
+export interface Quirks extends ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */
   readonly sources?: true;
   /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
   readonly atLeast16?: true;
+  /** It refuses marks at the ends of cached prefixes. */
+  readonly withoutMarks?: true;
   /** Optional fields that it refuses, each with how it was asked to think then. */
   readonly refused?: RefusedFields;
 }
 
 /**
  * Learns from the refusal of a field or of a value. Every request asks for encrypted thoughts, so a refusal of `include` is taken to mean that the model has none.
- * What a client of this wire wrote itself is left as it is, except for tools of types that the server does not know.
+ * What a client of this wire wrote itself is left as it is, except for what codex writes to every server: tools of types that it does not know, and reasoning for
+ * models that have none.
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field = '' } = fault.details;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
   if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
-  if (!isTranslated(call, dialect)) return undefined;
+  if (/(?:^|[.\]])cache_control$/.test(field)) return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
+  if (field === 'reasoning.summary' && (isTranslated(call, dialect) || fault.details.reason === 'field-unknown'))
+    return known.withoutSummary ? undefined : { ...known, withoutSummary: true };
+  if (!isTranslated(call, dialect)) return isReasoningUnknown(fault, call) && known.efforts?.length !== 0 ? { ...known, efforts: [] } : undefined;
   return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
 }
+
+const isReasoningUnknown = ({ details: { field, reason } }: Fault, { reasoning }: GenerateCall): boolean =>
+  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && reasoning?.effort !== undefined;
 
 const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): boolean => maxTokens < leastTokens;
 

@@ -22,7 +22,7 @@ function responses({ input, instructions, tools, tool_choice: choice, text }: An
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : list(input);
   const isResult = ({ type }: Any) => type === 'function_call_output' || type === 'custom_tool_call_output';
   const end = items.findLastIndex((item) => !isResult(item)) + 1;
-  const known = list(tools).flatMap(toolOf);
+  const known = [...list(tools), ...items.flatMap((item) => list(item.tools))].flatMap(toolOf);
   const format = text?.format;
   return {
     text: textOf(items.findLast(({ role }) => role === 'user')?.content),

@@ -11,6 +11,7 @@ const fields = words(`
   parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier
   service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user
 `);
+const partFields = words('type text annotations logprobs refusal image_url file_id detail file_data filename file_url input_audio');
 const itemTypes =
   /^(?:message|reasoning|item_reference|compaction|additional_tools|program|(?:function|custom_tool|web_search|file_search|computer|image_generation|code_interpreter|local_shell|shell|apply_patch|tool_search|mcp)_(?:call|call_output|output|list_tools|approval_request|approval_response))$/;
 
@@ -45,6 +46,14 @@ export const responsesRules: readonly Rule[] = [
       : undefined,
   ),
   rule('items and parts are of these types', reference, ({ body }) => first<Any, Refusal>(items(body), strangeItem)),
+  rule('unknown members of parts', 'teabranch/open-responses-server#41', ({ body }) =>
+    first<Any, Refusal>(items(body), ({ content, output }, at) =>
+      first<Any, Refusal>(list(content ?? output), (part, place) => {
+        const [one] = others(part, partFields);
+        return one !== undefined && unknown(`input[${at}].${content ? 'content' : 'output'}[${place}].${one}`);
+      }),
+    ),
+  ),
   rule('ids of items begin with their kind', 'openai/codex#33263', ({ body }) =>
     first<Any, Refusal>(items(body), ({ type = 'message', id }, at) => {
       const begins = ({ message: 'msg', reasoning: 'rs', function_call: 'fc', custom_tool_call: 'ctc' } as Record<string, string>)[type];

@@ -211,6 +211,12 @@ const responsesRows: readonly Row[] = [
   ],
   ['gpt-5-on-responses', { input: [file()] }, "'input[0].content[0]'", { input: [file({ filename: 'a.pdf' })] }],
   ['gpt-5-on-responses', { input: [{ type: 'reasoning', encrypted_content: 'foreign', summary: [] }, item] }, 'could not be verified', {}],
+  [
+    'gpt-5-on-responses',
+    { input: [{ ...item, content: [{ type: 'input_text', text: 'hi', cache_control: { type: 'ephemeral' } }] }] },
+    "Unknown parameter: 'input[0].content[0].cache_control'.",
+    { input: [{ ...item, content: [{ type: 'input_text', text: 'hi' }] }] },
+  ],
   ['gpt-5-on-responses', { text: { format: { type: 'json_object' } } }, "must contain the word 'json' in some form", {}],
   ['gpt-5-on-responses', { input: [] }, 'must be provided', { input: 'hello' }],
 ];

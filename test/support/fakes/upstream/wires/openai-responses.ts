@@ -117,7 +117,15 @@ function itemsOf({ id, thought, signature, text, tools }: Answer): readonly Said
       : []),
     ...tools.map(({ id: call_id, name, json, custom, namespace }) =>
       custom
-        ? { type: 'custom_tool_call' as const, id: `ctc_${call_id}`, call_id, name, input: json, status: 'completed' }
+        ? {
+            type: 'custom_tool_call' as const,
+            id: `ctc_${call_id}`,
+            call_id,
+            name,
+            input: json,
+            status: 'completed',
+            ...(namespace === undefined ? {} : { namespace }),
+          }
         : {
             type: 'function_call' as const,
             id: `fc_${call_id}`,

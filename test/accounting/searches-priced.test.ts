@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { body, replay, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { askFace, faces, type Face } from '../support/all-faces.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+/** What providers bill beside tokens, or bill tokens at another rate for. */
+
+const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(one, 'price: { input: 1000, output: 1000, search: 0.25 }') }));
+
+async function costOf({ headers }: { readonly headers: Headers }): Promise<number | undefined> {
+  const answer = await server.ask(`/server/admin/logs/${headers.get('x-request-id')!}`);
+  return ((await answer.json()) as { readonly costUsd?: number }).costUsd;
+}
+
+const search = (query: string) => ({ id: `ws_${query}`, type: 'web_search_call', status: 'completed', action: { type: 'search', query } });
+const opened = { id: 'ws_o', type: 'web_search_call', status: 'completed', action: { type: 'open_page', url: 'https://a.example' } };
+const said = { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'Sun.', annotations: [] }] };
+const response = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'm',
+  output: [search('a'), opened, search('b'), said],
+  usage: { input_tokens: 10, output_tokens: 10, total_tokens: 20 },
+};
+const message = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text: 'Sun.' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 10, output_tokens: 10, server_tool_use: { web_search_requests: 2 } },
+};
+const content = {
+  candidates: [
+    {
+      content: { role: 'model', parts: [{ text: 'Sun.' }] },
+      finishReason: 'STOP',
+      index: 0,
+      groundingMetadata: { webSearchQueries: ['a', 'b'], groundingChunks: [] },
+    },
+  ],
+  usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 10, totalTokenCount: 20 },
+  modelVersion: 'm',
+};
+
+const whole: Readonly<Record<string, Behaviour>> = {
+  responses: body(JSON.stringify(response)),
+  messages: body(JSON.stringify(message)),
+  gemini: body(JSON.stringify(content)),
+};
+const streamed: Readonly<Record<string, Behaviour>> = {
+  responses: replay([JSON.stringify({ type: 'response.completed', response })]),
+  messages: replay(
+    [
+      { type: 'message_start', message: { ...message, content: [], stop_reason: null, usage: { input_tokens: 10, output_tokens: 1 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Sun.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: message.usage },
+      { type: 'message_stop' },
+    ].map((frame) => JSON.stringify(frame)),
+  ),
+  gemini: replay([JSON.stringify(content)]),
+};
+
+describe.each(['responses', 'messages', 'gemini'])('web searches of a provider of %s', (model) => {
+  test.each(faces)('cost what the settings say, for %s clients', async (face) => {
+    for (const stream of [false, true]) {
+      upstream.script((stream ? streamed : whole)[model]!);
+      const answer = await askFace(server, face, { model, content: 'weather?', stream });
+      expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+      await expect.poll(() => costOf(answer), { timeout: 10_000 }).toBeCloseTo(0.52, 9);
+    }
+  });
+});
+
+const completion = (tier: string) => ({
+  id: 'chatcmpl-1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  service_tier: tier,
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Sun.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
+});
+const chunks = (tier: string) =>
+  [
+    { choices: [{ index: 0, delta: { role: 'assistant', content: 'Sun.' }, finish_reason: null }] },
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+    { choices: [], usage: completion(tier).usage },
+  ].map((one) => JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', service_tier: tier, ...one }));
+
+test.each<[Face, string, number]>([
+  ['chat', 'flex', 0.01],
+  ['chat', 'priority', 0.04],
+  ['chat', 'default', 0.02],
+  ['messages', 'flex', 0.01],
+])('a chat provider that serves %s clients in the tier %s is paid its rate, and the tier is shown', async (face, tier, cost) => {
+  for (const stream of [false, true]) {
+    upstream.script(stream ? replay(chunks(tier)) : body(JSON.stringify(completion(tier))));
+    const answer = await askFace(server, face, { model: 'chat', content: 'weather?', stream });
+    expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+    if (face === 'chat') expect(answer.raw).toContain(`"service_tier":"${tier}"`);
+    await expect.poll(() => costOf(answer), { timeout: 10_000 }).toBeCloseTo(cost, 9);
+  }
+});

@@ -1,0 +1,100 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { startVendors, type Vendors } from '../support/fakes/vendors/index.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+/** Current versions of codex declare all of their tools in an item of the input. https://github.com/SaladDay/cc-switch-cli/issues/466 */
+
+// oxlint-disable-next-line typescript/no-explicit-any -- answers are read as codex does
+type Any = any;
+
+const parameters = { type: 'object', properties: { cell: { type: 'string' } }, required: ['cell'], additionalProperties: false };
+const wait = { type: 'function', name: 'wait', description: 'Waits.', strict: false, parameters };
+const exec = { type: 'custom', name: 'exec', description: 'Runs JavaScript.' };
+const itemOf = (...tools: readonly object[]) => ({
+  type: 'additional_tools',
+  id: 'at_1',
+  role: 'developer',
+  tools: [{ type: 'namespace', name: 'functions', description: 'Code.', tools }],
+});
+const developer = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'You are codex.' }] };
+const user = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'use the tool' }] };
+
+describe.each([
+  ['at its own address', true],
+  ['at an address that nobody knows', false],
+])('a vendor %s', (_, known) => {
+  let vendors: Vendors;
+  let server: TestServer;
+
+  beforeAll(async () => {
+    vendors = await startVendors();
+    server = await startTestServer({ yaml: known ? vendors.yaml : vendors.unknownYaml });
+  });
+  afterAll(async () => {
+    await server.close();
+    await vendors.close();
+  });
+  afterEach(() => vendors.reset());
+
+  async function ask(model: string, input: readonly object[], headers: Readonly<Record<string, string>> = {}) {
+    const body = { model, input, tool_choice: 'auto', parallel_tool_calls: false, store: false, stream: false };
+    const answer = await fetch(`${server.url}/server/chatcompat/v1/responses`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': server.key, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (answer.status !== 200) expect.fail(`${answer.status} ${text}`);
+    return { output: (JSON.parse(text) as { readonly output: Any[] }).output, warnings: answer.headers.get('x-dragoman-warnings') };
+  }
+
+  const models = [
+    'gpt-6-sol',
+    'gpt-6-sol-on-responses',
+    'gpt-4o',
+    'claude-opus-5-5',
+    'gemini-3-flash-preview',
+    'gemini-2.5-flash',
+    'deepseek-v4',
+    'mistral-large-latest',
+  ];
+
+  test.each(models)('%s: a function of such an item is called and gets its result', async (model) => {
+    const before = [itemOf(wait), developer, user];
+    const { output } = await ask(model, before);
+    const call = output.find(({ type }) => type === 'function_call');
+    expect(call).toMatchObject({ name: 'wait', namespace: 'functions' });
+    const second = await ask(model, [...before, ...output, { type: 'function_call_output', call_id: call.call_id, output: 'waited' }]);
+    expect(JSON.stringify(second.output)).toContain('waited');
+    const refused = vendors.requests.filter(({ status }) => status !== 200).map(({ message }) => message);
+    if (known) expect(refused).toEqual([]);
+  });
+
+  test.each(models)('%s: a tool of free text of such an item is called and gets its result', async (model) => {
+    const before = [itemOf(exec), developer, user];
+    const { output } = await ask(model, before);
+    const call = output.find(({ type }) => type === 'custom_tool_call');
+    expect(call).toMatchObject({ name: 'exec', namespace: 'functions' });
+    const second = await ask(model, [...before, ...output, { type: 'custom_tool_call_output', call_id: call.call_id, output: 'ran' }]);
+    expect(JSON.stringify(second.output)).toContain('ran');
+  });
+
+  test('the item reaches providers of the API as it came, and nothing is declared twice', async () => {
+    await ask('gpt-6-sol-on-responses', [itemOf(wait, exec), developer, user], { 'x-dragoman-strict': 'true' });
+    const { body } = vendors.requests.at(-1)!;
+    expect(body.input[0]).toEqual(itemOf(wait, exec));
+    expect(body).not.toHaveProperty('tools');
+  });
+
+  test('an item of a type that nobody knows reaches providers of the API, and is named in a warning elsewhere', async () => {
+    const items = [
+      { type: 'context_of_tomorrow', role: 'user', strength: 3 },
+      { type: 'tool_search_output', call_id: 'c', execution: 'client', tools: [] },
+      user,
+    ];
+    for (const model of ['claude-opus-4-6', 'gpt-4o', 'gemini-3-flash-preview']) {
+      const { warnings } = await ask(model, items);
+      expect(warnings).toContain('context_of_tomorrow: only openai-responses supports it.');
+    }
+  });
+});

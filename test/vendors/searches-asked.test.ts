@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { always, ok } from '../support/fakes/upstream/index.ts';
+import { askFace, type Face } from '../support/all-faces.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+/** A search asked for in the words of one API, as providers of another get it. https://platform.openai.com/docs/guides/tools-web-search */
+
+const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(one) }));
+
+const place = { city: 'London', region: 'London', country: 'GB', timezone: 'Europe/London' };
+const near = { type: 'approximate', ...place };
+
+const asked: Readonly<Partial<Record<Face, object>>> = {
+  chat: { web_search_options: { search_context_size: 'low', user_location: { type: 'approximate', approximate: place } } },
+  responses: { tools: [{ type: 'web_search', search_context_size: 'low', user_location: near }] },
+  messages: { tools: [{ type: 'web_search_20250305', name: 'web_search', user_location: near }] },
+};
+
+const ask = async (face: Face, model: string, headers: Readonly<Record<string, string>> = {}) => {
+  upstream.script(always(ok()));
+  const answer = await askFace(server, face, { model, content: 'hi', stream: false, headers, more: asked[face]! });
+  const { tools } = (upstream.requests.at(-1)?.json ?? {}) as { readonly tools?: readonly object[] };
+  return { tools, status: answer.status, warnings: answer.headers.get('x-dragoman-warnings') ?? '' };
+};
+
+test.each(['chat', 'responses', 'messages'] as const)('of %s clients: a responses provider gets the place and the size', async (face) => {
+  const size = face === 'messages' ? {} : { search_context_size: 'low' };
+  expect(await ask(face, 'responses', { 'x-dragoman-strict': 'true' })).toEqual({
+    status: 200,
+    warnings: '',
+    tools: [{ type: 'web_search', user_location: near, ...size }],
+  });
+});
+
+test.each(['chat', 'responses', 'messages'] as const)('of %s clients: a messages provider gets the place, and a size is warned of', async (face) => {
+  const { tools, warnings } = await ask(face, 'messages');
+  expect(tools).toEqual([{ type: 'web_search_20250305', name: 'web_search', user_location: near }]);
+  expect(warnings.includes('tools.web_search.search_context_size: ')).toBe(face !== 'messages');
+  expect(warnings).not.toContain('user_location');
+});
+
+test.each(['chat', 'responses', 'messages'] as const)('of %s clients: Gemini searches without them, with a warning', async (face) => {
+  const { tools, warnings } = await ask(face, 'gemini');
+  expect(tools).toEqual([{ googleSearch: {} }]);
+  expect(warnings).toContain('tools.web_search.user_location: ');
+  expect((await ask(face, 'gemini', { 'x-dragoman-strict': 'true' })).status).toBe(400);
+});
