@@ -191,7 +191,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
         for (let at = from; at < to; at++) {
           const event = events[at]!;
           if (event.type === 'started') started = event;
-          if (event.type === 'passed') isPassthrough = true;
+          if (event.type === 'passed' && !event.unseen) isPassthrough = true;
           if (!isPassthrough) text += frames.encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();
