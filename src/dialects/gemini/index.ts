@@ -1,5 +1,7 @@
 import type { Dialect } from '../dialect.ts';
+import { composed } from '../shared/fitting.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
+import { codeAsText } from './code-as-text.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -20,11 +22,13 @@ interface GeminiWire {
   readonly options: object;
 }
 
+const fit = composed<Quirks>([(call) => fittedTools(call, toolRules), codeAsText])!;
+
 /** Google's content generation, of the Gemini API and of the cloud platform. */
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
-  fit: (call) => fittedTools(call, toolRules),
+  fit,
   numbersAsWritten: true,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,

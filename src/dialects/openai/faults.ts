@@ -225,6 +225,9 @@ const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|n
 const retriedField =
   /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity)\b/;
 
+/** The same for those that are common words, too. */
+const plainField = /\b(?:parameter|argument|property|field)(?: supplied)?:? ['"`]?(n|seed|stop|user)\b/i;
+
 /** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
   const quoted = /'((?:messages|input|tools)(?:\[\d{1,9}\])[\w.[\]]{0,80})'/.exec(message.slice(0, 1000))?.[1];
@@ -232,7 +235,7 @@ function refusedField(message: string): string | undefined {
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;
-  return retriedField.exec(message)?.[1];
+  return retriedField.exec(message)?.[1] ?? plainField.exec(message)?.[1];
 }
 
 /** Words of a list of accepted values: `Supported values are: 'low' and 'high'.`, `must be one of none or default`. */

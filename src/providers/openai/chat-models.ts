@@ -44,7 +44,7 @@ const mistral: Quirks = {
 const groq: Quirks = {
   allowedTools: false,
   formatBesideTools: false,
-  refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
+  refused: alwaysRefused('n', 'logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
 };
 
 /** https://console.groq.com/docs/reasoning */

@@ -1,5 +1,6 @@
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
+import { wordInObject } from '../../shared/value-in-object.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -24,6 +25,7 @@ interface ChatWire {
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
+  fit: wordInObject,
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai

@@ -1,4 +1,5 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import { urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
@@ -9,6 +10,7 @@ import { dialect } from './wire.ts';
  * Turns → the input items of a request.
  *
  * @param ignored collects what this wire does not support, as `field: reason`
+ * @throws Fault `unsupported` for a message of the user that cannot be sent at all
  */
 export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
   return turns.flatMap((turn): readonly JsonObject[] => {
@@ -40,7 +42,13 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, ignored: Set<st
   }
   const content = encodeContent(userParts, ignored);
   if (content.length > 0) items.push({ ...carried, type: 'message', role: 'user', content }); // without content a message is refused
+  if (items.length === 0 && parts.length > 0) throw nothingLeft(userParts);
   return items;
+}
+
+function nothingLeft(parts: readonly Part[]): Fault {
+  const names = [...new Set(parts.flatMap((part) => (part.type === 'text' || part.type === 'refusal' ? [] : [nameOf(part)])))].join(', ');
+  return new Fault('unsupported', `A message of turns has nothing that the provider's API supports: ${names}.`, { field: 'turns', elsewhere: true });
 }
 
 function encodeResult({ id, parts, failed, extra }: ToolResultPart, ignored: Set<string>): JsonObject {
