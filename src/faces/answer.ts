@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { choiceHeaders } from '#core/choice-headers';
 import type { GenerateEvent, Started, Events } from '#core/event';
-import { Fault, faultOf, reasonOf } from '#core/fault';
+import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
@@ -65,6 +65,11 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
   const field = fieldOf(error.details.field, call);
+  if (details.ignored)
+    return notHonoured(
+      details.ignored.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name, call))),
+      { ...details, field },
+    );
   if (field === details.field) return error;
   const said = details.said ?? ''; // the provider's own sentence stays as it is
   return new Fault(code, message.slice(0, message.length - said.length).replaceAll(error.details.field, field) + said, { ...details, field });

@@ -37,6 +37,7 @@ const mistral: Quirks = {
   usage: false,
   shortIds: true,
   userAfterTool: false,
+  prefix: true,
   refused: alwaysRefused('seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
 };
 

@@ -2,7 +2,7 @@ import type { ProviderSide } from '#dialects/dialect';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
-import { Fault, type FaultDetails } from '#core/fault';
+import { notHonoured, type Fault } from '#core/fault';
 import type { Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
@@ -115,6 +115,3 @@ function withOwn(
   if (beta === undefined && contentType === undefined) return headers;
   return { ...(beta === undefined ? {} : { [betaHeader!]: beta }), ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
 }
-
-export const notHonoured = (ignored: readonly string[], details: FaultDetails = {}): Fault =>
-  new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, details);

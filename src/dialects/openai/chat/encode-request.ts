@@ -44,11 +44,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const body: Record<string, Json> = {
     ...carried,
     model,
-    messages: withThoughts(
-      instructed(translated && quirks.userAfterTool === false ? bridged(messages) : messages, output.instruction),
-      quirks.thoughts,
-      ignored,
-    ),
+    messages: withThoughts(instructed(translated ? placed(messages, quirks) : messages, output.instruction), quirks.thoughts, ignored),
     ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks)),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
@@ -68,6 +64,13 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const isAsked = output.instruction !== undefined && output.format === undefined;
   const isDecided = user?.decided !== undefined && body['user'] !== undefined;
   return { body, ignored: [...ignored], ...(isDecided ? { decided: [user.decided] } : {}), ...(isAsked ? { unpromised: true } : {}) };
+}
+
+/** The messages as the provider accepts them in this order. */
+function placed(messages: readonly JsonObject[], { userAfterTool, prefix }: Quirks): readonly JsonObject[] {
+  const all = userAfterTool === false ? bridged(messages) : messages;
+  const last = all.at(-1);
+  return prefix && last?.['role'] === 'assistant' && last['tool_calls'] === undefined ? [...all.slice(0, -1), { ...last, prefix: true }] : all;
 }
 
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */
