@@ -1,11 +1,14 @@
+import type { GenerateCall } from '#core/call';
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
-import { wordInObject } from '../../shared/value-in-object.ts';
+import type { Fitted } from '../../shared/fitting.ts';
+import { valueInObject, wordInObject } from '../../shared/value-in-object.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
+import { isOtherRoot } from './encode-output.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
@@ -21,11 +24,16 @@ interface ChatWire {
   readonly options: object;
 }
 
+const fit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined => {
+  if (call.output.type !== 'schema') return undefined;
+  return isOtherRoot(call, quirks) ? valueInObject(call) : wordInObject(call);
+};
+
 /** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
-  fit: wordInObject,
+  fit,
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai
