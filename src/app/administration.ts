@@ -46,13 +46,14 @@ export interface AdministrationDeps {
   readonly clock: Clock;
   /** Called when the members of teams may have changed. */
   readonly teamsChanged: () => void;
+  readonly log: (problem: string, cause: unknown) => void;
 }
 
-export async function openAdministration({ database, settings, clock, teamsChanged }: AdministrationDeps): Promise<Administration> {
+export async function openAdministration({ database, settings, clock, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
-  const lessons = await openLessons({ store, audit, clock, version });
+  const lessons = await openLessons({ store, audit, clock, version, log });
   const planNames = planNamesOf(plans);
   const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
   return {

@@ -27,7 +27,8 @@ export async function openIdentities({ database, settings, clock, log, ongoing }
   };
   const find: typeof keys.find = async (credentials) => met(await keys.find(credentials));
   const identity = openIdentity({ find }, store, clock, () => settings().limits.staleCredentialSeconds);
-  const administration = await openAdministration({ database, settings, clock, teamsChanged: identity.forget });
+  const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
+  const administration = await openAdministration({ database, settings, clock, teamsChanged: identity.forget, log: note });
   const rights = openRights({
     keys: {
       async callers(keyIds) {
@@ -39,7 +40,7 @@ export async function openIdentities({ database, settings, clock, log, ongoing }
     store,
     clock,
     ongoing,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: note,
   });
   return { identity, administration, rights };
 }

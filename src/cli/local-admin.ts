@@ -4,14 +4,20 @@ import { openDatabase } from '#app/database';
 import type { AdminClient } from './admin-client.ts';
 import { systemClock } from '#kit/async/clock';
 import { operator, operatorHere } from '#app/local-token';
-import { openLog } from '#telemetry/log';
+import { causeOf, openLog } from '#telemetry/log';
 import { Fault } from '#core/fault';
 
 /** Administration of the data folder, or of the database that the settings name, without a server: the same routes with the same checks. @throws what `openDatabase` throws */
 export async function localAdmin(settings: Settings): Promise<AdminClient> {
   const log = openLog('error');
   const database = await openDatabase(settings, systemClock, log);
-  const administration = await openAdministration({ database, settings: () => settings, clock: systemClock, teamsChanged: () => {} });
+  const administration = await openAdministration({
+    database,
+    settings: () => settings,
+    clock: systemClock,
+    teamsChanged: () => {},
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
   return {
     isServer: false,
     async ask(method, path, body) {

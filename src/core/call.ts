@@ -17,16 +17,25 @@ export interface GenerateCall {
   readonly sampling: Sampling;
   readonly reasoning?: Reasoning;
   readonly stream: boolean;
+  /** The client's own user, as the client names them to providers. */
+  readonly endUser?: string;
   readonly extra: Extra;
   /** Present where the client's bytes may be forwarded unparsed, if the target speaks the same dialect. */
   readonly passthrough?: Passthrough;
 }
 
 /** `json` is any JSON object; `schema` is JSON that conforms. */
-export type Output =
-  | { readonly type: 'text' }
-  | { readonly type: 'json' }
-  | { readonly type: 'schema'; readonly schema: JsonObject; readonly name?: string; readonly description?: string; readonly strict?: boolean };
+export type Output = { readonly type: 'text' } | { readonly type: 'json' } | SchemaOutput;
+
+export interface SchemaOutput {
+  readonly type: 'schema';
+  readonly schema: JsonObject;
+  readonly name?: string;
+  readonly description?: string;
+  readonly strict?: boolean;
+  /** The value is a string, and the answer is its text, without quotes. */
+  readonly bare?: true;
+}
 
 /** Present: the model is to think; without further members it chooses how much. */
 export interface Reasoning {

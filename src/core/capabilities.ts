@@ -58,8 +58,6 @@ const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> 
 
 export const isSent = (name: Field, call: GenerateCall): boolean => (sentIn[name] ?? usedIn[name])(call);
 
-export const isField = (name: string): name is Field => Object.hasOwn(usedIn, name);
-
 const none: string[] = [];
 const fieldNames = Object.keys(usedIn) as Field[];
 

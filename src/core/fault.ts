@@ -50,6 +50,8 @@ export interface FaultDetails {
   readonly lacks?: string;
   /** The provider names the interface that accepts the request in its place. */
   readonly instead?: 'responses';
+  /** What the provider does not support of the call of a strict client, as `field: reason`. */
+  readonly ignored?: readonly string[];
   /** For the log; never leaves the server. */
   readonly cause?: unknown;
 }
@@ -90,4 +92,11 @@ export function reasonOf(error: unknown, signal: AbortSignal): unknown {
 /** Converts any error to a fault. An error that is no fault is a bug of ours. */
 export function faultOf(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });
+}
+
+/** The refusal of a strict client's call, some fields of which the provider does not support. @param ignored as `field: reason` */
+export function notHonoured(ignored: readonly string[], details: FaultDetails = {}): Fault {
+  const [field] = /^[A-Za-z_][\w.]{0,99}(?=:)/.exec(ignored[0] ?? '') ?? [];
+  const reasons = ignored.join('; ').replace(/\.$/, '');
+  return new Fault('invalid', `The provider does not support every field of the request: ${reasons}.`, { ...(field ? { field } : {}), ...details, ignored });
 }

@@ -12,6 +12,18 @@ export interface Lesson {
   readonly until: number;
 }
 
+/** Several lessons about one model as one, which holds as long as the first of them to end. */
+export function joinedLesson(all: readonly (Lesson | undefined)[]): Lesson | undefined {
+  const lessons = all.filter((one) => one !== undefined);
+  if (lessons.length < 2) return lessons[0];
+  return {
+    fields: [...new Set(lessons.flatMap(({ fields }) => fields))],
+    learned: Object.assign({}, ...lessons.map(({ learned }) => learned)) as JsonObject,
+    quirks: lessons[0]!.quirks,
+    until: Math.min(...lessons.map(({ until }) => until)),
+  };
+}
+
 /** The lessons about the models of one provider on one wire. */
 export interface LessonsOf {
   /** From memory. */

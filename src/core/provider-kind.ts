@@ -12,6 +12,8 @@ export interface ProviderKind {
   readonly otherPublishers?: Readonly<Record<string, string>>;
   /** The required ones among them. */
   readonly needs?: readonly string[];
+  /** Base addresses may end in `?api-version=…`, as those of Azure AI Foundry do. */
+  readonly versioned?: true;
   /** Example entries for a settings file, by provider name. */
   readonly examples?: Readonly<Record<string, object>>;
   /** The provider that an environment variable enables if no settings file names it. */

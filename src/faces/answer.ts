@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { choiceHeaders } from '#core/choice-headers';
 import type { GenerateEvent, Started, Events } from '#core/event';
-import { Fault, faultOf, reasonOf } from '#core/fault';
+import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
@@ -65,6 +65,11 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
   const field = fieldOf(error.details.field, call);
+  if (details.ignored)
+    return notHonoured(
+      details.ignored.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name, call))),
+      { ...details, field },
+    );
   if (field === details.field) return error;
   const said = details.said ?? ''; // the provider's own sentence stays as it is
   return new Fault(code, renamed(message.slice(0, message.length - said.length), error.details.field, field) + said, { ...details, field });
@@ -195,7 +200,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
         for (let at = from; at < to; at++) {
           const event = events[at]!;
           if (event.type === 'started') started = event;
-          if (event.type === 'passed') isPassthrough = true;
+          if (event.type === 'passed' && !event.unseen) isPassthrough = true;
           if (!isPassthrough) text += frames.encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();

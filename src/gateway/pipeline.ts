@@ -87,7 +87,7 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
     chatcompat: searching(rounds, kept),
     messages: searching(rounds, kept),
     gencompat: fallingBack(searching(repairableRounds, conforming(schemas, 'all', client))),
-    count: counting({ models, guards, waits, countTokens }),
+    count: counting({ models, guards, waits, health, countTokens }),
     embed: embedding(client),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },

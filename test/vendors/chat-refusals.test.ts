@@ -126,13 +126,12 @@ describe('an effort', () => {
   test('that must be refused in strict mode is refused', async () => {
     upstream.script(accepting('low', 'high'));
     for (const [face, name] of [
-      ['messages', 'thinking (reasoning_effort)'],
+      ['messages', 'thinking: '],
       ['responses', '"param":"reasoning.effort"'],
       ['gencompat', '"field":"generationConfig.thinkingConfig'],
     ] as const) {
       const answer = await ask(face, freshModel(), efforts[face]('none'), false, { 'x-dragoman-strict': 'true' });
       expect([answer.status, answer.raw]).toEqual([400, expect.stringContaining(name)]);
-      expect(answer.raw).toContain('reasoning_effort');
     }
   });
 
@@ -372,5 +371,76 @@ describe('JSON', () => {
     const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
     expect((await ask('messages', freshModel(), { ...withSchema.messages, tools })).status).toBe(200);
     expect([bodies()[1], contents(1)]).toEqual([expect.objectContaining({ tools: [expect.anything()] }), expect.stringContaining('additionalProperties')]);
+  });
+});
+
+describe('a field of one answer or several', () => {
+  test('is left out where the provider accepts one', async () => {
+    upstream.script(refusing(({ n }) => (typeof n === 'number' && n > 1 ? error("'n' : number must be at most 1") : undefined)));
+    const model = freshModel();
+    const more = { generationConfig: { candidateCount: 2 } };
+    const first = await ask('gencompat', model, more);
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, 'n: this model does not take it.']);
+    await ask('gencompat', model, more);
+    expect(values('n')).toEqual([2, undefined, undefined]);
+  });
+});
+
+test.each(['user', 'seed'])('a field named %s, refused without `param`, is left out of the next requests too', async (field) => {
+  upstream.script(refusing((body) => (body[field] === undefined ? undefined : error(`Unrecognized request argument supplied: ${field}`))));
+  const model = freshModel();
+  const more = field === 'user' ? { metadata: { user_id: 'owl' } } : { generationConfig: { seed: 7 } };
+  for (let round = 0; round < 2; round++) expect((await ask(field === 'user' ? 'messages' : 'gencompat', model, more)).status).toBe(200);
+  expect(values(field).map((value) => value !== undefined)).toEqual([true, false, false]);
+});
+
+// https://docs.mistral.ai/capabilities/completion/prefix
+test.each(['responses', 'messages', 'gencompat'] as const)('an answer that a %s client has begun is marked where the provider demands that', async (face) => {
+  upstream.script(
+    refusing(({ messages }) => {
+      const last = (messages as readonly Body[]).at(-1)!;
+      if (last['role'] !== 'assistant' || last['prefix'] === true) return undefined;
+      return error('Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant');
+    }),
+  );
+  const model = freshModel();
+  const begun = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'Well,' },
+  ];
+  const contents = [
+    { role: 'user', parts: [{ text: 'hi' }] },
+    { role: 'model', parts: [{ text: 'Well,' }] },
+  ];
+  const more = face === 'responses' ? { input: begun } : face === 'messages' ? { messages: begun } : { contents };
+  for (let round = 0; round < 2; round++) expect((await ask(face, model, more)).status).toBe(200);
+  expect(upstream.requests).toHaveLength(3);
+});
+
+test.each([
+  ['top_k', { top_k: 5 }],
+  ['thinking', { thinking: { type: 'enabled' } }],
+  ['reasoning_effort', { reasoning_effort: 'default' }],
+])('a refusal of %s, which a chat client wrote, names it as the client’s', async (field, more) => {
+  upstream.script(refusing((body) => (body[field] === undefined ? undefined : error(`Unrecognized request argument supplied: ${field}`))));
+  const { status, raw } = await ask('chat', freshModel(), more);
+  expect({ status, raw: JSON.parse(raw) as unknown }).toMatchObject({ status: 400, raw: { error: { param: field } } });
+  expect(raw).not.toContain('the gateway added');
+});
+
+describe('a strict client', () => {
+  test('reads its own names for the fields that a provider does not support', async () => {
+    const strict = { 'x-dragoman-strict': 'true' };
+    const gencompat = await askFace(server, 'gencompat', {
+      model: 'gpt-4o',
+      content: 'hi',
+      stream: false,
+      more: { generationConfig: { topK: 5 } },
+      headers: strict,
+    });
+    expect(gencompat.status).toBe(400);
+    expect(gencompat.raw).toContain('generationConfig.topK: ');
+    const messages = await askFace(server, 'messages', { model: 'gpt-4o', content: 'hi', stream: false, more: { top_k: 5 }, headers: strict });
+    expect(JSON.parse(messages.raw)).toMatchObject({ error: { message: expect.stringContaining('top_k: ') as string } });
   });
 });

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { whole } from '../support/fakes/upstream/answer.ts';
-import { badRequest, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { always, badKey, badRequest, failing, ok, on, tooMany, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { askFace } from '../support/all-faces.ts';
+import { startTestServer } from '../support/server.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** The number of tokens is the provider's own where it has an endpoint for that. */
@@ -57,4 +59,64 @@ test('a provider without the endpoint is asked once, and the number is an estima
 test('a conversation that the provider refuses to count is estimated', async () => {
   upstream.script(badRequest({ message: 'messages.0: something is wrong' }));
   expect(await count('refusing')).toBe(await count('chat'));
+});
+
+describe('a count', () => {
+  const open = async (apiKeys: readonly string[]) => {
+    const one = await startTestServer({
+      yaml: `
+providers:
+  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [${apiKeys.join(', ')}] }
+models:
+  m: { targets: [{ provider: claude }] }
+routing: { cooldownSeconds: 30 }
+`,
+    });
+    onTestFinished(() => one.close());
+    const counted = async () => {
+      const answer = await one.ask('/server/messages/v1/messages/count_tokens', { model: 'm', messages: [{ role: 'user', content: 'one two three' }] });
+      return { status: answer.status, tokens: ((await answer.json()) as { input_tokens: number }).input_tokens };
+    };
+    return { counted, ask: (more: object = {}) => askFace(one, 'chat', { model: 'm', content: 'hi', stream: false, more }) };
+  };
+  const counting = { path: /count_tokens/ };
+  const answering = { path: /messages$/ };
+
+  test.each([
+    ['401', badKey()],
+    ['429', tooMany({ retryAfter: 60 })],
+    ['529', failing(529)],
+  ])('that is refused with %s is estimated, and answers are not affected', async (_, refusal) => {
+    const { counted, ask } = await open(['a', 'b']);
+    upstream.script(on(counting, always(refusal)), on(answering, always(ok())));
+    const before = upstream.requests.length;
+    for (let at = 0; at < 3; at++) expect(await counted()).toMatchObject({ status: 200, tokens: expect.any(Number) as number });
+    expect(upstream.requests.length - before).toBeLessThanOrEqual(2); // each key once
+    const keys = new Set<string | undefined>();
+    for (let at = 0; at < 4; at++) {
+      const { status, headers } = await ask();
+      expect([status, headers.get('x-dragoman-attempts')]).toEqual([200, '1']);
+      keys.add(upstream.requests.at(-1)!.key);
+    }
+    expect(upstream.requests.slice(-4).map(({ key }) => key)).toEqual(expect.arrayContaining(['a', 'b']));
+    expect(upstream.requests.slice(-4).every(({ path }) => path.endsWith('/messages'))).toBe(true);
+  });
+
+  test('that a provider refuses because of a field teaches nothing about answers', async () => {
+    const { counted, ask } = await open(['a']);
+    upstream.script(on(counting, badRequest({ message: 'system: role system is not supported on this model' })), on(answering, always(ok())));
+    await counted();
+    await ask({ reasoning_effort: 'high', max_tokens: 32_000 });
+    expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain('thinking');
+  });
+
+  test('is estimated while the provider is cooling down', async () => {
+    const { counted, ask } = await open(['a']);
+    upstream.script(on(answering, always(tooMany({ retryAfter: 60 }))), on(counting, always(says({ input_tokens: 777 }))));
+    expect((await counted()).tokens).toBe(777);
+    expect((await ask()).status).toBe(429);
+    const before = upstream.requests.length;
+    expect((await counted()).tokens).not.toBe(777);
+    expect(upstream.requests).toHaveLength(before);
+  });
 });

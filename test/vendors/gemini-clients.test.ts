@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { always, body, ok } from '../support/fakes/upstream/index.ts';
+import { always, body, ok, replay } from '../support/fakes/upstream/index.ts';
 import { askFace, type Face } from '../support/all-faces.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
@@ -53,13 +53,74 @@ describe('a text file', () => {
   });
 });
 
-test.each(['chat', 'responses', 'messages'])('an answer that is one word of a list is named where the provider of %s has no such type', async (model) => {
+test.each(['chat', 'responses', 'messages'])('a type of answers that the provider of %s does not have is named', async (model) => {
   upstream.script(always(ok()));
-  const generationConfig = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['a', 'b'] } };
+  const generationConfig = { responseMimeType: 'text/x.owl' };
   expect((await ask('gencompat', model, { generationConfig })).headers.get('x-dragoman-warnings')).toContain('responseMimeType:');
   const own = await ask('gencompat', 'gemini', { generationConfig });
   expect([own.headers.get('x-dragoman-warnings'), sent()['generationConfig']]).toEqual([null, generationConfig]);
   expect(sent()).not.toHaveProperty('responseMimeType');
+});
+
+const settings = {
+  safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+  labels: { team: 'owls' },
+  cachedContent: 'cachedContents/1',
+  toolConfig: { retrievalConfig: { languageCode: 'en' } },
+  generationConfig: { mediaResolution: 'MEDIA_RESOLUTION_LOW', speechConfig: { languageCode: 'en-US' }, responseModalities: ['TEXT'], audioTimestamp: true },
+};
+
+test.each(['chat', 'responses', 'messages'])('settings that the provider of %s does not have are named one by one', async (model) => {
+  upstream.script(always(ok()));
+  const warnings = (await ask('gencompat', model, settings)).headers.get('x-dragoman-warnings')!.split('; ');
+  const names = [
+    'safetySettings',
+    'labels',
+    'cachedContent',
+    'toolConfig.retrievalConfig',
+    ...Object.keys(settings.generationConfig).map((name) => `generationConfig.${name}`),
+  ];
+  const named = warnings.map((one) => one.split(': ')[0]!).filter((name) => name !== 'max_tokens');
+  expect(new Set(named)).toEqual(new Set(names));
+});
+
+test('settings that only Gemini has arrive there as they were', async () => {
+  upstream.script(always(ok()));
+  expect((await ask('gencompat', 'gemini', settings)).headers.get('x-dragoman-warnings')).toBeNull();
+  expect(sent()).toMatchObject(settings);
+});
+
+const ran = {
+  candidates: [
+    {
+      content: {
+        role: 'model',
+        parts: [
+          { text: 'Let me see.' },
+          { executableCode: { language: 'PYTHON', code: 'print(6 * 7)' } },
+          { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '42\n' } },
+          { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } },
+          { text: 'It is 42.' },
+        ],
+      },
+      finishReason: 'STOP',
+    },
+  ],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 9, totalTokenCount: 10 },
+  modelVersion: 'gemini',
+};
+
+describe.each(['chat', 'responses', 'messages', 'gencompat'] as const)('code that Gemini ran, for a %s client', (face) => {
+  test.each([false, true])('is there with its result; streamed: %s', async (stream) => {
+    upstream.script(stream ? replay([JSON.stringify(ran)]) : body(JSON.stringify(ran)));
+    const { status, raw, text } = await askFace(server, face, { model: 'gemini', content: 'hi', stream });
+    expect(status).toBe(200);
+    if (face === 'gencompat') expect(raw).toMatch(/executableCode.*codeExecutionResult.*inlineData/s);
+    else {
+      expect(text).toMatch(/Let me see\..*```python\nprint\(6 \* 7\)\n```.*```\n42\n```.*It is 42\./s);
+      expect(raw).toContain(face === 'messages' ? '[image/png, ' : 'iVBORw0KGgo=');
+    }
+  });
 });
 
 test('a tool of Gemini is named by its key where it is left out', async () => {

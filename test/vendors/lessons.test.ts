@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { askFace } from '../support/all-faces.ts';
-import { refusal, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { ok, refusal, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { administrate } from '../support/members.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
@@ -66,6 +66,16 @@ describe('a field that a model refused', () => {
     expect(items).toContainEqual(
       expect.objectContaining({ name: 'model gpt-4o-mini of fake', state: 'ok', says: expect.stringContaining('refused reasoning_effort') as string }),
     );
+  });
+
+  test('is listed, too, where calls with tools now go to another API of the provider', async () => {
+    const message = 'Function tools with reasoning_effort are not supported for gpt-4o-mini in /v1/chat/completions. Please use /v1/responses instead.';
+    upstream.script(refusesEffort(), ok(), refusal(400, { message }));
+    await ask();
+    const tools = [{ name: 'look', input_schema: { type: 'object', properties: {} } }];
+    expect((await askFace(server, 'messages', { model: 'gpt-4o-mini', content: 'hi', stream: false, more: { tools } })).status).toBe(200);
+    const model = (await (await server.ask('/server/chatcompat/v1/models/gpt-4o-mini')).json()) as { dragoman: object };
+    expect(model.dragoman).toMatchObject({ targets: [{ learned: { fields: ['reasoning_effort', 'tools'], learned: { effort: false, refused: 'tools' } } }] });
   });
 
   test('is known after a restart and after a change of the settings, and to a second server: its first request is right', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { always, ok } from '../support/fakes/upstream/index.ts';
+import { always, cut, ok } from '../support/fakes/upstream/index.ts';
 import { askFace } from '../support/all-faces.ts';
+import { administrate } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
 /** The Responses API has no stop sequences: the gateway ends the answer. */
@@ -36,4 +37,15 @@ describe.each(['chat', 'messages', 'gencompat'] as const)('a %s client', (face) 
     upstream.script(always(ok({ text: 'one two three fiv' })));
     expect((await askFace(server, face, { model: 'm', content: 'hi', stream, more: fields[face] })).text).toBe('one two three fiv');
   });
+});
+
+test('what comes after a stop sequence is paid for, also where the answer then breaks off', async () => {
+  const words = 'five '.repeat(400);
+  upstream.script(cut({ afterEvents: 300, how: 'reset' }, ok({ text: words })));
+  const answer = await askFace(server, 'chat', { model: 'm', content: 'hi', stream: true, more: { stop: ['five five'] } });
+  expect(answer.complete).toBe(false);
+  const row = () =>
+    administrate<{ outputTokens: number; provenance: string }>(server, 'GET', `/logs/${answer.headers.get('x-request-id')!}`).catch(() => undefined);
+  await expect.poll(row, { timeout: 10_000 }).toMatchObject({ provenance: 'partial' });
+  expect((await row())!.outputTokens).toBeGreaterThan(200);
 });

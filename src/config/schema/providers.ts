@@ -15,7 +15,9 @@ const credentials = record('Credentials, exactly one of the members; absent: the
 
 /** The settings of a provider besides its dialect and kind. The module of each kind declares which of them it takes. */
 const members = {
-  baseUrl: word('Base URL (http or https) without the path of an operation; {region} in it is replaced by the name of each region.'),
+  baseUrl: word(
+    'Base URL (http or https) without the path of an operation, at OpenAI-compatible servers possibly with ?api-version=…; {region} in it is replaced by the name of each region.',
+  ),
   apiKeys: Type.Optional(Type.Array(word('An API key.'), { minItems: 1, description: 'API keys, used in rotation; absent: no key is sent.' })),
   headers: named('Headers sent with every request, by name.', Type.String()),
   apiVersion: Type.Optional(word('API version, for kind azure.')),

@@ -38,7 +38,8 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
   if (own.length > 0 && !chosen) yield { path: [...path, 'kind'], text: `is not possible with dialect ${provider.dialect}.` };
   const other = chosen?.otherPublishers?.[publisher];
   if (other !== undefined) yield { path: [...path, 'publisher'], text: `needs dialect ${other}: its models do not speak ${provider.dialect}.` };
-  const wrong = kind !== undefined && named.get(kind)?.takes?.includes('regions') ? wrongPattern(baseUrl) : wrongAddress(baseUrl);
+  const address = chosen?.versioned ? baseUrl.replace(/\?api-version=[\w.-]{1,40}$/, '') : baseUrl;
+  const wrong = chosen?.takes?.includes('regions') ? wrongPattern(address) : wrongAddress(address);
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
   if (apiVersion !== undefined && !plainWord.test(apiVersion)) yield { path: [...path, 'apiVersion'], text: 'must be a version such as 2025-04-01-preview.' };
   if (project !== undefined && !plainWord.test(project)) yield { path: [...path, 'project'], text: 'must be the id of a project.' };

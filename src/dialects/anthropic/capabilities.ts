@@ -2,6 +2,9 @@ import { absent, carried, ignored, translated, without, type Field, type FieldSu
 import type { Quirks } from './quirks.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
+/** Fields of other wires that are sent as `metadata.user_id`. */
+const userFields = ['user', 'safety_identifier'];
+
 /** The fields of a call that this wire supports. */
 export const support: FieldSupport = {
   dialect,
@@ -23,7 +26,7 @@ export const support: FieldSupport = {
     response_format: translated('the provider cannot enforce this form, so the model is told to answer in it, and the answer is checked.'),
     reasoning_effort: translated('sent as thinking, with a budget or an effort.'),
   },
-  sisters: { 'openai-chat': new Set(['web_search_options']) },
+  sisters: { 'openai-chat': new Set(['web_search_options', ...userFields]), 'openai-responses': new Set(userFields) },
 };
 
 /** The same for a model with these quirks. */

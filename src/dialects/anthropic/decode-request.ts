@@ -30,7 +30,8 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.top_p)) sampling.topP = request.top_p;
   if (isGiven(request.top_k)) sampling.topK = request.top_k;
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
-  return { ...conversationOf(request), sampling, stream: request.stream ?? false, extra: extraOf(request) };
+  const endUser = request.metadata?.user_id;
+  return { ...conversationOf(request), sampling, stream: request.stream ?? false, ...(endUser ? { endUser } : {}), extra: extraOf(request) };
 }
 
 /** A token count request → call. @throws Fault `invalid` */

@@ -6,6 +6,7 @@ import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
+import { isUserField, sentUser } from '../shared/end-user.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
@@ -52,7 +53,9 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);
-  const isDecided = limit === undefined && mostTokens === undefined;
+  const decided: string[] = [];
+  if (limit === undefined && mostTokens === undefined)
+    decided.push(`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`);
   const body: Record<string, Json> = {
     ...Object.fromEntries(carried),
     ...cacheMark(foreignExtra(call), notes),
@@ -63,6 +66,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     ...encodeSampling(call, thinking, quirks, ignored),
     ...(tools.length > 0 ? { tools, ...encodeToolChoice(choice, call) } : {}),
     ...(thinking ? { thinking } : {}),
+    ...(translated ? encodeUser(call, quirks, ignored, decided) : {}),
   };
   if (caching === 'auto' && !notes.isMarked && !quirks.withoutCaching && body['cache_control'] === undefined) body['cache_control'] = { type: 'ephemeral' };
   const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
@@ -71,16 +75,30 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   return {
     body,
     ignored: [...ignored],
-    ...(isDecided ? { decided: [`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`] } : {}),
+    ...(decided.length > 0 ? { decided } : {}),
     ...(unpromised === undefined ? {} : { unpromised }),
   };
 }
 
-/** Marks of cached prefixes have a place in this wire, whoever set them. */
+/** Marks of cached prefixes and the client's own user have a place in this wire, whoever set them. */
 const droppedFields = (call: GenerateCall): readonly string[] =>
   droppedExtra(call, dialect)
-    .filter((name) => name !== 'cache_control')
+    .filter((name) => name !== 'cache_control' && !isUserField(name, call))
     .map((name) => `${name}: ${absent}`);
+
+/** https://github.com/BerriAI/litellm/issues/10106, https://platform.claude.com/docs/en/api/messages */
+const userRules = { longest: 256, refused: /@|^\+?[\d\s().-]{7,}$/ };
+
+function encodeUser({ endUser }: GenerateCall, { withoutUser }: Quirks, ignored: Set<string>, decided: string[]): { readonly metadata?: JsonObject } {
+  if (endUser === undefined) return {};
+  if (withoutUser) {
+    ignored.add('user: the provider does not accept it.');
+    return {};
+  }
+  const sent = sentUser(endUser, userRules);
+  if (sent.decided !== undefined) decided.push(sent.decided);
+  return { metadata: { user_id: sent.user } };
+}
 
 /** What other dialects carry of the call itself. */
 const foreignExtra = ({ extra: { [dialect]: _, ...others } }: GenerateCall): Extra => others;

@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { composed } from '../shared/fitting.ts';
 import { withoutLoneItems } from '../shared/lone-items.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
+import { wordInObject } from '../shared/value-in-object.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -23,12 +24,14 @@ interface MessagesWire {
   readonly options: RequestOptions;
 }
 
+const fit = composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), wordInObject])!;
+
 /** Anthropic's messages. */
 export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
-  fit: composed([withoutLoneItems, (call) => fittedTools(call, toolRules)])!,
+  fit,
   numbersAsWritten: true,
   returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,

@@ -34,6 +34,8 @@ export interface Quirks {
   readonly withoutStrict?: boolean;
   /** It refuses `cache_control` for the request as a whole. */
   readonly withoutCaching?: boolean;
+  /** It does not accept the name of the client's own user. */
+  readonly withoutUser?: boolean;
   /** What it refused of this call's schemas. This is never remembered: other calls have other schemas. */
   readonly thisCall?: { readonly format?: 'refused'; readonly strict?: 'refused' };
 }
@@ -112,6 +114,9 @@ const prefill: Lesson = ({ said }, { turns }, known) =>
 const caching: Lesson = ({ field, isUnknown }, { extra }, known) =>
   field === 'cache_control' && isUnknown && own(extra, dialect)['cache_control'] === undefined && !known.withoutCaching ? { withoutCaching: true } : undefined;
 
+const endUser: Lesson = ({ field, isUnknown }, call, known) =>
+  field === 'metadata' && isUnknown && call.endUser !== undefined && !known.withoutUser ? { withoutUser: true } : undefined;
+
 /** A model without the field refuses it for every call, a schema only for this one. */
 const format: Lesson = ({ field, said }, { output }, known) => {
   if (output.type !== 'schema' || known.withoutFormat || known.thisCall?.format) return undefined;
@@ -130,4 +135,16 @@ const strict: Lesson = ({ field, said }, { tools }, known) => {
 const aboutSchemas = /\b(?:schemas?|grammar)\b.{0,60}\btoo (?:complex|large|many)\b|\btoo many (?:strict tools|optional parameters)/i;
 
 const lessonsForAll: readonly Lesson[] = [sampling, innerSystem];
-const lessonsOfTranslated: readonly Lesson[] = [eitherSampling, forcedTools, display, thinkingOff, thinking, efforts, prefill, caching, format, strict];
+const lessonsOfTranslated: readonly Lesson[] = [
+  eitherSampling,
+  forcedTools,
+  display,
+  thinkingOff,
+  thinking,
+  efforts,
+  prefill,
+  caching,
+  endUser,
+  format,
+  strict,
+];

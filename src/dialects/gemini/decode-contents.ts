@@ -74,6 +74,7 @@ const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'fore
 function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileData'>, others: JsonObject): MediaPart {
   const blob = isGiven(inlineData) ? inlineData : undefined;
   const file = isGiven(fileData) ? fileData : undefined;
+  const isUploaded = uploaded.test(file?.fileUri ?? '');
   const mediaType = blob?.mimeType ?? file?.mimeType ?? undefined;
   const inner = rest(blob ?? file ?? {}, new Set(['mimeType', 'data', 'fileUri', 'displayName']));
   const name = (blob ?? file) as { readonly displayName?: unknown };
@@ -81,11 +82,18 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     type: 'media',
     kind: kindOf(mediaType),
     ...(mediaType === undefined ? {} : { mediaType }),
-    ...(blob ? { base64: blob.data } : { url: file!.fileUri }),
+    ...(blob ? { base64: blob.data } : isUploaded ? { fileId: file!.fileUri } : { url: file!.fileUri }),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
-    ...carriedAs({ ...others, ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }) }),
+    ...carriedAs({
+      ...others,
+      ...(isUploaded ? { '.uploaded': true } : {}),
+      ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }),
+    }),
   };
 }
+
+/** Files of the API, and of the cloud's storage, which only its own account can read. https://ai.google.dev/api/files */
+const uploaded = /^(?:gs:\/\/|(?:https?:\/\/[^/]{1,253}\/v\d\w{0,20}\/)?files\/)/i;
 
 /** The media kind of a MIME type. */
 export function kindOf(mediaType: string | undefined): MediaPart['kind'] {

@@ -99,6 +99,8 @@ function outputOf(config: WireConfig): { readonly output: Output; readonly notes
       ...(isGiven(responseSchema) ? { responseSchema } : {}),
       ...(isGiven(responseJsonSchema) ? { responseJsonSchema } : {}),
     };
+    if (type === 'text/x.enum' && schema && Array.isArray(schema['enum']))
+      return { output: { type: 'schema', schema, bare: true }, notes: { '.config': others } };
     if (type === 'text/plain' && schema) throw invalid('generationConfig.responseMimeType', 'must be application/json if there is a schema');
     return { output: { type: 'text' }, notes: type === 'text/plain' ? {} : { '.config': others, responseMimeType: type } };
   }
@@ -121,7 +123,7 @@ const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);
 function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?: ToolChoice; readonly carried: JsonObject } {
   if (!isGiven(config)) return { carried: {} };
   const others = rest(config, new Set(['functionCallingConfig']));
-  const carried: JsonObject = isEmpty(others) ? {} : { toolConfig: others };
+  const carried: JsonObject = Object.fromEntries(Object.entries(others).map(([name, value]) => [`toolConfig.${name}`, value]));
   const { mode: given, allowedFunctionNames: names } = config.functionCallingConfig ?? {};
   const mode = given?.toUpperCase();
   const field = 'toolConfig.functionCallingConfig';
@@ -143,7 +145,7 @@ function extraOf(request: GenerateRequest, config: WireConfig, notes: JsonObject
   const carried: Record<string, Json> = { ...rest(request, understood), ...notes };
   if (isGiven(config.thinkingConfig)) carried['.thinkingConfig'] = config.thinkingConfig;
   const others = rest(config, configUnderstood);
-  if (!isEmpty(others)) carried['generationConfig'] = others;
+  for (const [name, value] of Object.entries(others)) carried[`generationConfig.${name}`] = value;
   if (Array.isArray(carried['safetySettings']) && carried['safetySettings'].length === 0) delete carried['safetySettings'];
   return isEmpty(carried) ? {} : { [dialect]: carried };
 }

@@ -76,8 +76,9 @@ function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonl
 }
 
 function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
-  const { '.inner': inner, ...carried } = own(part.extra, dialect);
-  const { kind, base64, url, name, detail = 'auto' } = part;
+  const { '.inner': inner, '.uploaded': isUploaded, ...carried } = own(part.extra, dialect);
+  const { kind, base64, name, detail = 'auto' } = part;
+  const url = isUploaded ? part.fileId : part.url;
   if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');
   if (detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
   const mimeType = part.mediaType ?? guessedType(kind, url ?? name ?? '');

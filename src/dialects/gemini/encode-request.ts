@@ -26,8 +26,8 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
   const notes = own(call.extra, dialect);
-  const { generationConfig: carriedConfig, toolConfig: carriedChoice, responseMimeType: _type, ...others } = notes;
-  const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !name.startsWith('.')));
+  const { responseMimeType: _type, ...others } = notes;
+  const carried = Object.fromEntries(Object.entries(others).filter(([name]) => !/^(?:generationConfig|toolConfig)?\./.test(name)));
   const tools = encodeTools(call, translated, ignored);
   const instruction = quirks.jsonWithoutTools && tools.length > 0 ? jsonInstruction(call.output) : undefined;
   if (instruction !== undefined) ignored.add('response_format: this model is told of it in words, since it accepts no JSON mode beside tools.');
@@ -35,13 +35,13 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const turns = instruction === undefined ? call.turns : instructed(call.turns, instruction);
   const { system, contents } = encodeConversation(turns, options, ignored);
   const config = {
-    ...(carriedConfig as JsonObject | undefined),
+    ...membersOf('generationConfig', notes),
     ...(notes['.config'] as JsonObject | undefined),
     ...encodeSampling(call, quirks, translated, ignored),
     ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
     ...encodeThinking(call, quirks, ignored),
   };
-  const choice = { ...(carriedChoice as JsonObject | undefined), ...encodeCalling(call, tools, ignored) };
+  const choice = { ...membersOf('toolConfig', notes), ...encodeCalling(call, tools, ignored) };
   return {
     body: {
       ...carried,
@@ -55,6 +55,10 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
     ...(instruction === undefined ? {} : { unpromised: true }),
   };
 }
+
+/** The carried members of an object of the request: each has a note of its own, `generationConfig.speechConfig`. */
+const membersOf = (name: string, notes: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(notes).flatMap(([path, value]) => (path.startsWith(`${name}.`) ? [[path.slice(name.length + 1), value]] : [])));
 
 /** What a client of this wire sent itself stays as it is. */
 const ofOwnClients = ({ withoutPenalties: _penalties, jsonWithoutTools: _json, mediaBesideResults: _media, ...quirks }: Quirks): Quirks => quirks;
@@ -105,6 +109,7 @@ function encodeOutput({ output, extra }: GenerateCall, translated: boolean, igno
     case 'json':
       return { responseMimeType: 'application/json' };
     case 'schema': {
+      if (output.bare) return {}; // in its client's own words
       const asItCame = own(extra, dialect)['.responseSchema'];
       return {
         responseMimeType: 'application/json',

@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { composed } from '../shared/fitting.ts';
 import { withoutLoneItems } from '../shared/lone-items.ts';
 import { fittedTools } from '../shared/tool-fit.ts';
+import { codeAsText } from './code-as-text.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
 import { decoder } from './decoder.ts';
@@ -11,7 +12,6 @@ import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
-import { codeAsText } from './shown-code.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
@@ -23,11 +23,13 @@ interface GeminiWire {
   readonly options: object;
 }
 
+const fit = composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), codeAsText])!;
+
 /** Google's content generation, of the Gemini API and of the cloud platform. */
 export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
-  fit: composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), codeAsText])!,
+  fit,
   numbersAsWritten: true,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
   decodeRequest,

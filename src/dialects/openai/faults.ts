@@ -212,7 +212,7 @@ const refusedTypePattern =
 /** Is the field refused whatever its value, except perhaps its default? */
 function isUnknownField(code: string, message: string): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
-  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b/i.test(message)) return true;
+  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|\bmust be at most 1$/i.test(message)) return true;
   if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of|should be/i.test(message))
     return false;
   // A combination of fields is refused, not the field: https://github.com/BerriAI/litellm/issues/34569
@@ -225,6 +225,10 @@ const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|n
 const retriedField =
   /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity)\b/;
 
+/** Any field, where the sentence says that it is one. */
+const namedField =
+  /^(?:unrecognized request arguments? supplied|(?:unknown|unsupported|unrecognized) (?:parameter|field)|property|(?='n' : )):? ?['"`]?([A-Za-z_][\w.[\]-]{0,60})/i;
+
 /** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
   const place = placeIn(message.slice(0, 1000));
@@ -232,7 +236,7 @@ function refusedField(message: string): string | undefined {
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;
-  return retriedField.exec(message)?.[1];
+  return retriedField.exec(message)?.[1] ?? namedField.exec(message)?.[1];
 }
 
 /** A place in the conversation or the tools, as a path (OpenAI, Groq, DeepSeek, OpenRouter), as a Python tuple (vLLM) or in words (llama.cpp). */

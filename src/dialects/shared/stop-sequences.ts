@@ -29,12 +29,18 @@ interface Tail {
   found?: string;
 }
 
-/** The provider's answer is read to its end, which has the usage. */
+/** UTF-8 bytes of a token, about. */
+const bytesPerToken = 4;
+
+/** The provider's answer is read to its end, which has the usage. What comes after a stop sequence is reported as tokens alone: it is paid for. */
 class StopSequences {
   readonly #stops: readonly string[];
   /** Characters that are held back. */
   readonly #hold: number;
   readonly #tails = new Map<number, Tail>();
+  /** Bytes that the client does not get, and their tokens as far as they were reported. */
+  #unseen = 0;
+  #reported = 0;
 
   constructor(stops: readonly string[]) {
     this.#stops = stops;
@@ -48,7 +54,7 @@ class StopSequences {
   #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
     let tail = this.#tails.get(event.candidate);
     if (!tail) this.#tails.set(event.candidate, (tail = { held: '' }));
-    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : [];
+    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : this.#unseenEvents(sizeOf(event));
     if (event.type === 'text') return this.#text(event, tail);
     if (tail.held === '') return [event];
     const { held } = tail;
@@ -65,11 +71,29 @@ class StopSequences {
     const ends = 'extra' in event || 'citations' in event; // what follows is another part
     const to = found ? found.at : ends ? text.length : wholeCharacters(text, text.length - this.#hold);
     tail.held = text.slice(to);
-    if (found) tail.found = found.stop;
+    if (found) {
+      tail.found = found.stop;
+      const unseen = this.#unseenEvents(Buffer.byteLength(tail.held));
+      tail.held = '';
+      return [...(to === 0 ? [] : [{ type: 'text' as const, candidate: event.candidate, text: text.slice(0, to) }]), ...unseen]; // citations would reach beyond it
+    }
     if (to === 0 && !ends && !logprobs) return [];
-    if (found) return [{ type: 'text', candidate: event.candidate, text: text.slice(0, to) }]; // citations would reach beyond it
     return [{ ...event, text: text.slice(0, to), ...(logprobs ? { logprobs } : {}) }];
   }
+
+  #unseenEvents(bytes: number): readonly GenerateEvent[] {
+    this.#unseen += bytes;
+    const tokens = Math.ceil(this.#unseen / bytesPerToken) - this.#reported;
+    if (tokens === 0) return [];
+    this.#reported += tokens;
+    return [{ type: 'passed', tokens, unseen: true }];
+  }
+}
+
+/** Bytes of the output of a model. */
+function sizeOf(event: GenerateEvent): number {
+  if (event.type === 'text' || event.type === 'thought' || event.type === 'refusal') return Buffer.byteLength(event.text);
+  return event.type === 'tool-call' ? Buffer.byteLength(event.json) + (event.name?.length ?? 0) : 0;
 }
 
 /** A place that does not divide a character of two code units. */

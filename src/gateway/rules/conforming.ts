@@ -6,6 +6,7 @@ import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
+import { withoutFence } from '#kit/text/without-fence';
 import { inSteps } from '#core/permits';
 import { stepOf } from '#core/steps';
 import { sumOf } from '#core/usage';
@@ -56,12 +57,12 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
     for (const [at, candidate] of fold(answer).candidates.entries()) {
       if (!isValue(candidate)) continue;
       const text = textOf(candidate);
-      if (await fits(text)) continue;
-      const bare = withoutFence(text);
-      if (bare !== undefined && (await fits(bare))) mended.set(at, bare);
+      if (await fits(asJson(call, text))) continue;
+      const bare = bareValue(call, text);
+      if (bare !== undefined && (await fits(asJson(call, bare)))) mended.set(at, bare);
       else {
         const { text: repaired, usage } = await repair(inner, call, { ...context, step: stepOf(context.step, range, at) }, text);
-        if (!(await fits(repaired)))
+        if (!(await fits(asJson(call, repaired))))
           throw new Fault('upstream-failed', 'The answer of the model does not conform to the schema, and neither does the repaired answer.');
         mended.set(at, repaired);
         if (usage) usages.push(usage);
@@ -101,14 +102,13 @@ const isValue = ({ reason, parts }: Candidate): boolean =>
 
 const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 
-/** The JSON within a Markdown code fence. Models are untrusted, so no backtracking regular expression may run on their texts. */
-function withoutFence(text: string): string | undefined {
-  const trimmed = text.trim();
-  if (trimmed.length < 6 || !trimmed.startsWith('```') || !trimmed.endsWith('```')) return undefined;
-  const fenced = trimmed.slice(trimmed.startsWith('json', 3) ? 7 : 3, -3);
-  const inner = fenced.trimStart();
-  return fenced.slice(0, fenced.length - inner.length).includes('\n') ? inner.trimEnd() : undefined;
-}
+const isBare = ({ output }: GenerateCall): boolean => output.type === 'schema' && output.bare === true;
+
+/** The value that a text is, as JSON. */
+const asJson = (call: GenerateCall, text: string): string => (isBare(call) ? JSON.stringify(text) : text);
+
+/** The value alone, where something else may be around it. */
+const bareValue = (call: GenerateCall, text: string): string | undefined => (isBare(call) ? text.trim() : withoutFence(text));
 
 /** Asks for the answer once more, with the nonconforming one and the reason. */
 async function repair(
@@ -120,17 +120,17 @@ async function repair(
   const turns: GenerateCall['turns'] = [
     ...call.turns,
     ...(text === '' ? [] : [{ role: 'model' as const, parts: [{ type: 'text' as const, text }] }]),
-    {
-      role: 'user',
-      parts: [{ type: 'text', text: 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.' }],
-    },
+    { role: 'user', parts: [{ type: 'text', text: isBare(call) ? wrongWord : wrongJson }] },
   ];
   const { candidates: _, ...sampling } = call.sampling;
   const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
   const [candidate] = candidates;
   const repaired = candidate ? textOf(candidate) : '';
-  return { text: withoutFence(repaired) ?? repaired, usage };
+  return { text: bareValue(call, repaired) ?? repaired, usage };
 }
+
+const wrongJson = 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.';
+const wrongWord = 'That is none of the words that may be answered. Answer again, with nothing but one of them.';
 
 /** The answer with replaced texts, each at the end of its candidate, and with the usage of the repairs. */
 function withTexts(answer: readonly GenerateEvent[], texts: ReadonlyMap<number, string>, usages: readonly Usage[]): readonly GenerateEvent[] {

@@ -12,7 +12,7 @@ import {
   type WebSearch,
 } from '#core/conversation';
 import type { GenerateEvent, Usage, Events } from '#core/event';
-import { Fault } from '#core/fault';
+import { Fault, notHonoured } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Caller, Context } from '#core/context';
@@ -73,8 +73,7 @@ function searchable(deps: SearchingDeps, inner: Generate, call: GenerateCall, co
     const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
     const missing = [...(search.near ? ['user_location'] : []), ...(search.contextSize === undefined ? [] : ['search_context_size']), ...search.others];
     const ignored = missing.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
-    if (context.strict && ignored.length > 0)
-      throw new Fault('invalid', `The provider does not support every field of the request: ${ignored.join('; ')}.`, { field: 'tools' });
+    if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'tools' });
     return inSteps(context.permits, answered({ ...deps, engine, search, ignored }, inner, request, name, context));
   }
   if (isDemanded || context.strict)

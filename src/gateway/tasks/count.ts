@@ -3,6 +3,7 @@ import type { Caller, Context } from '#core/context';
 import { promptTokens, type CountTokens } from '#core/measure';
 import { placesOf } from '#core/target';
 import type { Waits } from '../routing/failover.ts';
+import type { Health } from '../routing/health.ts';
 import type { Guards } from '../rules/guarded.ts';
 import type { Models } from '../rules/resolved.ts';
 
@@ -10,6 +11,7 @@ export interface CountingDeps {
   readonly models: (caller: Caller) => Models;
   readonly guards: () => Guards;
   readonly waits: () => Waits;
+  readonly health: Pick<Health, 'state'>;
   /** Exact for the built-in model. */
   readonly countTokens: CountTokens;
 }
@@ -21,15 +23,15 @@ export type CountPrompt = (call: GenerateCall, context: Context) => Promise<numb
 const mostSeconds = 10;
 
 /**
- * Counts as the first provider of the model does if it can be asked, else as the built-in model does. A conversation that a guardrail applies to is not sent
- * anywhere to be counted.
+ * Counts as the first provider of the model does if it is healthy and can be asked, else as the built-in model does. A conversation that a guardrail applies to is
+ * not sent anywhere to be counted. A count says nothing of the health of a target.
  */
-export function counting({ models, guards, waits, countTokens }: CountingDeps): CountPrompt {
+export function counting({ models, guards, waits, health, countTokens }: CountingDeps): CountPrompt {
   return async (call, context) => {
     const { caller, signal } = context;
     const route = models(caller).find(call.model);
     const [target] = placesOf(route?.targets ?? []);
-    if (route && target?.countTokens && !guards().of({ ...call, route }, caller)) {
+    if (route && target?.countTokens && health.state(target).state === 'ok' && !guards().of({ ...call, route }, caller)) {
       const head = Math.min(mostSeconds, waits().firstByteSeconds);
       const tokens = await target.countTokens(call, { ...context, strict: false, patience: { head, firstByte: head, idle: head } });
       if (tokens !== undefined) return tokens;

@@ -36,7 +36,9 @@ export function answer(call: GenerateCall): (variant: number) => Answer {
     const named = prompt.results.length === 0 ? namedUses(call, prompt.ending) : [];
     if (named.length > 0) return used(named, 'The message names a tool');
     const json = written(call, prompt);
-    return () => ({ thoughts: ['The answer has to be JSON.', 'I take its values from the message where they stand there.'], text: json, uses: [] });
+    const value: unknown = call.output.type === 'schema' && call.output.bare ? JSON.parse(json) : undefined;
+    const text = typeof value === 'string' ? value : json;
+    return () => ({ thoughts: ['The answer has to be JSON.', 'I take its values from the message where they stand there.'], text, uses: [] });
   }
   if (prompt.results.length > 0) return toldBy(prompt);
   const repeated = wordsToRepeat(prompt);

@@ -43,6 +43,7 @@ const mistral: Quirks = {
   usage: false,
   shortIds: true,
   userAfterTool: false,
+  prefix: true,
   refused: alwaysRefused('seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
 };
 
@@ -50,7 +51,7 @@ const mistral: Quirks = {
 const groq: Quirks = {
   ...plainTools,
   formatBesideTools: false,
-  refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
+  refused: alwaysRefused('n', 'logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
 };
 
 /** https://console.groq.com/docs/reasoning */

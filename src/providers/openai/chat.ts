@@ -10,6 +10,8 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
+import type { EmbedCall } from '#core/embed';
+import type { RawRequest } from '#core/raw-request';
 import { Fault } from '#core/fault';
 import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Accepted } from '../shared/attempt.ts';
@@ -96,11 +98,12 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       address: ({ operation }: { readonly operation: string }) => addressOf(address, model, operation),
       decodeFault: chat.decodeFault,
     };
-    return targetOf(name, endpoint, {
-      generate: (call, context) => generate(apis, call, context),
-      embed: (call, context) => embed(operations, call, context),
-      sendRaw: (call, context) => sendRaw(operations, clock, call, context),
-    });
+    const answering = {
+      generate: (call: GenerateCall, context: TargetContext) => generate(apis, call, context),
+      embed: (call: EmbedCall, context: TargetContext) => embed(operations, call, context),
+      sendRaw: (call: RawRequest, context: TargetContext) => sendRaw(operations, clock, call, context),
+    };
+    return targetOf(name, endpoint, answering, [refusals, responsesParts.quirks]);
   });
   // The API accepts URLs only for images.
   return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
@@ -109,6 +112,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
 export const openaiChat: ProviderModule = {
   dialect: chat.name,
   serves: 'any server of the OpenAI Chat Completions API',
+  versioned: true,
   examples: { openai: { dialect: chat.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
   fromEnvironment: { name: 'openai', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: openaiUrl },
   make,
@@ -181,7 +185,8 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
     }
     const { response, request, credential }: Accepted<ChatRequest> = accepted;
     const { model, clock } = endpoint;
-    const { ignored, passthrough, restore } = request;
+    const { passthrough, restore, decided } = request;
+    const ignored = decided ? [...request.ignored, ...decided] : request.ignored;
     const observe = recall && ((events: Events) => void recall.noted(events));
     try {
       if (call.stream && isEventStream(response)) {
@@ -194,7 +199,7 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
       }
       const bytes = await whole(response, context);
       const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-      yield passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : eventsOf(body, model, request);
+      yield passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : eventsOf(body, model, { ...request, ignored });
       return;
     } catch (error) {
       credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;

@@ -5,7 +5,8 @@ import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded, type Passing } from '#core/embed';
 import type { TargetContext } from '#core/context';
 import { upstreamFault, whole } from '../shared/post.ts';
-import { attempt, notHonoured } from '../shared/attempt.ts';
+import { attempt } from '../shared/attempt.ts';
+import { notHonoured } from '#core/fault';
 import type { OperationEndpoint } from '../shared/operation.ts';
 
 /** Embeddings. If the client speaks this dialect, its bytes are forwarded with the model name replaced, and those of the answer unparsed. @throws Fault */

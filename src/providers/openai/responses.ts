@@ -39,6 +39,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
 export const openaiResponses: ProviderModule = {
   dialect: responses.name,
   serves: 'any server of the OpenAI Responses API',
+  versioned: true,
   examples: { responses: { dialect: responses.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
   make,
 };

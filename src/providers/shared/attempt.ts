@@ -2,8 +2,7 @@ import type { ProviderSide } from '#dialects/dialect';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
-import { isField } from '#core/capabilities';
-import { Fault, type FaultDetails } from '#core/fault';
+import { notHonoured, type Fault } from '#core/fault';
 import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
@@ -117,15 +116,4 @@ function withOwn(
   const beta = betaHeader === undefined ? undefined : context.headers[betaHeader];
   if (beta === undefined && contentType === undefined) return headers;
   return { ...(beta === undefined ? {} : { [betaHeader!]: beta }), ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
-}
-
-/** @param ignored as `field: reason` */
-export function notHonoured(ignored: readonly string[], details: FaultDetails = fieldOf(ignored[0])): Fault {
-  const reasons = ignored.join('; ');
-  return new Fault('invalid', `The provider does not support every field of the request: ${reasons.endsWith('.') ? reasons : `${reasons}.`}`, details);
-}
-
-function fieldOf(note = ''): FaultDetails {
-  const [field = ''] = note.split(':', 1);
-  return isField(field) ? { field } : {};
 }

@@ -19,30 +19,38 @@ interface Counting<Quirks extends object> extends Pick<Endpoint<GenerateCall, Pr
   readonly member: string;
 }
 
-/** A provider that cannot count is not asked again for an hour. */
-const forgottenMilliseconds = 3_600_000;
+/** A provider that cannot count is not asked again for an hour, one that is out of reach or refuses all keys for a minute. */
+const absentMilliseconds = 3_600_000;
+const pauseMilliseconds = 60_000;
 
-/** Counts the tokens of prompts at the provider. The function returns undefined where the provider does not say. */
+/**
+ * Counts the tokens of prompts at the provider. The function returns undefined where the provider does not say. Counts never affect answers: a key that is refused
+ * here is not set aside, and what a refusal teaches holds for this count alone.
+ */
 export function tokenCounter<Quirks extends object>({
   dialect,
   clock,
   address,
   encode,
   member,
+  credentials,
+  quirks,
   ...deps
 }: Counting<Quirks>): NonNullable<Target['countTokens']> {
   const { decodeFault, learn, betaHeader } = dialect;
   const endpoint: Endpoint<GenerateCall, ProviderRequest, Quirks> = {
     ...deps,
+    credentials: { inTurn: () => credentials.inTurn().map((one) => ({ headers: (signal) => one.headers(signal), refused: () => {} })) },
+    quirks: { ...quirks, keep: () => {} },
     address,
     betaHeader,
     decodeFault,
     learn,
     encode: (call, quirks) => ({ body: written(call, encode(call, quirks)), ignored: [] }),
   };
-  let absentUntil = 0;
+  let silentUntil = -Infinity;
   return async (call, context) => {
-    if (clock.monotonic() < absentUntil) return undefined;
+    if (clock.monotonic() < silentUntil) return undefined;
     try {
       const { response } = await attempt(endpoint, call, context);
       try {
@@ -55,9 +63,14 @@ export function tokenCounter<Quirks extends object>({
     } catch (error) {
       context.signal.throwIfAborted();
       if (!(error instanceof Fault)) throw error;
-      const { code, details } = error;
-      if (details.absent || (code === 'upstream-failed' && !details.elsewhere && !details.key)) absentUntil = clock.monotonic() + forgottenMilliseconds;
+      silentUntil = clock.monotonic() + silenceAfter(error);
       return undefined;
     }
   };
+}
+
+/** Milliseconds for which counts are estimated after a fault; 0 if it was the conversation that was refused. */
+function silenceAfter({ code, details: { absent, elsewhere, key } }: Fault): number {
+  if (absent || (code === 'upstream-failed' && !elsewhere && !key)) return absentMilliseconds;
+  return key || elsewhere ? pauseMilliseconds : 0;
 }

@@ -6,8 +6,10 @@ import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
+import { joinedLesson } from '#core/lessons';
 import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
+import type { KnownQuirks } from './known-quirks.ts';
 import { isUnpromised } from './is-unpromised.ts';
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
@@ -15,7 +17,6 @@ import { credentialsLeft, type Credentials } from './credentials.ts';
 import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
-import type { KnownQuirks } from './known-quirks.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
 import { written } from './write-request.ts';
 
@@ -80,7 +81,7 @@ export function fittedRequest(
   const one = fitted?.call ?? call;
   const { body, ...notes } = encode(one);
   const text = written(one, body);
-  const isMarked = notes.unpromised ?? isUnpromised(call, body, names);
+  const isMarked = notes.unpromised ?? isUnpromised(one, body, names);
   if (!fitted) return { ...notes, body: text, unpromised: isMarked };
   const { ignored: dropped = [], restore } = fitted;
   return { ...notes, body: text, unpromised: isMarked, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
@@ -196,8 +197,13 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
 /** The differences between targets besides their endpoints. */
 type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
 
-/** @param provider its name in the settings */
-export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pick<GenerateEndpoint<Wire>, 'dialect' | 'model' | 'quirks'>, more: More): Target {
+/** @param provider its name in the settings. @param others where more is learned about the model */
+export function targetOf<Wire extends SideTypes>(
+  provider: string,
+  endpoint: Pick<GenerateEndpoint<Wire>, 'dialect' | 'model' | 'quirks'>,
+  more: More,
+  others: readonly Pick<KnownQuirks<object>, 'lesson'>[] = [],
+): Target {
   const { dialect, model, quirks } = endpoint;
   return {
     ...more,
@@ -207,7 +213,7 @@ export function targetOf<Wire extends SideTypes>(provider: string, endpoint: Pic
     ...(dialect.thoughts ? { thoughts: dialect.thoughts } : {}),
     ...(dialect.searches ? { searches: dialect.searches } : {}),
     get lesson() {
-      return quirks.lesson(model);
+      return joinedLesson([quirks, ...others].map((one) => one.lesson(model)));
     },
     get supports() {
       return dialect.supports(quirks.of(model)); // changes as quirks are learned

@@ -31,5 +31,5 @@ function sameWords(place: string, { turns, dialect }: FieldNames, { extra }: Gen
   const root = /^\w{1,60}/.exec(place)?.[0] ?? '';
   if (root === 'model' || root === 'stream' || root === turns) return place.replaceAll(/\.(\d{1,9})(?=\.|\[|$)/g, '[$1]');
   const carried = own(extra, dialect);
-  return Object.hasOwn(carried, root) || (root === 'stream_options' && Object.hasOwn(carried, `.${root}`)) ? place : undefined;
+  return Object.hasOwn(carried, root) || Object.hasOwn(carried, `.${root}`) ? place : undefined; // a note has the client's own spelling
 }

@@ -13,7 +13,8 @@ const lesson = (until = Date.now() + 60_000) => ({
 
 onBothDatabases('lessons', ({ shared }) => {
   const store = shared({ migrations: [new URL('./', import.meta.url)] });
-  const open = (version = '1') => openLessons({ store: store(), audit: async () => {}, clock: systemClock, version });
+  const open = (version = '1', log = (_problem: string, _cause: unknown) => {}) =>
+    openLessons({ store: store(), audit: async () => {}, clock: systemClock, version, log });
 
   test('are shared by all processes, and forgotten by all', async () => {
     const [one, two] = [await open(), await open()];
@@ -30,10 +31,28 @@ onBothDatabases('lessons', ({ shared }) => {
 
   test('are kept in memory where the database cannot take them', async () => {
     const broken = { ...store(), db: store().db, subscribe: store().subscribe.bind(store()), transaction: () => Promise.reject(new Error('away')) };
-    const one = await openLessons({ store: broken, audit: async () => {}, clock: systemClock, version: '1' });
+    const one = await openLessons({ store: broken, audit: async () => {}, clock: systemClock, version: '1', log: () => {} });
     one.of('p', 'w', 'a').keep('m', lesson());
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(one.of('p', 'w', 'a').get('m')).toBeDefined();
+    one.close();
+  });
+
+  test('that the database refuses are logged once and dropped, and cost no others', async () => {
+    const logged: string[] = [];
+    const one = await open('1', (problem, cause) => void logged.push(`${problem} ${String(cause)}`));
+    const place = one.of('p', 'w', 'a');
+    const unfit = { ...lesson(), learned: { without: ['a\0b'] } };
+    place.keep('unfit', unfit);
+    place.keep('fit', lesson());
+    await expect.poll(() => one.list().map(({ model }) => model), { timeout: 10_000 }).toEqual(['fit']);
+    await expect.poll(() => logged).toHaveLength(1);
+    expect(logged[0]).toMatch(/the model unfit of p: it is not kept\. .*U\+0000/);
+    place.keep('unfit', unfit);
+    place.keep('later', lesson());
+    await expect.poll(() => one.list().length, { timeout: 10_000 }).toBe(2);
+    expect(logged).toHaveLength(1);
+    await one.forget('all', by);
     one.close();
   });
 

@@ -7,6 +7,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Audit } from '#store/auditing';
 import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
+import { openWriting } from './writing.ts';
 
 /** A lesson as administrators see it. */
 export interface KeptLesson extends Pick<Lesson, 'fields' | 'learned' | 'until'> {
@@ -30,6 +31,7 @@ export interface LessonStoreDeps {
   readonly audit: Audit;
   readonly clock: Clock;
   readonly version: string;
+  readonly log: (problem: string, cause: unknown) => void;
 }
 
 interface Row extends Omit<KeptLesson, 'until'> {
@@ -48,15 +50,10 @@ interface Pending {
 
 /** Most lessons that are kept; the newest stay. */
 const mostLessons = 2000;
-/** Milliseconds for which lessons are collected before they are written, and until a write that failed is tried again. */
-const soonMilliseconds = 100;
-const laterMilliseconds = 5000;
 
 /** Opens the lessons. Callers read them from memory; they are written in the background, so that no request waits for the database. */
-export async function openLessons({ store, audit, clock, version }: LessonStoreDeps): Promise<LessonStore> {
+export async function openLessons({ store, audit, clock, version, log }: LessonStoreDeps): Promise<LessonStore> {
   const places = new Map<string, LocalLessons>();
-  const pending = new Map<string, Pending>();
-  let cancel: (() => void) | undefined;
   let kept: readonly KeptLesson[] = [];
   const local = (place: string) => {
     const found = places.get(place) ?? new LocalLessons();
@@ -64,32 +61,27 @@ export async function openLessons({ store, audit, clock, version }: LessonStoreD
     return found;
   };
 
+  const writing = openWriting<Pending>({
+    clock,
+    write: (some) =>
+      store.transaction(async (inside) => {
+        for (const one of some) await insert(inside, one, clock.now());
+        await sql`delete from lesson where until < now() or id in (select id from lesson order by id desc offset ${mostLessons})`.execute(inside.db);
+        await inside.publish('lessons', null);
+      }),
+    refused: ({ model, provider }, cause) =>
+      log(`The database refuses what was learned about the model ${model.slice(0, 100)} of ${provider.slice(0, 100)}: it is not kept.`, cause),
+  });
+
   const apply = (rows: readonly Row[]) => {
     for (const place of places.values()) place.clear();
     const all = rows.map(({ left, ...row }) => ({ ...row, until: clock.now() + Number(left) * 1000 }));
     for (const { place, model, ...lesson } of all.toReversed()) local(place).keep(model, lesson);
-    for (const { place, model, lesson } of pending.values()) local(place).keep(model, lesson);
+    for (const { place, model, lesson } of writing.waiting()) local(place).keep(model, lesson);
     kept = all.map(({ id, provider, wire, model, fields, learned, until }) => ({ id, provider, wire, model, fields, learned, until }));
   };
   const live = await openLiveValue({ store, topic: 'lessons', clock, read: () => read(store), changed: () => apply(live.value) });
   apply(live.value);
-
-  const writeIn = (milliseconds: number) => (cancel ??= clock.after(milliseconds, () => void write()));
-  const write = async () => {
-    cancel = undefined;
-    const some = Array.from(pending).slice(0, 100);
-    try {
-      await store.transaction(async (inside) => {
-        for (const [, one] of some) await insert(inside, one, clock.now());
-        await sql`delete from lesson where until < now() or id in (select id from lesson order by id desc offset ${mostLessons})`.execute(inside.db);
-        await inside.publish('lessons', null);
-      });
-      for (const [key, one] of some) if (pending.get(key) === one) pending.delete(key);
-      if (pending.size > 0) writeIn(soonMilliseconds);
-    } catch {
-      writeIn(laterMilliseconds); // the database is away: this process knows its lessons all the same
-    }
-  };
 
   return {
     of(provider, wire, address) {
@@ -102,21 +94,19 @@ export async function openLessons({ store, audit, clock, version }: LessonStoreD
         keep(model, lesson) {
           if (/\p{Cc}/u.test(model)) return; // not a name, and no text for the database
           lessons.keep(model, lesson);
-          if (lessons.get(model) !== lesson || pending.size >= mostLessons) return;
-          pending.set(`${place} ${model}`, { place, provider, wire, model, lesson });
-          writeIn(soonMilliseconds);
+          if (lessons.get(model) === lesson) writing.add(`${place} ${model}`, { place, provider, wire, model, lesson });
         },
       };
     },
     list: () => kept.filter(({ until }) => until > clock.now()),
     async forget(id, by) {
       const forgotten = await store.transaction((inside) => remove(inside, audit, id, by));
-      pending.clear(); // or one of them could be written again
+      writing.clear(); // or one of them could be written again
       await live.again();
       return forgotten;
     },
     close() {
-      cancel?.();
+      writing.close();
       live.close();
     },
   };

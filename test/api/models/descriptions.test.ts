@@ -127,7 +127,8 @@ describe('GET /models/{id}', () => {
       top_k: { fate: 'ignored' },
       stop_sequences: { fate: 'carried' },
       thinking: { fate: 'carried' },
-      metadata: { fate: 'ignored' },
+      metadata: { fate: 'carried' },
+      service_tier: { fate: 'ignored' },
     });
     expect((await described('on-claude', 'messages')).dragoman.targets[0]!.fields).toMatchObject({ metadata: { fate: 'carried' } });
   });

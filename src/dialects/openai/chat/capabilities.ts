@@ -25,6 +25,7 @@ const support: FieldSupport = {
     response_format: carried,
     reasoning_effort: carried,
   },
+  sisters: { 'anthropic-messages': new Set(['metadata']) },
 };
 
 /** The same for a model with these quirks. */

@@ -47,6 +47,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     sampling: { ...samplingOf(request), ...(topK === undefined ? {} : { topK }) },
     ...(reasoning && { reasoning }),
     stream: request.stream ?? false,
+    ...endUserOf(request),
     extra: extraOf(request),
   };
   return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: isAsItCame(request, tools, toolChoice) };
@@ -86,6 +87,12 @@ function outputOf(format: ChatRequest['response_format']): Output {
     ...(isGiven(description) && { description }),
     ...(isGiven(strict) && { strict }),
   };
+}
+
+/** `user` is the older name. https://platform.openai.com/docs/api-reference/chat/create */
+function endUserOf({ safety_identifier: identifier, user }: ChatRequest): Pick<GenerateCall, 'endUser'> | undefined {
+  const endUser = identifier ?? user;
+  return endUser ? { endUser } : undefined;
 }
 
 /** Fields that only this dialect has; null counts as absent. Names with a leading dot note what the client sent: stream options, and the name of the limit. */

@@ -30,13 +30,17 @@ export function encodeOutput(call: GenerateCall, quirks: OutputQuirks): EncodedO
   const warning = `response_format: ${reasonFor(output, quirks)}, so it is asked for in an instruction.`;
   if (translated && quirks.formatBesideTools === false && call.tools.length > 0)
     return { instruction: jsonInstruction(output), warning: 'response_format: this model takes none beside tools, so it is asked for in an instruction.' };
-  const isOtherRoot = output.type === 'schema' && translated && quirks.anyRoot === false && output.schema['type'] !== 'object';
-  if (output.type === 'schema' && quirks.schemas !== false && !isOtherRoot) return { format: schemaFormat(output) };
-  const format = quirks.jsonObjects === false || isOtherRoot ? {} : { format: { type: 'json_object' } };
+  const isOther = isOtherRoot(call, quirks);
+  if (output.type === 'schema' && quirks.schemas !== false && !isOther) return { format: schemaFormat(output) };
+  const format = quirks.jsonObjects === false || isOther ? {} : { format: { type: 'json_object' } };
   if (output.type === 'schema' || quirks.jsonObjects === false) return { ...format, instruction: jsonInstruction(output), warning };
   // The mode is refused where no message has the word: https://github.com/ultimatejimmy/xray.koplugin/issues/33
   return translated && !mentionsJson(call) ? { ...format, instruction: jsonInstruction(output) } : format;
 }
+
+/** Is the schema of a translated call one that the model has no answers for, since its root is no object? */
+export const isOtherRoot = (call: GenerateCall, { anyRoot, schemas }: OutputQuirks = {}): boolean =>
+  call.output.type === 'schema' && call.output.schema['type'] !== 'object' && (anyRoot === false || schemas === false) && isTranslated(call, dialect);
 
 function reasonFor({ type }: Output, { schemas }: OutputQuirks): string {
   if (type === 'json') return 'this model has no JSON mode';

@@ -15,6 +15,9 @@ import { sentEffort } from './efforts.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
 import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
+import { isUserField } from '../../shared/end-user.ts';
+import { ownFilesOf } from '../own-files.ts';
+import { encodedUser } from '../encode-user.ts';
 import { textFilesAsText } from '../../shared/text-files.ts';
 import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
@@ -31,8 +34,8 @@ import { dialect } from './wire.ts';
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const translated = isTranslated(asked, dialect);
-  const call = translated ? textFilesAsText(asked) : asked;
-  const ignored = new Set(droppedExtra(call, dialect).map((name) => `${name}: ${absent}`));
+  const call = translated ? ownFilesOf(textFilesAsText(asked)) : asked;
+  const ignored = new Set(droppedExtra(call, dialect).flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
   const notes = own(call.extra, dialect);
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
@@ -43,15 +46,13 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const body: Record<string, Json> = {
     ...carried,
     model,
-    messages: withThoughts(
-      instructed(quirks.userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages, output.instruction),
-      quirks.thoughts,
-      ignored,
-    ),
+    messages: withThoughts(instructed(placed(messages, call, quirks), output.instruction), quirks.thoughts, ignored),
     ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks)),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
   };
+  const user = encodedUser(call, carried);
+  if (user) body['user'] = user.user;
   const topK = translated && quirks.topK !== true ? undefined : call.sampling.topK;
   if (topK !== undefined) body['top_k'] = topK;
   const effort = sentEffort(call, quirks);
@@ -63,7 +64,16 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   }
   if (translated && quirks.refused) removeRefused(body, quirks.refused, effort, ignored);
   const isAsked = output.instruction !== undefined && output.format === undefined;
-  return { body, ignored: [...ignored], ...(isAsked ? { unpromised: true } : {}) };
+  const isDecided = user?.decided !== undefined && body['user'] !== undefined;
+  return { body, ignored: [...ignored], ...(isDecided ? { decided: [user.decided] } : {}), ...(isAsked ? { unpromised: true } : {}) };
+}
+
+/** The messages as the provider accepts them in this order. */
+function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfterTool, prefix }: Quirks): readonly JsonObject[] {
+  const translated = isTranslated(call, dialect);
+  const all = userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages;
+  const last = all.at(-1);
+  return translated && prefix && last?.['role'] === 'assistant' && last['tool_calls'] === undefined ? [...all.slice(0, -1), { ...last, prefix: true }] : all;
 }
 
 /** Notes of the dialect to itself are no fields; those of thinking keep the client's own spelling. */

@@ -11,6 +11,7 @@ export const fieldNames: FieldNames = {
   fields: {
     temperature: ['temperature'],
     top_p: ['top_p'],
+    top_k: ['top_k'],
     frequency_penalty: ['frequency_penalty'],
     presence_penalty: ['presence_penalty'],
     n: ['n'],

@@ -1,19 +1,21 @@
-import { isTranslated } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import { own } from '#core/json';
 import type { Dialect } from '../../dialect.ts';
-import { composed } from '../../shared/fitting.ts';
+import { composed, type Fitted } from '../../shared/fitting.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
+import { valueInObject, wordInObject } from '../../shared/value-in-object.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
+import { isOtherRoot } from './encode-output.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
-import { fit } from './tool-rules.ts';
+import { fit as toolFit } from './tool-rules.ts';
 import { dialect } from './wire.ts';
 
 interface ChatWire {
@@ -24,11 +26,20 @@ interface ChatWire {
   readonly options: object;
 }
 
+const valueFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined => {
+  if (call.output.type !== 'schema') return undefined;
+  return isOtherRoot(call, quirks) ? valueInObject(call) : wordInObject(call);
+};
+
+const itemFit = (call: GenerateCall): Fitted | undefined => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined);
+
+const fit = composed<Quirks>([itemFit, toolFit, valueFit])!;
+
 /** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {
   name: dialect,
   betaHeader: 'openai-beta',
-  fit: composed<Quirks>([(call) => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined), fit])!,
+  fit,
   returned: {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai

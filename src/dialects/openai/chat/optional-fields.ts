@@ -16,9 +16,10 @@ const optional: Readonly<Record<string, readonly [value: (call: GenerateCall) =>
   n: [({ sampling }) => sampling.candidates, 1],
   logprobs: [({ sampling }) => sampling.logprobs],
   top_logprobs: [({ sampling }) => sampling.logprobs],
+  user: [({ extra, endUser }) => own(extra, dialect)['user'] ?? endUser],
   parallel_tool_calls: [({ parallelToolCalls }) => parallelToolCalls, true],
   ...Object.fromEntries(
-    ['user', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
+    ['prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
       name,
       [({ extra }: GenerateCall) => own(extra, dialect)[name]],
     ]),

@@ -24,6 +24,8 @@ export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks, ToolQuir
    * from the provider go back to it.
    */
   readonly thoughts?: 'demanded' | 'refused';
+  /** An answer that was begun has to be marked with `prefix`. https://docs.mistral.ai/capabilities/completion/prefix */
+  readonly prefix?: true;
   /** Stop sequences that it accepts; absent: four. */
   readonly mostStops?: number;
   /** Optional fields that it refuses. */
@@ -48,6 +50,7 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
   if (details.reason === 'role-order')
     return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
+  if (/\bprefix true\b/i.test(details.said ?? '') && isBegun(call) && !known.prefix) return { ...known, prefix: true };
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
   const { field = '' } = details;
   switch (field.replace(/[.[].{0,99}$/, '')) {
@@ -74,6 +77,8 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
 
 /** Those of clients of other wires are functions anyway. */
 const hasCustomTools = (call: GenerateCall): boolean => !isTranslated(call, dialect) && hasOtherTools(call);
+/** Does the call of another dialect end with an answer that is to be continued? */
+const isBegun = (call: GenerateCall): boolean => isTranslated(call, dialect) && call.turns.at(-1)?.role === 'model';
 
 /** `reasoning_content`, also with its place in the messages; the other name is a field of requests, too. */
 const thoughtField = /^reasoning_content$|^messages\b.{0,80}[.\]]reasoning(?:_content)?$/;

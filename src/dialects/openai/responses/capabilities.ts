@@ -22,7 +22,7 @@ export const support: FieldSupport = {
     response_format: translated('sent as text.format.'),
     reasoning_effort: translated('sent as reasoning.effort.'),
   },
-  sisters: { 'openai-chat': new Set([...sisterFields, 'web_search_options']) },
+  sisters: { 'openai-chat': new Set([...sisterFields, 'web_search_options']), 'anthropic-messages': new Set(['metadata']) },
 };
 
 /** The gateway itself ends answers at stop sequences. */

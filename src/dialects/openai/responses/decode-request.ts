@@ -65,6 +65,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
   const tools = [...(request.tools?.map(toolOf) ?? []), ...turns.flatMap(toolsOfItem)];
   const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
+  const endUser = request.safety_identifier ?? request.user;
   if (instructions.length + turns.length === 0) throw invalid('input', 'must not be empty');
   return {
     dialect,
@@ -77,6 +78,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     sampling: samplingOf(request),
     ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),
     stream: request.stream ?? false,
+    ...(endUser ? { endUser } : {}),
     extra: extraOf(request, choice),
   };
 }
@@ -116,6 +118,9 @@ function outputOf(format: Format): Output {
   };
 }
 
+/** What the gateway itself includes, whichever wire answers. */
+const honoured: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs', 'web_search_call.action.sources']);
+
 /** Fields that only this dialect has, also for the chat dialect where both have them. Names with a leading dot are notes for providers of this wire. */
 function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: Omit<Chosen, 'toolChoice'>): Extra {
   const carried: Record<string, Json> = rest(request, understood);
@@ -127,7 +132,11 @@ function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: 
   const { summary, effort: _effort, ...reasoning } = request.reasoning ?? {};
   const thinking = rest({ ...reasoning, ...(isGiven(summary) ? { summary } : {}) }, new Set());
   if (!isEmpty(thinking)) carried['.reasoning'] = thinking;
-  if (isGiven(request.include) && request.include.length > 0) carried['.include'] = request.include;
+  if (isGiven(request.include) && request.include.length > 0) {
+    carried['.include'] = request.include;
+    const others = request.include.filter((one) => !honoured.has(one));
+    if (others.length > 0) carried['include'] = others; // for the warnings of other wires
+  }
   const sister = Object.fromEntries(Object.entries(carried).filter(([name]) => sisterFields.has(name)));
   return { ...(isEmpty(carried) ? {} : { [dialect]: carried }), ...(isEmpty(sister) ? {} : { 'openai-chat': sister }) };
 }

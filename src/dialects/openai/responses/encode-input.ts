@@ -11,6 +11,7 @@ import { dialect } from './wire.ts';
  * Turns → the input items of a request.
  *
  * @param ignored collects what this wire does not support, as `field: reason`
+ * @throws Fault `unsupported` for a message of the user that cannot be sent at all
  */
 export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
   const custom = customCalls(turns);

@@ -7,6 +7,9 @@ import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
+import { isUserField } from '../../shared/end-user.ts';
+import { encodedUser } from '../encode-user.ts';
+import { ownFilesOf } from '../own-files.ts';
 import { leftOut, unsupportedTerms } from '../../shared/web-search.ts';
 import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
@@ -25,12 +28,14 @@ const withLogprobs = 'message.output_text.logprobs';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+  const call = ownFilesOf(asked);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
-  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call));
+  const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
   const notes = own(call.extra, dialect);
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
+  const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => (tool.inItem && !quirks.functionsOnly ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
@@ -46,6 +51,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
   const body: Record<string, Json> = {
     ...carried,
+    ...(user ? { user: user.user } : {}),
     model,
     ...(instructions === undefined ? {} : { instructions }),
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored) : turns, ignored)],
@@ -61,7 +67,8 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   if (call.stream) body['stream'] = true;
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
   if (quirks.withoutMarks) withoutMarks(body, ignored);
-  return { body, ignored: [...ignored] };
+  const isDecided = user?.decided !== undefined && body['user'] !== undefined;
+  return { body, ignored: [...ignored], ...(isDecided ? { decided: [user.decided] } : {}) };
 }
 
 /** Clients of other wires are shown what was found. */

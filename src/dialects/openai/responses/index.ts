@@ -1,8 +1,10 @@
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { Dialect } from '../../dialect.ts';
 import { composed } from '../../shared/fitting.ts';
 import { endedAtStop } from '../../shared/stop-sequences.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
 import { fittedTools } from '../../shared/tool-fit.ts';
+import { valueInObject } from '../../shared/value-in-object.ts';
 import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { turnsOf, type Before } from './decode-input.ts';
@@ -27,10 +29,15 @@ interface ResponsesWire {
   readonly options: object;
 }
 
+/** The schema of an answer is that of an object: its wire accepts no other. */
+const rootAsObject = (call: GenerateCall) =>
+  call.output.type === 'schema' && call.output.schema['type'] !== 'object' && isTranslated(call, dialect) ? valueInObject(call) : undefined;
+
 const fit = composed<Quirks>([
   (call, quirks) => (quirks?.functionsOnly ? withoutLoneItems(call) : undefined),
   (call, quirks) => fittedTools(call, toolRules(quirks)),
   endedAtStop,
+  rootAsObject,
 ])!;
 
 /** OpenAI's responses. Its face decodes a request in two steps, and loads the stored conversation in between. */

@@ -110,6 +110,16 @@ export const mistral: Vendor = {
           const at = messages.findIndex(({ role }, at) => role === 'user' && messages[at - 1]?.role === 'tool');
           return at >= 0 ? { message: "Unexpected role 'user' after role 'tool'", type: 'invalid_request_message_order', code: '3230' } : undefined;
         }),
+        rule('an answer that was begun is marked', 'https://docs.mistral.ai/capabilities/completion/prefix', ({ body }) => {
+          const last = list(body.messages).at(-1);
+          return last?.role === 'assistant' && last.prefix !== true
+            ? {
+                message: 'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
+                type: 'invalid_request_message_order',
+                code: '3230',
+              }
+            : undefined;
+        }),
         rule('schema of the answer', 'https://docs.mistral.ai/api/endpoint/chat', ({ body: { response_format: format } }) =>
           format && !['text', 'json_object', 'json_schema'].includes(format.type)
             ? wrong('enum', ['response_format', 'type'], "Input should be 'text', 'json_object' or 'json_schema'")

@@ -1,0 +1,91 @@
+import { parseAsWritten, asWritten } from '#kit/json/numbers';
+import { withoutFence } from '#kit/text/without-fence';
+import type { GenerateCall, SchemaOutput } from '#core/call';
+import type { Events, GenerateEvent } from '#core/event';
+import { isObject, type Json, type JsonObject } from '#core/json';
+import { withoutPassthrough } from '#core/passthrough';
+import type { Fitted } from './fitting.ts';
+
+/** The member of the object that stands around the value. */
+const member = 'answer';
+
+/**
+ * For wires and models that accept only the schemas of objects, or have no answers of one bare word: the provider is asked for an object around the value, and the
+ * client gets the value.
+ *
+ * @returns undefined where there is no schema, or one that cannot be put into another
+ */
+export function valueInObject(call: GenerateCall): Fitted | undefined {
+  const { output, sampling } = call;
+  const schema = output.type === 'schema' ? schemaAround(output.schema) : undefined;
+  if (output.type !== 'schema' || !schema) return undefined;
+  const { bare: _, ...others } = output;
+  const { logprobs, ...rest } = sampling;
+  const ignored = logprobs === undefined ? {} : { ignored: ['logprobs: the provider answers with JSON around the value, whose tokens are others.'] };
+  const taking = new Values(output);
+  return { call: { ...withoutPassthrough(call), output: { ...others, schema }, sampling: rest }, ...ignored, restore: (events) => taking.take(events) };
+}
+
+/** The same for answers of one bare word alone. */
+export const wordInObject = (call: GenerateCall): Fitted | undefined => (call.output.type === 'schema' && call.output.bare ? valueInObject(call) : undefined);
+
+const rootOnly = ['$defs', 'definitions'] as const;
+
+/** References lead from the root: those to definitions still do, others do not. */
+function schemaAround(schema: JsonObject): JsonObject | undefined {
+  if (/"\$ref":"#(?!\/(?:\$defs|definitions)\/)/.test(JSON.stringify(schema))) return undefined;
+  const inner = Object.fromEntries(Object.entries(schema).filter(([name]) => !rootOnly.some((one) => one === name) && name !== '$schema'));
+  const definitions = Object.fromEntries(rootOnly.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
+  return { type: 'object', properties: { [member]: inner }, required: [member], additionalProperties: false, ...definitions };
+}
+
+/** Characters of an answer; a longer one is left as it is. */
+const longest = 1_048_576;
+
+/** Collects the text of each candidate of one answer, and emits its value at the end. */
+class Values {
+  readonly #output: SchemaOutput;
+  readonly #texts = new Map<number, string>();
+  readonly #released = new Set<number>();
+
+  constructor(output: SchemaOutput) {
+    this.#output = output;
+  }
+
+  take(events: Events): Events {
+    return events.flatMap((event) => ('candidate' in event ? this.#one(event) : [event]));
+  }
+
+  #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
+    const { candidate } = event;
+    if (event.type === 'thought' || this.#released.has(candidate)) return [event];
+    if (event.type !== 'text') return [...this.#release(candidate, (text) => valueIn(text, this.#output)), event];
+    const text = (this.#texts.get(candidate) ?? '') + event.text;
+    this.#texts.set(candidate, text);
+    if (text.length <= longest) return [];
+    this.#released.add(candidate);
+    return this.#release(candidate, (one) => one);
+  }
+
+  #release(candidate: number, value: (text: string) => string): readonly GenerateEvent[] {
+    const text = this.#texts.get(candidate) ?? '';
+    this.#texts.delete(candidate);
+    return text === '' ? [] : [{ type: 'text', candidate, text: value(text) }];
+  }
+}
+
+/** The value within an answer; a text without one stays as it is. */
+function valueIn(text: string, { bare }: SchemaOutput): string {
+  const answer = parsed(withoutFence(text) ?? text);
+  if (!isObject(answer) || !Object.hasOwn(answer, member)) return bare && typeof answer === 'string' ? answer : text;
+  const value = answer[member];
+  return bare && typeof value === 'string' ? value : JSON.stringify((asWritten(answer) as Readonly<Record<string, Json>>)[member]);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseAsWritten(text);
+  } catch {
+    return undefined;
+  }
+}
