@@ -27,7 +27,17 @@ export interface FaultDetails {
   /** The whole path of a field of which `field` is the beginning, in a provider's words. */
   readonly place?: string;
   /** Narrows the code, for dialects with an error of their own for the case. */
-  readonly reason?: 'missing' | 'model' | 'scope' | 'content-policy' | 'context-length' | 'stream-cut' | 'field-unknown' | 'role-unknown' | 'role-order';
+  readonly reason?:
+    | 'missing'
+    | 'model'
+    | 'scope'
+    | 'content-policy'
+    | 'context-length'
+    | 'stream-cut'
+    | 'field-unknown'
+    | 'role-unknown'
+    | 'role-order'
+    | 'thread';
   /** The values that the provider lists as those that the field accepts, as far as they are words. */
   readonly listed?: readonly string[];
   /** Seconds until another try may succeed. */

@@ -2,7 +2,8 @@ import { checked } from '#kit/json/check';
 import type { GenerateCall, Reasoning } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
-import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
+import { Fault } from '#core/fault';
+import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { bodyFault, bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
 import { hosts, nearOf, termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
@@ -24,6 +25,7 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function decodeRequest(body: unknown): GenerateCall {
+  refuseThread(body);
   const request = check(body);
   const sampling: { -readonly [Key in keyof Sampling]: Sampling[Key] } = { maxTokens: request.max_tokens };
   if (isGiven(request.temperature)) sampling.temperature = request.temperature;
@@ -32,6 +34,12 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
   const endUser = request.metadata?.user_id;
   return { ...conversationOf(request), sampling, stream: request.stream ?? false, ...(endUser ? { endUser } : {}), extra: extraOf(request) };
+}
+
+/** A conversation that the server holds. The SDK's tool runner asks for one, and goes on with whole conversations where the refusal says that there are none. */
+function refuseThread(body: unknown): void {
+  if (!isObject(body) || !isGiven(body['thread'])) return;
+  throw new Fault('invalid', 'thread is not supported: send all messages of the conversation.', { field: 'thread', reason: 'thread' });
 }
 
 /** A token count request → call. @throws Fault `invalid` */

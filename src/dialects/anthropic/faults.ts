@@ -1,5 +1,5 @@
 import { Fault, type FaultCode } from '#core/fault';
-import { isObject } from '#core/json';
+import { isObject, type JsonObject } from '#core/json';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
@@ -22,7 +22,7 @@ import {
 /** Faults → error bodies of this wire, and providers' error responses → faults. https://platform.claude.com/docs/en/api/errors */
 export interface MessagesError {
   readonly type: 'error';
-  readonly error: { readonly type: string; readonly message: string };
+  readonly error: { readonly type: string; readonly message: string; readonly details?: JsonObject };
   readonly request_id: string | null;
 }
 
@@ -46,8 +46,9 @@ const errorTypes: Readonly<Record<FaultCode, string>> = {
   'timed-out': 'timeout_error',
 };
 
-export function encodeFault({ code, message }: Fault, requestId: string): MessagesError {
-  return { type: 'error', error: { type: errorTypes[code], message }, request_id: requestId };
+export function encodeFault({ code, message, details: { reason } }: Fault, requestId: string): MessagesError {
+  const details = reason === 'thread' ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } } : {};
+  return { type: 'error', error: { type: errorTypes[code], message, ...details }, request_id: requestId };
 }
 
 /** The last frame of a stream that failed: no `message_stop` follows it. */
