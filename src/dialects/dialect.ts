@@ -94,6 +94,8 @@ export interface ReturnedThoughts {
   readonly callMembers: readonly string[];
   /** Do clients of the same wire often leave them out, too? */
   readonly ofOwnClients: boolean;
+  /** Do providers refuse what another provider of this wire signed? */
+  readonly isBound?: true;
 }
 
 /** A request for a provider. */

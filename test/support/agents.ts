@@ -8,11 +8,27 @@ type Any = any;
 /** A client that keeps its history as it came and goes on from it, as agents do: asks, calls tools, gives their results back. */
 export interface Agent {
   /** The user says something. */
-  say(text: string): Promise<Said>;
+  say(text: string, ...shown: readonly Shown[]): Promise<Said>;
   /** The results of all calls of the last answer. */
-  give(...results: readonly string[]): Promise<Said>;
+  give(...results: readonly (string | Result)[]): Promise<Said>;
+  /** From now on another model is asked, with these fields besides. */
+  move(model: string, fields?: object): void;
+  /** Asks once more what was refused. */
+  again(): Promise<Said>;
   /** The body of the last request. */
   readonly sent: Any;
+}
+
+/** An image or a PDF. */
+export interface Shown {
+  readonly type: string;
+  readonly base64: string;
+}
+
+export interface Result {
+  readonly text: string;
+  readonly shown?: Shown;
+  readonly failed?: boolean;
 }
 
 export interface Said {
@@ -43,14 +59,18 @@ export interface AgentOptions {
   /** Fields of the request besides the conversation and the tools, or the whole body from the conversation so far; else those that the well-known client sends. */
   readonly fields?: object | ((history: readonly Any[], options: AgentOptions) => object);
   readonly headers?: Readonly<Record<string, string>>;
+  /** Responses are stored, and the next request has only what is new. */
+  readonly stored?: boolean;
+  /** What is kept of an answer; everything unless said. */
+  readonly keeps?: (kept: readonly Any[]) => readonly Any[];
 }
 
 /** How an interface is spoken by its client. */
 interface Speech {
   readonly path: (model: string, stream: boolean) => string;
   readonly request: (options: AgentOptions, history: readonly Any[]) => Any;
-  readonly user: (text: string) => Any;
-  readonly results: (calls: readonly SaidCall[], results: readonly string[]) => readonly Any[];
+  readonly user: (text: string, shown: readonly Shown[]) => Any;
+  readonly results: (calls: readonly SaidCall[], results: readonly Result[], model: string) => readonly Any[];
   /** What the client keeps of the frames of a stream, or of a whole answer. */
   readonly kept: (frames: readonly Any[]) => readonly Any[];
   readonly whole: (body: Any) => readonly Any[];
@@ -58,15 +78,18 @@ interface Speech {
   readonly read: (kept: readonly Any[]) => Omit<Said, 'status' | 'raw' | 'warnings'>;
 }
 
-export function agentOf({ url, key }: Served, face: Face, options: AgentOptions): Agent {
+export function agentOf({ url, key }: Served, face: Face, given: AgentOptions): Agent {
   const speech = speeches[face];
   const history: Any[] = [];
+  let options = given;
   let calls: readonly SaidCall[] = [];
   let sent: Any;
+  let before: { readonly id: string; readonly end: number } | undefined;
   const ask = async (): Promise<Said> => {
     const { fields } = options;
-    const turns = structuredClone(history);
+    const turns = structuredClone(history.slice(before?.end));
     sent = typeof fields === 'function' ? fields(turns, options) : { ...speech.request(options, turns), ...fields };
+    if (options.stored) sent = { ...sent, store: true, ...(before ? { input: turns, previous_response_id: before.id } : {}) };
     const answer = await fetch(url + speech.path(options.model, options.stream), {
       method: 'POST',
       headers: { 'x-access-tokens': key, 'content-type': 'application/json', ...options.headers },
@@ -75,21 +98,28 @@ export function agentOf({ url, key }: Served, face: Face, options: AgentOptions)
     const raw = await answer.text();
     const outside = { status: answer.status, raw, warnings: answer.headers.get('x-dragoman-warnings') ?? '' };
     if (answer.status !== 200) return { ...outside, text: '', thought: '', calls: [] };
-    const kept = options.stream ? speech.kept(framesOf(raw)) : speech.whole(JSON.parse(raw));
-    history.push(...kept);
+    const frames = options.stream ? framesOf(raw) : [{ response: JSON.parse(raw) }];
+    const kept = options.stream ? speech.kept(frames) : speech.whole(frames[0].response);
+    history.push(...(options.keeps?.(kept) ?? kept));
+    if (options.stored) before = { id: frames[0].response.id, end: history.length };
     const said = speech.read(kept);
     ({ calls } = said);
     return { ...outside, ...said };
   };
   return {
-    say(text) {
-      history.push(speech.user(text));
+    say(text, ...shown) {
+      history.push(speech.user(text, shown));
       return ask();
     },
     give(...results) {
-      history.push(...speech.results(calls, results));
+      const all = results.map((one) => (typeof one === 'string' ? { text: one } : one));
+      history.push(...speech.results(calls, all, options.model));
       return ask();
     },
+    move(model, fields = options.fields ?? {}) {
+      options = { ...options, model, fields };
+    },
+    again: ask,
     get sent() {
       return sent;
     },
@@ -98,6 +128,13 @@ export function agentOf({ url, key }: Served, face: Face, options: AgentOptions)
 
 const framesOf = (raw: string): Any[] => linesOf(Buffer.from(raw)).flatMap((line) => (line === '[DONE]' ? [] : [JSON.parse(line)]));
 const joined = (values: readonly Any[], name: string): string => values.map((value) => value?.[name] ?? '').join('');
+
+const dataUrl = ({ type, base64 }: Shown) => `data:${type};base64,${base64}`;
+const isImage = ({ type }: Shown) => type.startsWith('image/');
+
+/** Tool messages are texts: what a tool shows is in a message of the user behind them. */
+const chatPart = (one: Shown) =>
+  isImage(one) ? { type: 'image_url', image_url: { url: dataUrl(one) } } : { type: 'file', file: { filename: 'a.pdf', file_data: dataUrl(one) } };
 
 /** openai-node, which gives the message back as it came. */
 const chat: Speech = {
@@ -108,8 +145,14 @@ const chat: Speech = {
     ...(tools.length > 0 ? { tools: tools.map((one) => ({ type: 'function', function: one })) } : {}),
     ...(stream ? { stream } : {}),
   }),
-  user: (content) => ({ role: 'user', content }),
-  results: (calls, results) => calls.map(({ id }, at) => ({ role: 'tool', tool_call_id: id, content: results[at] })),
+  user: (content, shown) => ({ role: 'user', content: shown.length === 0 ? content : [{ type: 'text', text: content }, ...shown.map(chatPart)] }),
+  results(calls, results) {
+    const shown = results.flatMap((one) => one.shown ?? []);
+    return [
+      ...calls.map(({ id }, at) => ({ role: 'tool', tool_call_id: id, content: results[at]!.text })),
+      ...(shown.length > 0 ? [{ role: 'user', content: shown.map(chatPart) }] : []),
+    ];
+  },
   whole: ({ choices }) => [choices[0].message],
   kept(frames) {
     const message: Any = { role: 'assistant', content: null };
@@ -135,6 +178,9 @@ const chat: Speech = {
   }),
 };
 
+const inputPart = (one: Shown) =>
+  isImage(one) ? { type: 'input_image', image_url: dataUrl(one) } : { type: 'input_file', filename: 'a.pdf', file_data: dataUrl(one) };
+
 /** codex: nothing is stored, and the reasoning goes along encrypted. https://github.com/openai/codex */
 const responses: Speech = {
   path: () => '/server/chatcompat/v1/responses',
@@ -151,8 +197,12 @@ const responses: Speech = {
     include: ['reasoning.encrypted_content'],
     prompt_cache_key: '0199a3f0-0000-7000-8000-000000000000',
   }),
-  user: (text) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }),
-  results: (calls, results) => calls.map(({ id }, at) => ({ type: 'function_call_output', call_id: id, output: results[at] })),
+  user: (text, shown) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }, ...shown.map(inputPart)] }),
+  results: (calls, results) =>
+    calls.map(({ id }, at) => {
+      const { text, shown } = results[at]!;
+      return { type: 'function_call_output', call_id: id, output: shown ? [{ type: 'input_text', text }, inputPart(shown)] : text };
+    }),
   whole: ({ output }) => output,
   kept: (frames) => frames.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : [])),
   read: (items) => ({
@@ -163,6 +213,8 @@ const responses: Speech = {
     calls: items.flatMap(({ type, call_id: id, name, arguments: json }) => (type === 'function_call' ? [{ id, name, arguments: JSON.parse(json) }] : [])),
   }),
 };
+
+const block = (one: Shown) => ({ type: isImage(one) ? 'image' : 'document', source: { type: 'base64', media_type: one.type, data: one.base64 } });
 
 /** Claude Code. https://github.com/anthropics/claude-code */
 const messages: Speech = {
@@ -177,8 +229,17 @@ const messages: Speech = {
     metadata: { user_id: 'user_0123_account__session_4567' },
     stream,
   }),
-  user: (text) => ({ role: 'user', content: [{ type: 'text', text }] }),
-  results: (calls, results) => [{ role: 'user', content: calls.map(({ id }, at) => ({ type: 'tool_result', tool_use_id: id, content: results[at] })) }],
+  user: (text, shown) => ({ role: 'user', content: [{ type: 'text', text }, ...shown.map(block)] }),
+  results: (calls, results) => [
+    {
+      role: 'user',
+      content: calls.map(({ id }, at) => {
+        const { text, shown, failed } = results[at]!;
+        const content = shown ? [{ type: 'text', text }, block(shown)] : text;
+        return { type: 'tool_result', tool_use_id: id, content, ...(failed ? { is_error: true } : {}) };
+      }),
+    },
+  ],
   whole: ({ role, content }) => [{ role, content }],
   kept(frames) {
     const content: Any[] = [];
@@ -203,6 +264,8 @@ const messages: Speech = {
   }),
 };
 
+const inlineData = ({ type, base64 }: Shown) => ({ inlineData: { mimeType: type, data: base64 } });
+
 /** gemini-cli. https://github.com/google-gemini/gemini-cli */
 const gencompat: Speech = {
   path: (model, stream) => `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
@@ -217,9 +280,19 @@ const gencompat: Speech = {
       thinkingConfig: { includeThoughts: true, ...(model.startsWith('gemini-3') ? { thinkingLevel: 'HIGH' } : { thinkingBudget: 8192 }) },
     },
   }),
-  user: (text) => ({ role: 'user', parts: [{ text }] }),
-  results: (calls, results) => [
-    { role: 'user', parts: calls.map(({ id, name }, at) => ({ functionResponse: { ...(id ? { id } : {}), name, response: { output: results[at] } } })) },
+  user: (text, shown) => ({ role: 'user', parts: [{ text }, ...shown.map(inlineData)] }),
+  results: (calls, results, model) => [
+    {
+      role: 'user',
+      parts: calls.flatMap(({ id, name }, at) => {
+        const { text, shown, failed } = results[at]!;
+        const response = { ...(id ? { id } : {}), name, response: { [failed ? 'error' : 'output']: text } };
+        if (!shown) return [{ functionResponse: response }];
+        return model.startsWith('gemini-3')
+          ? [{ functionResponse: { ...response, parts: [inlineData(shown)] } }]
+          : [{ functionResponse: response }, inlineData(shown)];
+      }),
+    },
   ],
   whole: ({ candidates }) => [candidates[0].content],
   kept: (frames) => [

@@ -2,6 +2,7 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { always, ok, refusal, startUpstream, type Behaviour, type Upstream } from '../support/fakes/upstream/index.ts';
+import { askFace } from '../support/all-faces.ts';
 import { onBothDatabases } from '../support/databases.ts';
 import { newMember } from '../support/members.ts';
 import { everyWire } from '../support/scripted-server.ts';
@@ -14,6 +15,40 @@ import { loopClients, type LoopClient } from './tool-loop.ts';
 type Any = any;
 const list = (value: unknown): Any[] => (Array.isArray(value) ? value : []);
 const thought = 'The user wants to know the weather. ';
+
+/** What was said in front of another provider, in the words of each interface. */
+const question = { type: 'text', text: 'And in Rome?' };
+const foreign = {
+  messages: {
+    messages: [
+      { role: 'user', content: 'What is the weather?' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'thinking', thinking: 'Hm.', signature: 'signature of another' },
+          { type: 'text', text: 'Fine.' },
+        ],
+      },
+      { role: 'user', content: [question] },
+    ],
+  },
+  responses: {
+    input: [
+      { role: 'user', content: 'What is the weather?' },
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'signature of another' },
+      { role: 'assistant', content: 'Fine.' },
+      { role: 'user', content: question.text },
+    ],
+  },
+  gemini: {
+    contents: [
+      { role: 'user', parts: [{ text: 'What is the weather?' }] },
+      { role: 'model', parts: [{ functionCall: { name: 'look', args: {} }, thoughtSignature: 'signature of another' }] },
+      { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'Fine.' } } }] },
+    ],
+  },
+} as const;
+
 const isFirst = (body: Any) =>
   list(body.messages ?? body.input ?? body.contents).every(({ role, type }) => role !== 'assistant' && role !== 'model' && type !== 'function_call');
 
@@ -182,6 +217,18 @@ describe('on one server', () => {
     const { path, second } = await forgetful.first(server, 'messages', false);
     expect((await finished(server, path, second)).status).toBe(200);
     expect([sent(-2).messages[1].content[0].type, sent().messages[1].content[0].type]).toEqual(['thinking', 'tool_use']);
+  });
+
+  test.each([
+    ['messages', 'messages', 'messages.1.content.0: Invalid `signature` in `thinking` block'],
+    ['responses', 'responses', 'The encrypted content of a... could not be verified. Reason: Encrypted content could not be decrypted or parsed.'],
+    ['gemini', 'gencompat', 'Thought signature is not valid'],
+  ] as const)('a client of the wire %s that brings along what another has signed is answered, and warned', async (model, face, refusal) => {
+    upstream.script(provider((body) => JSON.stringify(body).includes('of another') && refusal));
+    const { status, headers, raw } = await askFace(server, face, { model, content: '', stream: false, more: foreign[model] });
+    expect([status, raw]).toEqual([200, expect.stringContaining('It rains.')]);
+    expect(JSON.stringify(sent())).not.toContain('of another');
+    if (model !== 'gemini') expect(headers.get('x-dragoman-warnings')).toContain('thoughts: ');
   });
 
   test('another user gets none of them, by id or by token', async () => {

@@ -1,4 +1,4 @@
-import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { own, textOf, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
@@ -51,7 +51,7 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     case 'refusal':
       return textParts(part);
     case 'thought':
-      return [{ text: part.text, thought: true, ...own(part.extra, dialect) }];
+      return thoughtParts(part, options, ignored);
     case 'media':
       return mediaParts(part, ignored);
     case 'tool-call':
@@ -67,6 +67,14 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     default:
       return part satisfies never;
   }
+}
+
+/** Thoughts of another provider are not shown to this one. */
+function thoughtParts({ text, extra }: ThoughtPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
+  const isOwn = !isTranslated || extra?.[dialect] !== undefined;
+  if (isOwn) return [{ text, thought: true, ...own(extra, dialect) }];
+  if (text !== '') ignored.add("thoughts: the provider's interface does not take back those of another.");
+  return [];
 }
 
 /** The wire refuses empty text, unless it carries a signature. */
@@ -108,12 +116,12 @@ function guessedType(kind: MediaPart['kind'], name: string): string {
   return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : defaultType[kind];
 }
 
-function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids }: ContentOptions, ignored: Set<string>): JsonObject {
+function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, isTranslated }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
   const args = custom ? undefined : writtenArguments(json);
   if (!args) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   return {
-    functionCall: { ...(ids && !unnamed ? { id } : {}), name, args: args ?? { arguments: json } },
+    functionCall: { ...(ids && (isTranslated || !unnamed) ? { id } : {}), name, args: args ?? { arguments: json } },
     ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     ...carried,
   };
@@ -123,7 +131,7 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids }: Cont
 function resultParts(
   { id, parts, failed, extra }: ToolResultPart,
   names: ReadonlyMap<string, string>,
-  { ids, mediaBeside }: ContentOptions,
+  { ids, isTranslated, mediaBeside }: ContentOptions,
   ignored: Set<string>,
 ): readonly JsonObject[] {
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
@@ -134,7 +142,7 @@ function resultParts(
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
-    ...(ids && !unnamed ? { id } : {}),
+    ...(ids && (isTranslated || !unnamed) ? { id } : {}),
     name: textOf(ownName) || (names.get(id) ?? id),
     response,
     ...(media.length > 0 && !mediaBeside ? { parts: media } : {}),

@@ -31,7 +31,7 @@ export const gemini: Dialect<GeminiWire> = {
   thoughts: 'summary',
   fit,
   numbersAsWritten: true,
-  returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true },
+  returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true, isBound: true },
   decodeRequest,
   encoder,
   encodeResult,

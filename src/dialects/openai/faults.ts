@@ -233,6 +233,7 @@ const namedField =
 function refusedField(message: string): string | undefined {
   const place = placeIn(message.slice(0, 1000));
   if (place !== undefined) return place;
+  if (/unknown variant `(?:image_url|file|input_audio)`, expected `text`/.test(message)) return 'content'; // DeepSeek: zhukunpenglinyutong/jetbrains-cc-gui#591
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;

@@ -14,7 +14,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
     case 'azure':
       return { maxTokensDefault: 'max_completion_tokens', functionsOnly: false, allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
-      return { ...plainTools, maxTokensField: 'max_tokens', developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
+      return { ...plainTools, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
       return { ...mistral, developer: false, thoughts: 'refused' }; // charmbracelet/crush#1590
     case 'moonshot': // QuantumNous/new-api#3121

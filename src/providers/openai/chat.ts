@@ -21,8 +21,10 @@ import {
   fitOf,
   generateEndpoint,
   generateFrom,
+  noted,
   refusesKey,
   targetOf,
+  unmixed,
   withCredentials,
   type GenerateEndpoint,
   type GenerateRequest,
@@ -178,7 +180,7 @@ async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetCo
       const other = await sendElsewhere(apis, call, context, { refused: refused!, recall, credentials });
       if (other.api === 'responses') {
         recall?.leave();
-        yield* onResponses(apis, call, context, other);
+        yield* onResponses(apis, context, other);
         return;
       }
       accepted = other.accepted;
@@ -217,16 +219,18 @@ function eventsOf(body: unknown, model: string, { ignored, restore, unpromised: 
 }
 
 /** The answer to a call that the Responses API has accepted. */
-function onResponses({ responses: endpoint }: OpenAIApis, call: GenerateCall, context: TargetContext, sent: SentToResponses): AsyncGenerator<Events> {
-  const { accepted, recall } = sent;
-  const answer = generateFrom(endpoint, call, context, (again) =>
+function onResponses({ responses: endpoint }: OpenAIApis, context: TargetContext, { call, accepted, recall }: SentToResponses): AsyncGenerator<Events> {
+  const answered = generateFrom(endpoint, call, context, (again) =>
     again.credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling({ ...endpoint, ...again }, call, context, recall),
   );
+  const answer = noted(endpoint, call, answered);
   return recall ? recorded(recall, answer) : answer;
 }
 
 interface SentToResponses {
   readonly api: 'responses';
+  /** As it was sent there. */
+  readonly call: GenerateCall;
   readonly accepted: Accepted<GenerateRequest>;
   readonly recall: Recalling | undefined;
 }
@@ -248,10 +252,11 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
   let known = refused;
   if (wireFor(call, known) === 'responses') {
     try {
-      const recallThere = recalling(apis.responses, call, context);
-      const accepted = await attemptRecalling(withCredentials(apis.responses, credentials), call, context, recallThere);
+      const there = unmixed(apis.responses, call);
+      const recallThere = recalling(apis.responses, there, context);
+      const accepted = await attemptRecalling(withCredentials(apis.responses, credentials), there, context, recallThere);
       keep(known);
-      return { api: 'responses', accepted, recall: recallThere };
+      return { api: 'responses', call: there, accepted, recall: recallThere };
     } catch (error) {
       if (!isMissing(error) || known.refused === 'all') throw error;
       known = { ...known, isAlone: true };

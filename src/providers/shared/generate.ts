@@ -2,7 +2,7 @@ import type { EncodedRequest, ProviderSide, WireTypes } from '#dialects/dialect'
 import { composed, restoring, type Fit, type Fitted, type Restore } from '#dialects/shared/fitting';
 import type { Clock } from '#kit/async/clock';
 import type { FieldNames } from '#dialects/shared/field-names';
-import type { GenerateCall } from '#core/call';
+import { isTranslated, type GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
@@ -16,8 +16,9 @@ import { marked, unpromised } from '#core/unpromised';
 import { credentialsLeft, type Credentials } from './credentials.ts';
 import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
-import { isAboutThoughts, recalling, recorded, type Recalling } from './recalled-thoughts.ts';
+import { isAboutSignature, isAboutThoughts, recalling, recorded, withoutForeign, type Recalling } from './recalled-thoughts.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
+import { isForeign, signed } from './signers.ts';
 import { written } from './write-request.ts';
 
 export interface GenerateRequest extends ProviderRequest {
@@ -88,10 +89,22 @@ export function fittedRequest(
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
-export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
+  const call = unmixed(endpoint, asked);
   const recall = recalling(endpoint, call, context);
-  const answer = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
+  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
+  const answer = noted(endpoint, call, answered);
   return recall ? recorded(recall, answer) : answer;
+}
+
+/** The answer to a client of the provider's own dialect, whose signatures are noted. */
+export const noted = ({ dialect, thoughts }: Signing, call: GenerateCall, answer: AsyncGenerator<Events>): AsyncGenerator<Events> =>
+  thoughts && dialect.returned?.isBound && !isTranslated(call, dialect.name) ? signed(answer, dialect.name, thoughts.origin) : answer;
+
+/** The call without what is known to be signed by another provider; the same call where nothing is. */
+export function unmixed({ dialect, thoughts }: Signing, call: GenerateCall): GenerateCall {
+  if (!thoughts || !dialect.returned?.isBound) return call;
+  return withoutForeign(dialect, call, (extra) => isForeign(extra, dialect.name, thoughts.origin)) ?? call;
 }
 
 /** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
@@ -177,20 +190,26 @@ export const withCredentials = <Any extends { readonly credentials: Credentials 
 /** Did the provider refuse our account, in an answer that has no content yet? */
 export const refusesKey = (error: unknown): boolean => error instanceof Fault && error.details.key === true;
 
-/** Sends the request with the thoughts that the provider wants back; without them where it refuses them. */
+interface Signing {
+  readonly dialect: Pick<ProviderSide<never>, 'name' | 'returned'>;
+  readonly thoughts?: EndpointThoughts | undefined;
+}
+
+/** Sends the request with the thoughts that the provider wants back; without them where it refuses them, or did not sign them. */
 export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
-  endpoint: Endpoint<GenerateCall, Request, Quirks>,
+  endpoint: Endpoint<GenerateCall, Request, Quirks> & Pick<Signing, 'dialect'>,
   call: GenerateCall,
   context: TargetContext,
   recall: Recalling | undefined,
 ): Promise<Accepted<Request>> {
-  if (!recall) return attempt(endpoint, call, context);
-  const given = await recall.given();
+  const given = recall ? await recall.given() : call;
   try {
     return await attempt(endpoint, given, context);
   } catch (error) {
-    if (given === call || !isAboutThoughts(error)) throw error;
-    return attempt(endpoint, recall.plain(), context);
+    const plain =
+      recall && given !== call && isAboutThoughts(error) ? recall.plain() : isAboutSignature(error) ? withoutForeign(endpoint.dialect, given) : undefined;
+    if (!plain) throw error;
+    return attempt(endpoint, plain, context);
   }
 }
 

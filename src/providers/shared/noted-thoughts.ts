@@ -80,8 +80,9 @@ export class NotedThoughts {
         return event;
       }
       case 'tool-call':
-        if (event.name !== undefined) this.#store(event);
-        return event;
+        if (event.name === undefined) return event;
+        this.#store(event);
+        return this.#marked(event);
       case 'started':
       case 'passed':
       case 'finished':
@@ -110,6 +111,13 @@ export class NotedThoughts {
   #tokenOf(value: JsonObject): string | undefined {
     const { memory, userId, dialect, origin } = this.#context;
     return memory.seal(userId, { dialect, origin, ...value });
+  }
+
+  /** A call that is stored with its signature says whose that is. */
+  #marked(event: ToolCallPiece): ToolCallPiece {
+    const call = this.#context.translated ? this.#membersOf(event) : undefined;
+    const token = call && this.#tokenOf({ call });
+    return token === undefined ? event : { ...event, extra: { ...event.extra, ...tokenExtra(token) } };
   }
 
   #membersOf({ extra }: ToolCallPiece): JsonObject | undefined {

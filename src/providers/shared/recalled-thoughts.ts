@@ -4,9 +4,9 @@ import type { TargetContext } from '#core/context';
 import type { Part, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
-import { isEmpty, isObject, own, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, type Extra, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
-import { gatewayOwn, tokenOf, type KeptThoughts } from '#core/thoughts';
+import { gatewayOwn, tokenExtra, tokenOf, type KeptThoughts } from '#core/thoughts';
 import type { EndpointThoughts, ThoughtContext } from './endpoint-thoughts.ts';
 import { filled, gapsIn, type Gap } from './missing-thoughts.ts';
 import { NotedThoughts } from './noted-thoughts.ts';
@@ -87,28 +87,43 @@ export class Recalling {
     return turns === this.#call.turns ? this.#call : { ...withoutPassthrough(this.#call), turns };
   }
 
-  /** The turns with their tokens opened. A thought with a token of another provider, or with an invalid one, is only its text. */
+  /** The turns with their tokens opened. A thought with a token of another provider, or with an invalid one, is only its text; a call loses its signature. */
   #opened(): readonly Turn[] {
+    const { dialect } = this.#context;
     let left = mostTokens;
     let isChanged = false;
     const turns = this.#call.turns.toReversed().map((turn): Turn => {
-      if (turn.role !== 'model' || !turn.parts.some(hasToken)) return turn;
+      if (turn.role !== 'model' || !turn.parts.some((part) => this.#isMarked(part))) return turn;
       isChanged = true;
       let ofCall: JsonObject | undefined; // members for the tool call that follows
       const parts = turn.parts.map((part): Part => {
-        if (part.type === 'thought' && hasToken(part)) {
-          const value = left-- > 0 ? this.#valueOf(tokenOf(part.extra)!) : undefined;
-          ofCall = value && isObject(value['call']) ? value['call'] : undefined;
-          return value && isObject(value['own']) ? withMembers(part, this.#context.dialect, value['own']) : stripped(part, this.#context.dialect);
+        if (part.type !== 'thought' && part.type !== 'tool-call') return part;
+        const token = tokenOf(part.extra);
+        const value = token !== undefined && left-- > 0 ? this.#valueOf(token) : undefined;
+        if (part.type === 'thought') {
+          if (token === undefined) return this.#isMarked(part) ? stripped(part, dialect) : part;
+          ofCall = objectIn(value, 'call');
+          return value ? withMembers(part, dialect, objectIn(value, 'own') ?? {}) : stripped(part, dialect);
         }
-        if (part.type !== 'tool-call' || !ofCall) return part;
-        const members = { ...ofCall, ...own(part.extra, this.#context.dialect) };
+        const signed = objectIn(value, 'call') ?? ofCall;
         ofCall = undefined;
-        return withMembers(part, this.#context.dialect, members);
+        return signed || this.#isMarked(part) ? withMembers(part, dialect, { ...this.#unsigned(part), ...signed }) : part;
       });
       return { ...turn, parts };
     });
     return isChanged ? turns.toReversed() : this.#call.turns;
+  }
+
+  /** Has it a token, or, in a stored response, what its provider signed? */
+  #isMarked(part: Part): boolean {
+    const { dialect, returned } = this.#context;
+    if (part.type === 'thought') return tokenOf(part.extra) !== undefined || returned.isReturned(part);
+    return part.type === 'tool-call' && returned.callMembers.some((name) => own(part.extra, dialect)[name] !== undefined);
+  }
+
+  #unsigned({ extra }: ToolCallPart): JsonObject {
+    const { dialect, returned } = this.#context;
+    return Object.fromEntries(Object.entries(own(extra, dialect)).filter(([name]) => !returned.callMembers.includes(name)));
   }
 
   #valueOf(token: string): JsonObject | undefined {
@@ -139,7 +154,10 @@ export class Recalling {
   }
 }
 
-const hasToken = (part: Part): boolean => part.type === 'thought' && tokenOf(part.extra) !== undefined;
+function objectIn(value: JsonObject | undefined, name: string): JsonObject | undefined {
+  const found = value?.[name];
+  return isObject(found) ? found : undefined;
+}
 
 const withMembers = <Any extends ThoughtPart | ToolCallPart>(part: Any, dialect: string, members: JsonObject): Any => ({
   ...part,
@@ -150,6 +168,36 @@ function stripped({ text, extra }: ThoughtPart, dialect: string): ThoughtPart {
   const { [dialect]: _, [gatewayOwn]: __, ...others } = extra ?? {};
   return { type: 'thought', text, ...(isEmpty(others) ? {} : { extra: others }) };
 }
+
+/**
+ * The call of a client of the provider's own dialect without what other providers signed: a conversation that came from them has it. Each thought keeps its text
+ * and the mark of one that is not the provider's.
+ *
+ * @param isOut is it of another? Absent: whatever is signed is left out
+ * @returns undefined where there is nothing to leave out
+ */
+export function withoutForeign({ name, returned }: Endpoint['dialect'], call: GenerateCall, isOut = (_: Extra | undefined) => true): GenerateCall | undefined {
+  if (!returned || isTranslated(call, name)) return undefined;
+  let isChanged = false;
+  const turns = call.turns.map((turn): Turn => {
+    if (turn.role !== 'model') return turn;
+    const parts = turn.parts.flatMap((part): readonly Part[] => {
+      if (!isOut('extra' in part ? part.extra : undefined)) return [part];
+      if ((part.type === 'thought' || part.type === 'foreign') && returned.isReturned(part))
+        return part.type === 'thought' ? [{ ...stripped(part, name), extra: tokenExtra('.') }] : [];
+      if (part.type === 'foreign' || !('extra' in part) || !returned.callMembers.some((member) => own(part.extra, name)[member] !== undefined)) return [part];
+      const left = Object.entries(own(part.extra, name)).filter(([member]) => !returned.callMembers.includes(member));
+      return [{ ...part, extra: { ...part.extra, [name]: Object.fromEntries(left) } }];
+    });
+    isChanged ||= parts.length !== turn.parts.length || parts.some((part, at) => part !== turn.parts[at]);
+    return { ...turn, parts };
+  });
+  return isChanged ? { ...withoutPassthrough(call), turns } : undefined;
+}
+
+/** Does a provider say that it did not sign a thought? */
+export const isAboutSignature = (error: unknown): boolean =>
+  error instanceof Fault && error.code === 'invalid' && /\bsignature\b|\bencrypted[ _]content\b/i.test(error.message.slice(0, 2000));
 
 /** Waits with the end of an answer until its thoughts are stored: the next request may reach another process at once. */
 export async function* recorded(recall: Recalling, answer: AsyncIterable<Events>): AsyncGenerator<Events> {

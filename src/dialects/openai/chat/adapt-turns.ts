@@ -1,5 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import type { Part, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
 import { isEmpty, own, type Extra } from '#core/json';
 import { boundedId, shortId } from './short-ids.ts';
 import { dialect } from './wire.ts';
@@ -12,14 +12,17 @@ export interface TurnQuirks {
   readonly shortIds?: boolean;
   /** False: it refuses a user message right after the result of a tool. */
   readonly userAfterTool?: boolean;
+  /** It accepts no content but text. */
+  readonly textOnly?: boolean;
 }
 
 /** The turns of a call as a model with these quirks accepts them. */
-export function adaptedTurns(call: GenerateCall, { developer, shortIds }: TurnQuirks): readonly Turn[] {
+export function adaptedTurns(call: GenerateCall, { developer, shortIds, textOnly }: TurnQuirks): readonly Turn[] {
   const translated = isTranslated(call, dialect);
   let turns = joined(call.turns, translated);
   if (developer === false) turns = turns.map((turn) => (isDeveloper(turn) ? withoutRole(turn) : turn));
   if (shortIds) turns = withParts(turns, (part) => withId(part, shortId));
+  if (textOnly && translated) turns = withParts(turns, unsent);
   return translated ? withParts(turns, translatedPart) : turns;
 }
 
@@ -42,6 +45,15 @@ const withParts = (turns: readonly Turn[], changed: (part: Part) => Part): reado
 function translatedPart(part: Part): Part {
   const fit = withId(part, boundedId);
   return fit.type === 'tool-call' && !fit.custom && fit.json.trim() === '' ? { ...fit, json: '{}' } : fit;
+}
+
+/** An image or a file as a part that the wire does not have. */
+const unsentMedia = (part: MediaPart): ForeignPart => ({ type: 'foreign', dialect: 'media', value: { type: part.kind } });
+
+function unsent(part: Part): Part {
+  if (part.type === 'media') return unsentMedia(part);
+  if (part.type !== 'tool-result' || !part.parts.some(({ type }) => type === 'media')) return part;
+  return { ...part, parts: part.parts.map((one) => (one.type === 'media' ? unsentMedia(one) : one)) };
 }
 
 function withId(part: Part, fit: (id: string) => string): Part {

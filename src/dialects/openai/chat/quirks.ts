@@ -66,6 +66,8 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
       return isTranslated(call, dialect) ? effortLearned(details, call, known) : undefined;
     case 'tool_call_id':
       return !known.shortIds && hasLongId(call.turns) ? { ...known, shortIds: true } : undefined;
+    case 'content':
+      return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
     case 'tool_choice':
       return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
     case 'response_format':

@@ -46,7 +46,7 @@ export const responses: Dialect<ResponsesWire> = {
   betaHeader: 'openai-beta',
   thoughts: 'summary',
   fit,
-  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false },
+  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false, isBound: true },
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);

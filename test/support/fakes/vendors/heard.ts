@@ -5,12 +5,13 @@ export const hears: Readonly<Record<WireName, (body: Any) => Heard>> = { chat, r
 
 function chat({ messages, tools, tool_choice: choice, response_format: format }: Any): Heard {
   const turns = list(messages);
-  const end = turns.findLastIndex(({ role }) => role !== 'tool' && role !== 'function') + 1;
+  const users = turns.filter(({ role }) => role === 'user');
+  const end = turns.findLastIndex(({ role, content }) => role !== 'tool' && role !== 'function' && !(role === 'user' && textOf(content) === '')) + 1;
   const known = list(tools).flatMap(toolOf);
   const allowed = choice?.allowed_tools;
   return {
-    text: textOf(turns.findLast(({ role }) => role === 'user')?.content),
-    results: turns.slice(end).map(({ content }) => textOf(content)),
+    text: textOf((users.findLast(({ content }) => textOf(content) !== '') ?? users.at(-1))?.content),
+    results: turns.slice(end).flatMap(({ role, content }) => (role === 'user' ? [] : [textOf(content)])),
     tools: allowed ? known.filter(({ name }) => list(allowed.tools).some((one) => (one.function ?? one.custom)?.name === name)) : known,
     ...choiceOf(allowed ? allowed.mode : choice, choice?.function?.name ?? choice?.custom?.name),
     ...(format?.type === 'json_schema' ? { json: { schema: format.json_schema?.schema } } : {}),
@@ -22,7 +23,7 @@ function responses({ input, instructions, tools, tool_choice: choice, text }: An
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : list(input);
   const isResult = ({ type }: Any) => type === 'function_call_output' || type === 'custom_tool_call_output';
   const end = items.findLastIndex((item) => !isResult(item)) + 1;
-  const known = [...list(tools), ...items.flatMap((item) => list(item.tools))].flatMap(toolOf);
+  const known = [...list(tools), ...items.flatMap((item) => (item.type === 'additional_tools' ? list(item.tools) : []))].flatMap(toolOf);
   const format = text?.format;
   return {
     text: textOf(items.findLast(({ role }) => role === 'user')?.content),
@@ -60,7 +61,9 @@ function gemini({ contents, systemInstruction: system, tools, toolConfig, genera
   const schema = config?.responseJsonSchema ?? config?.responseSchema;
   return {
     text: textOf(users.findLast(({ parts }) => textOf(parts) !== '')?.parts),
-    results: list(turns.at(-1)?.parts).flatMap(({ functionResponse }) => (functionResponse ? [resultOf(functionResponse.response)] : [])),
+    results: turns
+      .slice(turns.findLastIndex(({ role, parts }) => role === 'model' || textOf(parts) !== '') + 1)
+      .flatMap(({ parts }) => list(parts).flatMap(({ functionResponse }) => (functionResponse ? [resultOf(functionResponse.response)] : []))),
     tools: known
       .filter(({ name }) => !names || list(names).includes(name))
       .map(({ name, parametersJsonSchema, parameters }) => ({ name, schema: parametersJsonSchema ?? parameters })),

@@ -10,8 +10,9 @@
  * await vendors.close();
  * ```
  *
- * What a user says decides what is answered: `use the tool` calls the first tool, `use the tool twice` calls it two times, `end with SAFETY` ends so on Gemini,
- * `flag me` is refused by OpenRouter. Everything else is echoed. After results the answer is `The tool said: …`.
+ * What a user says decides what is answered: `use the tool` calls the first tool, `use the tool twice` calls it two times, `use the tool read with {"path":"a"}` that
+ * tool with these arguments (a result may ask so, too), `end with SAFETY` ends so on Gemini, `flag me` is refused by OpenRouter. Everything else is echoed. After
+ * results the answer is `The tool said: …`.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { deliver, whole } from '../upstream/answer.ts';
@@ -22,13 +23,17 @@ import { accounts, flagged } from './accounts.ts';
 import { hears } from './heard.ts';
 import { openLine } from './line.ts';
 import { sample } from './sample.ts';
+import { ownThoughts, told } from './signed.ts';
 import { addresses, settingsOf, vendorAt, vendors } from './settings.ts';
-import { refusedBy, type Any, type Ask, type Heard, type Spoken, type Vendor, type WireName } from './vendor.ts';
+import { refusedBy, type Any, type Ask, type Heard, type HeardTool, type Spoken, type Vendor, type WireName } from './vendor.ts';
+import { wantedCalls, type WantedCall } from './wanted.ts';
 
 export { modelNames, providerOf } from './settings.ts';
 
 /** A request as it came, and what was answered. */
 export interface VendorRequest {
+  /** A number that no other request has. */
+  readonly id: number;
   readonly vendor: string;
   readonly wire: WireName | undefined;
   readonly model: string;
@@ -42,6 +47,8 @@ export interface VendorRequest {
   readonly rule?: string;
   /** The words of the refusal. */
   readonly message?: string;
+  /** What was answered. */
+  readonly said?: Saying;
 }
 
 export interface Vendors {
@@ -62,7 +69,8 @@ export interface Vendors {
   close(): Promise<void>;
 }
 
-export async function startVendors(): Promise<Vendors> {
+/** @param signed thoughts, signatures and texts say by whom they are, and in which answer: `by google 7.`; nobody takes what another signed */
+export async function startVendors({ signed = false }: { readonly signed?: boolean } = {}): Promise<Vendors> {
   let requests: VendorRequest[] = [];
   const mishaps: string[] = [];
   let count = 0;
@@ -93,7 +101,19 @@ export async function startVendors(): Promise<Vendors> {
     const deployment = /\/deployments\/([^/]+)\//.exec(path)?.[1];
     const model = deployment ?? recording.model;
     const note = (status: number, more: object = {}) =>
-      void requests.push({ vendor: vendor.name, wire: found?.[0], model, method, path, headers, text: recording.body.toString(), body, status, ...more });
+      void requests.push({
+        id: recording.id,
+        vendor: vendor.name,
+        wire: found?.[0],
+        model,
+        method,
+        path,
+        headers,
+        text: recording.body.toString(),
+        body,
+        status,
+        ...more,
+      });
     const refuse = (status: number, refusal: Parameters<Vendor['fault']>[1], rule?: string) => {
       note(status, { message: refusal.message, ...(rule === undefined ? {} : { rule }) });
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.fault(status, refusal)));
@@ -103,7 +123,7 @@ export async function startVendors(): Promise<Vendors> {
     const [wireName, spoken] = found;
     const ask: Ask = { wire: wireName, model, body, headers };
     const heard = hears[wireName](body);
-    const refused = refusedBy([accounts(vendor.name, key), ...spoken.rules, flagged(vendor.name, heard)], ask);
+    const refused = refusedBy([accounts(vendor.name, key), ...(signed ? [ownThoughts(vendor.name)] : []), ...spoken.rules, flagged(vendor.name, heard)], ask);
     if (refused) return refuse(refused.refusal.status ?? 400, refused.refusal, refused.rule.name);
     const exchange: Exchange = {
       request: recording,
@@ -112,14 +132,13 @@ export async function startVendors(): Promise<Vendors> {
       sleep: async () => {},
       hangUp: () => {},
     };
-    note(200);
-    const told =
-      heard.text.includes('be an invalid prompt') && wireName === 'responses'
-        ? invalidPrompt(exchange.asked.stream)
-        : good(exchange, sayingOf(spoken, ask, heard, recording.id));
+    const saying = sayingOf(spoken, ask, heard, recording.id);
+    const said = signed ? told(saying, vendor.name, recording.id) : saying;
+    note(200, { said });
+    const answered = heard.text.includes('be an invalid prompt') && wireName === 'responses' ? invalidPrompt(exchange.asked.stream) : good(exchange, said);
     const left = new AbortController();
     response.once('close', () => left.abort());
-    await deliver(told, response, message.socket, left.signal, { sent: () => {}, done: () => {} }).catch((error: unknown) => {
+    await deliver(answered, response, message.socket, left.signal, { sent: () => {}, done: () => {} }).catch((error: unknown) => {
       if (!left.signal.aborted) throw error;
     });
   }
@@ -152,24 +171,39 @@ function sayingOf({ says, callId }: Spoken, ask: Ask, heard: Heard, id: number):
   const special = says?.(ask, heard) ?? {};
   if (special.finish !== undefined) return special;
   const { tools, results, forced, forbidden, text, json, word } = heard;
-  const tool = typeof forced === 'string' ? tools.find(({ name }) => name === forced) : tools[0];
-  const isAsked = forced !== undefined || text.includes('use the tool');
-  if (tool && isAsked && results.length === 0 && !forbidden) {
-    const times = text.includes('use the tool twice') ? 2 : 1;
-    const said = tool.custom ? 'print("hello")' : JSON.stringify(sample(tool.schema ?? { type: 'object' }));
-    const calls = Array.from({ length: times }, (_, at) => ({
-      name: tool.name,
-      json: said,
-      ...(tool.custom ? { custom: true as const } : {}),
-      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
-      ...(callId ? { id: callId(tool.name, id * 2 + at) } : {}),
-    }));
-    return { ...special, text: '', tools: calls };
-  }
+  // A result may ask for the next call.
+  const wanted = wantedCalls(results.length > 0 ? results.map(outputIn).join(' ') : text) ?? (forced !== undefined && results.length === 0 ? [{}] : []);
+  const calls = forbidden ? [] : wanted.flatMap((one, at) => calledTool(one, tools, forced, (name) => callId?.(name, id * 2 + at)));
+  if (calls.length > 0) return { ...special, text: text.includes('say why') ? `Because of ${id}.` : '', tools: calls };
   if (word !== undefined) return { ...special, text: word };
   if (json) return { ...special, text: JSON.stringify(sample(json.schema ?? { type: 'object', properties: { answer: { type: 'string' } } })) };
   return results.length > 0 ? { ...special, text: `The tool said: ${results.join(' ')}` } : special;
 }
+
+function calledTool({ name, json }: WantedCall, tools: readonly HeardTool[], forced: Heard['forced'], idOf: (name: string) => string | undefined) {
+  const wanted = name ?? (typeof forced === 'string' ? forced : undefined);
+  const tool = wanted === undefined ? tools[0] : (tools.find((one) => one.name === wanted) ?? tools.find((one) => one.name.endsWith(wanted)));
+  if (!tool) return [];
+  const id = idOf(tool.name);
+  return [
+    {
+      name: tool.name,
+      json: tool.custom ? textIn(json) : (json ?? JSON.stringify(sample(tool.schema ?? { type: 'object' }))),
+      ...(tool.custom ? { custom: true as const } : {}),
+      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
+      ...(id === undefined ? {} : { id }),
+    },
+  ];
+}
+
+/** A client of Gemini gives objects back: `{"output": "text"}`. */
+function outputIn(result: string): string {
+  if (!result.startsWith('{"output":')) return result;
+  return String((JSON.parse(result) as { readonly output: unknown }).output);
+}
+
+/** What a tool of free text is given. */
+const textIn = (json: string | undefined): string => (json === undefined ? 'print("hello")' : (JSON.parse(json) as { readonly input: string }).input);
 
 /** A stream that ends with a refusal of the prompt. https://platform.openai.com/docs/guides/reasoning#advice-on-prompting */
 function invalidPrompt(stream: boolean) {

@@ -5,9 +5,9 @@ import { effortOf, modelOf, sealed } from './openai-models.ts';
 import { unfitName, unfitSchema } from './openai-tools.ts';
 import { first, has, list, named, rule, type Any, type Refusal, type Rule, words } from './vendor.ts';
 
-// https://platform.openai.com/docs/api-reference/responses/create
+// https://platform.openai.com/docs/api-reference/responses/create, and what codex sends: openai/codex#33263
 const fields = words(`
-  background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model moderation
+  background client_metadata context_management conversation include input instructions max_output_tokens max_tool_calls metadata model moderation
   parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier
   service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user
 `);

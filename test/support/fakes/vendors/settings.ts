@@ -11,15 +11,32 @@ import { ollama } from './ollama.ts';
 import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import type { Vendor } from './vendor.ts';
+import { vertex, vertexClaude } from './vertex.ts';
 import { vllm } from './vllm.ts';
 
-export const vendors: Readonly<Record<string, Vendor>> = { openai, azure, anthropic, google, deepseek, moonshot, mistral, groq, openrouter, ollama, vllm };
+export const vendors: Readonly<Record<string, Vendor>> = {
+  openai,
+  azure,
+  anthropic,
+  google,
+  deepseek,
+  moonshot,
+  mistral,
+  groq,
+  openrouter,
+  ollama,
+  vllm,
+  vertex,
+  'vertex-claude': vertexClaude,
+};
 
 const hosts: Readonly<Record<string, Vendor>> = {
   'api.openai.com': openai,
   'scripted.openai.azure.com': azure,
   'api.anthropic.com': anthropic,
   'generativelanguage.googleapis.com': google,
+  'us-central1-aiplatform.googleapis.com': vertex,
+  'us-east5-aiplatform.googleapis.com': vertexClaude,
   'api.deepseek.com': deepseek,
   'api.moonshot.ai': moonshot,
   'api.moonshot.cn': moonshot,
@@ -45,6 +62,8 @@ const same = (...names: readonly string[]): Readonly<Record<string, string>> => 
 const openaiModels = ['gpt-6-sol', 'gpt-5.5', 'gpt-5.4', 'gpt-5.2', 'gpt-5.1', 'gpt-5', 'gpt-4o', 'o3'];
 const onResponses = Object.fromEntries(['gpt-6-sol', 'gpt-5', 'gpt-4o'].map((name) => [`${name}-on-responses`, name]));
 
+const onVertex = (region: string) => `kind: vertex, project: scripted, regions: [${region}], credentials: { accessToken: key-of-vertex }, `;
+
 const providers: Readonly<Record<string, Provider>> = {
   openai: { vendor: openai, dialect: 'openai-chat', baseUrl: 'https://api.openai.com/v1', models: same(...openaiModels) },
   'openai-responses': { vendor: openai, dialect: 'openai-responses', baseUrl: 'https://api.openai.com/v1', models: onResponses },
@@ -66,6 +85,20 @@ const providers: Readonly<Record<string, Provider>> = {
     dialect: 'gemini',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     models: same('gemini-3-flash-preview', 'gemini-2.5-pro', 'gemini-2.5-flash'),
+  },
+  vertex: {
+    vendor: vertex,
+    dialect: 'gemini',
+    baseUrl: 'https://{region}-aiplatform.googleapis.com/v1',
+    more: onVertex('us-central1'),
+    models: { 'vertex-gemini-3-flash': 'gemini-3-flash-preview' },
+  },
+  'vertex-claude': {
+    vendor: vertexClaude,
+    dialect: 'anthropic-messages',
+    baseUrl: 'https://{region}-aiplatform.googleapis.com/v1',
+    more: onVertex('us-east5'),
+    models: { 'vertex-claude-opus-4-6': 'claude-opus-4-6@default' },
   },
   deepseek: { vendor: deepseek, dialect: 'openai-chat', baseUrl: 'https://api.deepseek.com/v1', models: same('deepseek-chat', 'deepseek-v4') },
   moonshot: { vendor: moonshot, dialect: 'openai-chat', baseUrl: 'https://api.moonshot.ai/v1', models: same('kimi-k2-thinking') },
@@ -92,7 +125,7 @@ export function settingsOf({ proxy, caFile }: Pick<Line, 'proxy' | 'caFile'>, pl
   const addressOf = ({ vendor, baseUrl }: Provider) =>
     known && baseUrl.startsWith('https') ? baseUrl : baseUrl.replace(/^https:\/\/[^/]+|^(?=\/)/, plain[vendor.name]!);
   const entry = ([name, provider]: (typeof names)[number]) =>
-    `  ${name}: { dialect: ${provider.dialect}, ${provider.more ?? ''}baseUrl: "${addressOf(provider)}", apiKeys: ["key-of-${name}"] }\n`;
+    `  ${name}: { dialect: ${provider.dialect}, ${provider.more ?? ''}baseUrl: "${addressOf(provider)}"${provider.more?.includes('credentials') ? '' : `, apiKeys: ["key-of-${name}"]`} }\n`;
   const models = names.flatMap(([name, { models: all }]) =>
     Object.entries(all).map(([model, upstream]) => `  ${model}: { targets: [{ provider: ${name}, model: "${upstream}" }] }\n`),
   );

@@ -1,0 +1,52 @@
+import type { Events } from '#core/event';
+import { own, type Extra } from '#core/json';
+
+/**
+ * Who signed what. A client of a provider's own dialect returns signatures as they came, and providers refuse those of others, so a conversation that moved between
+ * providers of one dialect must not bring them along. Each process knows what it has seen; of what it has not seen the refusal tells (`isAboutSignature`).
+ */
+const signers = new Map<string, string>();
+
+/** The newest signatures are known, a few hundred bytes each. */
+const mostKnown = 20_000;
+const shortest = 16;
+const keyLength = 48;
+
+/** The end of a signature, as a string of its own: a slice would keep all of it in memory. */
+const keyOf = (signature: string): string => Buffer.from(signature.slice(-keyLength), 'latin1').toString('latin1');
+
+function* signaturesIn(extra: Extra | undefined, dialect: string): Generator<string> {
+  const members = own(extra, dialect);
+  for (const name in members) {
+    const value = members[name];
+    if (typeof value === 'string' && value.length >= shortest && !name.startsWith('.')) yield value;
+  }
+}
+
+/** Notes the signatures of an answer. */
+export async function* signed(answer: AsyncIterable<Events>, dialect: string, origin: string): AsyncGenerator<Events> {
+  for await (const events of answer) {
+    for (const event of events) {
+      if (event.type !== 'thought' && event.type !== 'tool-call') continue;
+      for (const signature of signaturesIn(event.extra, dialect)) note(keyOf(signature), origin);
+    }
+    yield events;
+  }
+}
+
+function note(key: string, origin: string): void {
+  signers.delete(key);
+  signers.set(key, origin);
+  if (signers.size <= mostKnown) return;
+  const [oldest] = signers.keys();
+  signers.delete(oldest!);
+}
+
+/** Is a signature known to be another provider's? */
+export function isForeign(extra: Extra | undefined, dialect: string, origin: string): boolean {
+  for (const signature of signaturesIn(extra, dialect)) {
+    const signer = signers.get(keyOf(signature));
+    if (signer !== undefined && signer !== origin) return true;
+  }
+  return false;
+}
