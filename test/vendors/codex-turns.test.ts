@@ -62,3 +62,46 @@ test('messages of their own stay messages of their own on the same wire', async 
     'function_call_output',
   ]);
 });
+
+/** Newer models get their tools as an item of the conversation: what codex 0.169 sends for gpt-6-sol. */
+const declaration = {
+  type: 'additional_tools',
+  role: 'developer',
+  tools: [
+    { type: 'namespace', name: 'functions', description: '', tools: [{ type: 'custom', name: 'exec', description: 'Runs it.' }] },
+    { type: 'function', name: 'wait', description: 'Waits.', strict: false, parameters: { type: 'object', properties: {} } },
+  ],
+};
+const declared = (model: string) => {
+  upstream.script(always(ok()));
+  const more = { input: [declaration, message('user', 'hi')], tool_choice: 'auto', parallel_tool_calls: false };
+  return askFace(server, 'responses', { model, content: '', stream: false, more });
+};
+
+test('tools that an item of the conversation declares reach a provider of the same wire in that item', async () => {
+  expect((await declared('responses')).status).toBe(200);
+  expect(sent()).toMatchObject({ input: [declaration, { role: 'user' }], tool_choice: 'auto', parallel_tool_calls: false });
+  expect(sent()).not.toHaveProperty('tools');
+});
+
+test.each([
+  ['chat', (body: Json) => (body['tools'] as readonly { readonly function: Json }[]).map((tool) => tool.function['name'])],
+  ['messages', (body: Json) => (body['tools'] as readonly Json[]).map(({ name }) => name)],
+  ['gemini', (body: Json) => (body['tools'] as readonly { readonly functionDeclarations: readonly Json[] }[])[0]!.functionDeclarations.map(({ name }) => name)],
+])('they are tools like others on the wire %s', async (model, namesIn) => {
+  const { status, headers } = await declared(model);
+  expect([status, namesIn(sent())]).toEqual([200, [expect.stringMatching(/exec$/), 'wait']]);
+  expect(JSON.stringify(sent())).not.toContain('additional_tools');
+  expect(headers.get('x-dragoman-warnings') ?? '').not.toContain('additional_tools');
+});
+
+test('a tool that is declared so is checked like others', async () => {
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'array' } }];
+  const { status, raw } = await askFace(server, 'responses', {
+    model: 'chat',
+    content: '',
+    stream: false,
+    more: { input: [{ ...declaration, tools }, message('user', 'hi')] },
+  });
+  expect([status, raw]).toEqual([400, expect.stringContaining('input[0].tools[0].parameters.type')]);
+});
