@@ -94,14 +94,3 @@ test.each([
   expect(JSON.stringify(sent())).not.toContain('additional_tools');
   expect(headers.get('x-dragoman-warnings') ?? '').not.toContain('additional_tools');
 });
-
-test('a tool that is declared so is checked like others', async () => {
-  const tools = [{ type: 'function', name: 'look', parameters: { type: 'array' } }];
-  const { status, raw } = await askFace(server, 'responses', {
-    model: 'chat',
-    content: '',
-    stream: false,
-    more: { input: [{ ...declaration, tools }, message('user', 'hi')] },
-  });
-  expect([status, raw]).toEqual([400, expect.stringContaining('input[0].tools[0].parameters.type')]);
-});

@@ -39,6 +39,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
   const tools = call.tools.flatMap((tool) => (tool.inItem && !quirks.functionsOnly ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
+  const isEquipped = call.tools.some(({ inItem }) => inItem) || tools.length > 0;
   const requested = [
     ...((notes['.include'] ?? []) as readonly Json[]),
     ...(call.sampling.logprobs === undefined ? [] : [withLogprobs]),
@@ -57,8 +58,8 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
-    ...(tools.length === 0 || choice === undefined ? {} : { tool_choice: choice }),
-    ...(tools.length === 0 || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
+    ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
+    ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
     ...(isEmpty(reasoning) ? {} : { reasoning }),
     ...(isEmpty(text) ? {} : { text }),
     ...(include.length === 0 ? {} : { include }),
