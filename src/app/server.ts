@@ -87,8 +87,10 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const listening: Listening = await serve(
     {
       faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
-      identify: (credential, { owner }, { local }) =>
-        isLocalToken(credential) ? localOperator(credential, { token: localToken, local, owner }) : identity.identify(credential),
+      identify: (credential, { owner }, exchange) =>
+        isLocalToken(credential)
+          ? localOperator(credential, { token: localToken, local: exchange.local, owner })
+          : identity.identify(credential, exchange.connection),
       limits: () => settings().limits,
       keyInQuery: () => settings().auth.keyInQuery,
       clock,

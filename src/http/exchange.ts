@@ -52,6 +52,8 @@ export class Exchange implements Memory, NeededMemory {
   #waiting: (() => void)[] = [];
   #full = false;
   #recording: Recording | undefined;
+  /** The head of an answer of which nothing has been sent. */
+  #opening: { readonly status: number; readonly headers: Headers } | undefined;
   readonly #budget: ByteBudget;
   /** Bytes that count for it: of its body and what was made of it, of answers of providers, and of its own answer that is not out yet. */
   #held = 0;
@@ -109,6 +111,11 @@ export class Exchange implements Memory, NeededMemory {
   get query(): URLSearchParams {
     const at = this.url.indexOf('?');
     return new URLSearchParams(at < 0 ? '' : this.url.slice(at));
+  }
+
+  /** The connection, the same object for all requests that come over it. */
+  get connection(): object {
+    return this.#request.socket;
   }
 
   get incoming(): IncomingMessage {
@@ -212,6 +219,7 @@ export class Exchange implements Memory, NeededMemory {
 
   /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
+    this.#opening = undefined;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (this.#recording) {
       this.add(length); // a copy is noted
@@ -231,12 +239,20 @@ export class Exchange implements Memory, NeededMemory {
 
   /** The head of an answer whose body follows by `write`: it goes out with the first of it. */
   open(status: number, headers: Headers): void {
+    this.#opening = { status, headers };
+  }
+
+  #begin(): void {
+    if (!this.#opening) return;
+    const { status, headers } = this.#opening;
+    this.#opening = undefined;
     this.#recording?.head(status, headers);
     this.#head(status, headers);
   }
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
   write(chunk: string | Uint8Array): boolean {
+    this.#begin();
     if (this.#recording) this.#note(this.#recording, chunk);
     if (this.left) return true;
     const ready = this.#response.write(chunk);
@@ -252,6 +268,7 @@ export class Exchange implements Memory, NeededMemory {
 
   /** @param last what tells the client that the answer is complete: nothing of it goes out before everything behind it is done */
   end(last: string | Uint8Array = ''): void {
+    this.#begin();
     if (this.#recording) return this.#recording.hold({ type: 'end', last });
     if (last.length > 0) this.write(last);
     this.#watchReader(this.#stallMilliseconds);

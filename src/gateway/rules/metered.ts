@@ -20,6 +20,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
     let ended: Ended | undefined;
     await call.reservation.begun();
     try {
+      context.signal.throwIfAborted();
       for await (const events of inner(call, context)) {
         const counted: GenerateEvent[] = [];
         for (const event of events) {
@@ -194,7 +195,7 @@ class Meter {
     const whole = end === 'completed' || end === 'length' || end === 'tool' || (end === 'refused' && !isByCheck);
     // A call that is cancelled while a provider works on it is paid for, like one whose client left.
     const isCancelled = end === 'cancelled' && signal.aborted && last !== undefined && last.fault === undefined;
-    const isPaid = this.spoke || whole || end === 'client-left' || isCancelled || this.#counted !== undefined;
+    const isPaid = this.spoke || whole || (end === 'client-left' && last !== undefined) || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
     progress.booked = progress.booked ? sumOf(progress.booked, usage) : usage;
@@ -244,14 +245,14 @@ class Meter {
   }
 
   /** Plausibility check: some providers report negative or impossibly large counts. */
-  #isPossible({ input, output, cached = 0, thought = 0 }: Usage): boolean {
+  #isPossible({ input, output, cached = 0, thought = 0, searches = 0 }: Usage): boolean {
     const { sampling, route, reservation } = this.#call;
     // A provider that does not know the field of the maximum exceeds the bound that we set, and bills the excess.
     const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
     // A task may be many prompts. A context window may be larger than configured: by a client header, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
-    return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most);
+    return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most) && isCount(searches, mostSearches);
   }
 
   /** The provider's own counts where there are any, and the rest estimated from the size of the answer. */
@@ -297,6 +298,8 @@ class Meter {
 /** Prompt tokens that represent input not counted in tokens. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
+/** Web searches for one answer. */
+const mostSearches = 1000;
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
 /** The factor by which plausible counts may exceed the requested maximum, since some providers do not limit thoughts, and the known context window. */

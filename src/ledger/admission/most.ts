@@ -1,6 +1,8 @@
+import type { GenerateCall } from '#core/call';
+import { isWebSearch } from '#core/conversation';
 import { isConversation } from '#core/routed-call';
 import { promptSize } from '#core/measure';
-import { costOfCounts, hasCountRates, tokensOfCounts } from '#core/price';
+import { costOfCounts, costOfSearches, hasCountRates, tokensOfCounts } from '#core/price';
 import type { RoutedCall } from '#core/routed-call';
 
 /** What a call may cost at most: tokens, and what is priced by another unit. */
@@ -15,7 +17,7 @@ export interface Most {
   readonly output: number | undefined;
   /** Can the model not say more than that, whichever of its targets answers? */
   readonly isLimit: boolean;
-  /** US dollars for pictures, seconds and characters, beside the tokens. */
+  /** US dollars for pictures, seconds, characters and web searches, beside the tokens. */
   readonly usd: number;
   /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is available. */
   readonly isWhole: boolean;
@@ -34,7 +36,22 @@ export function mostOf(call: RoutedCall): Most {
   const { maxTokens } = call.sampling;
   const { output } = route.limits;
   const { longestOutput = output } = route;
-  const known = { fixed, likely: fixed, bytes, isLimit: longestOutput === output, usd: 0 };
+  const known = {
+    fixed,
+    likely: fixed,
+    bytes,
+    isLimit: longestOutput === output,
+    usd: costOfSearches(route.price ?? {}, isConversation(call) ? searchesOf(call) : 0),
+  };
   if (maxTokens === undefined) return { ...known, output, isWhole: false };
   return { ...known, output: Math.min(maxTokens, longestOutput ?? Infinity), isWhole: true };
+}
+
+/** Searches for which money is set aside, where a call names no maximum, and at most. */
+const usualSearches = 10;
+const mostSearches = 50;
+
+function searchesOf({ tools }: GenerateCall): number {
+  const search = tools.find(isWebSearch)?.search;
+  return search ? Math.min(search.most ?? usualSearches, mostSearches) : 0;
 }

@@ -89,7 +89,9 @@ class SegmentFiles implements Segments {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#making;
-    if (this.#spare) await this.#discard(this.#spare);
+    const spare = this.#spare;
+    this.#spare = undefined;
+    if (spare) await this.#discard(spare);
   }
 
   #create(bytes: number): Segment {

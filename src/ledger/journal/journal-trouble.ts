@@ -37,6 +37,6 @@ export class JournalTrouble {
   /** The fault of calls that may not begin. */
   get fault(): Fault {
     const [[what, cause] = ['records wait', undefined]] = this.#problems;
-    return new Fault('overloaded', 'Usage cannot be recorded right now.', { retryAfter: retryAfterSeconds, cause: cause ?? what });
+    return new Fault('overloaded', 'Usage cannot be recorded right now.', { retryAfter: retryAfterSeconds, unbegun: true, cause: cause ?? what });
   }
 }

@@ -117,6 +117,7 @@ export async function openJournal(deps: JournalDeps): Promise<Journal> {
     },
     recent,
     get oldest() {
+      if (writer.held > 0) return 0; // a call whose end is only in memory may be in any file
       const [oldest] = running.values(); // the map is in the order in which they were written
       return oldest?.segment ?? Infinity;
     },

@@ -18,8 +18,8 @@ export class RecentRows {
   /** Rows up to here are written. */
   #count = 0;
   #bytes = 0;
-  /** Some rows are only in the files. */
-  isLost = false;
+  /** Some rows are only in the files. At first nobody wants any: a worker's are read from its files. */
+  isLost = true;
 
   /** A row that will be written next, in this order. */
   add(json: string, to: number): void {

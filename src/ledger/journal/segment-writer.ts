@@ -130,16 +130,18 @@ export class SegmentWriter {
   /** Writes and syncs what is left, and closes the files. @returns records that are lost */
   async close(): Promise<number> {
     const { segments, trouble } = this.#deps;
-    this.#flush();
-    for (let tried = 0; tried < tries && (this.#held.length > 0 || this.#unsynced.length > 0); tried++) {
+    for (let tried = 0; tried < tries; tried++) {
+      this.#flush();
+      if (this.#held.length === 0 && this.#unsynced.length === 0) break;
       this.unhold();
       await this.#syncOnce();
       while (this.#unsynced.length > 0 && !trouble.has('a sync failed')) await this.#syncOnce();
     }
+    this.isClosed = true; // nothing is added any more
     this.#flush();
-    this.isClosed = true;
+    if (this.#unsynced.length > 0) await this.#syncOnce();
     this.#retire();
-    for (const segment of this.#unsynced) segments.leave(segment);
+    for (const segment of this.#unsynced.splice(0)) segments.leave(segment);
     return this.#held.length;
   }
 

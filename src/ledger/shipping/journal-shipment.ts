@@ -39,6 +39,8 @@ export class JournalShipment {
   #replay: Replay;
   /** Rows are taken from the memory of the process that writes them, not from its files. */
   #isFromMemory: boolean;
+  /** The oldest file that was needed when rows were last taken from memory: an end that came since may not be in a file yet. */
+  #oldest = 0;
   /** With files read up to there, memory has the rest. */
   #memoryFrom = 0;
   /** The place up to which the database has it; unknown at first and after a conflict. */
@@ -135,6 +137,7 @@ export class JournalShipment {
     if (memory && this.#isFromMemory) {
       if (memory.recent.isLost) this.#readFiles();
       else {
+        this.#oldest = memory.oldest;
         this.#waiting = memory.recent.take();
         this.isCaughtUp = this.#waiting.length === 0;
         return;
@@ -205,7 +208,7 @@ export class JournalShipment {
     const { disk, folder, writer, removing, memory } = this.#deps;
     const reached = segmentOf(this.#isFromMemory ? this.#stored! : this.#tail.place);
     if (!removing || this.#waiting.length > 0 || reached === this.#tidied) return;
-    const first = Math.min(reached, memory && this.#isFromMemory ? memory.oldest : this.#replay.oldest);
+    const first = this.#isFromMemory ? Math.min(reached, this.#oldest, memory!.oldest) : Math.min(reached, this.#replay.oldest);
     const over = (await this.#tail.segments()).filter((segment) => segment < first);
     for (const segment of over) await disk.remove(segmentPath(folder, writer, segment));
     this.#tidied = reached;

@@ -69,6 +69,7 @@ class MachineShipper implements Shipper {
     this.#deps = { ...deps, refused: join(deps.folder, 'refused.jsonl'), removing: true };
     this.#backoff = new Backoff(deps);
     this.#folder = join(deps.folder, deps.holder);
+    deps.own?.recent.begin();
     this.#round = this.#shipRound();
     if (deps.orphanMilliseconds) this.#cancelEarlier = deps.clock.after(deps.orphanMilliseconds, () => this.#startEarlier());
     else this.#startEarlier();

@@ -223,7 +223,7 @@ function onResponses({ responses: endpoint }: OpenAIApis, context: TargetContext
   const answered = generateFrom(endpoint, call, context, (again) =>
     again.credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling({ ...endpoint, ...again }, call, context, recall),
   );
-  const answer = noted(endpoint, call, answered);
+  const answer = noted(endpoint, call, answered, context);
   return recall ? recorded(recall, answer) : answer;
 }
 
@@ -252,7 +252,7 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
   let known = refused;
   if (wireFor(call, known) === 'responses') {
     try {
-      const there = unmixed(apis.responses, call);
+      const there = unmixed(apis.responses, call, context);
       const recallThere = recalling(apis.responses, there, context);
       const accepted = await attemptRecalling(withCredentials(apis.responses, credentials), there, context, recallThere);
       keep(known);

@@ -4,7 +4,7 @@ import type { Clock } from '#kit/async/clock';
 import type { FieldNames } from '#dialects/shared/field-names';
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
-import type { Events } from '#core/event';
+import { speaks, type Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { joinedLesson } from '#core/lessons';
 import type { Target } from '#core/target';
@@ -18,7 +18,7 @@ import { awaitingWords } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutSignature, isAboutThoughts, recalling, recorded, withoutForeign, type Recalling } from './recalled-thoughts.ts';
 import { isEventStream, streamed, wholeJson } from './read-answer.ts';
-import { isForeign, signed } from './signers.ts';
+import { isForeign, signed, type Signer } from './signers.ts';
 import { written } from './write-request.ts';
 
 export interface GenerateRequest extends ProviderRequest {
@@ -90,22 +90,27 @@ export function fittedRequest(
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const call = unmixed(endpoint, asked);
+  const call = unmixed(endpoint, asked, context);
   const recall = recalling(endpoint, call, context);
   const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
-  const answer = noted(endpoint, call, answered);
+  const answer = noted(endpoint, call, answered, context);
   return recall ? recorded(recall, answer) : answer;
 }
 
 /** The answer to a client of the provider's own dialect, whose signatures are noted. */
-export const noted = ({ dialect, thoughts }: Signing, call: GenerateCall, answer: AsyncGenerator<Events>): AsyncGenerator<Events> =>
-  thoughts && dialect.returned?.isBound && !isTranslated(call, dialect.name) ? signed(answer, dialect.name, thoughts.origin) : answer;
+export const noted = (endpoint: Signing, call: GenerateCall, answer: AsyncGenerator<Events>, context: TargetContext): AsyncGenerator<Events> => {
+  const signer = isTranslated(call, endpoint.dialect.name) ? undefined : signerOf(endpoint, context);
+  return signer ? signed(answer, signer) : answer;
+};
 
 /** The call without what is known to be signed by another provider; the same call where nothing is. */
-export function unmixed({ dialect, thoughts }: Signing, call: GenerateCall): GenerateCall {
-  if (!thoughts || !dialect.returned?.isBound) return call;
-  return withoutForeign(dialect, call, (extra) => isForeign(extra, dialect.name, thoughts.origin)) ?? call;
+export function unmixed(endpoint: Signing, call: GenerateCall, context: TargetContext): GenerateCall {
+  const signer = signerOf(endpoint, context);
+  return signer ? (withoutForeign(endpoint.dialect, call, (extra) => isForeign(extra, signer)) ?? call) : call;
 }
+
+const signerOf = ({ dialect, thoughts }: Signing, { caller }: TargetContext): Signer | undefined =>
+  thoughts && dialect.returned?.isBound ? { dialect: dialect.name, origin: thoughts.origin, userId: caller.userId } : undefined;
 
 /** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
 interface Again<Quirks> {
@@ -177,8 +182,10 @@ async function* keeping<Wire extends SideTypes>(
 ): AsyncGenerator<Events> {
   let isKept = false;
   for await (const events of answer) {
-    if (!isKept) quirks.keep(model, lesson.quirks, [lesson.field]);
-    isKept = true;
+    if (!isKept && events.some((event) => speaks(event) || event.type === 'finished')) {
+      quirks.keep(model, lesson.quirks, [lesson.field]);
+      isKept = true;
+    }
     yield events;
   }
 }

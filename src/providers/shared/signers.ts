@@ -13,7 +13,7 @@ const shortest = 16;
 const keyLength = 48;
 
 /** The end of a signature, as a string of its own: a slice would keep all of it in memory. */
-const keyOf = (signature: string): string => Buffer.from(signature.slice(-keyLength), 'latin1').toString('latin1');
+const keyOf = (signature: string, userId: number): string => Buffer.from(`${userId} ${signature.slice(-keyLength)}`, 'latin1').toString('latin1');
 
 function* signaturesIn(extra: Extra | undefined, dialect: string): Generator<string> {
   const members = own(extra, dialect);
@@ -23,12 +23,20 @@ function* signaturesIn(extra: Extra | undefined, dialect: string): Generator<str
   }
 }
 
+/** Who gave a signature to whom. */
+export interface Signer {
+  readonly dialect: string;
+  readonly origin: string;
+  /** One user's signatures are nobody else's. */
+  readonly userId: number;
+}
+
 /** Notes the signatures of an answer. */
-export async function* signed(answer: AsyncIterable<Events>, dialect: string, origin: string): AsyncGenerator<Events> {
+export async function* signed(answer: AsyncIterable<Events>, { dialect, origin, userId }: Signer): AsyncGenerator<Events> {
   for await (const events of answer) {
     for (const event of events) {
       if (event.type !== 'thought' && event.type !== 'tool-call') continue;
-      for (const signature of signaturesIn(event.extra, dialect)) note(keyOf(signature), origin);
+      for (const signature of signaturesIn(event.extra, dialect)) note(keyOf(signature, userId), origin);
     }
     yield events;
   }
@@ -43,9 +51,9 @@ function note(key: string, origin: string): void {
 }
 
 /** Is a signature known to be another provider's? */
-export function isForeign(extra: Extra | undefined, dialect: string, origin: string): boolean {
+export function isForeign(extra: Extra | undefined, { dialect, origin, userId }: Signer): boolean {
   for (const signature of signaturesIn(extra, dialect)) {
-    const signer = signers.get(keyOf(signature));
+    const signer = signers.get(keyOf(signature, userId));
     if (signer !== undefined && signer !== origin) return true;
   }
   return false;

@@ -28,7 +28,8 @@ const mostTries = 5;
 const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
 export interface Identity {
-  identify(credential: string): Caller | Promise<Caller>;
+  /** @param connection that it came over: the next request of a client nearly always brings the same credential, which is then not hashed again */
+  identify(credential: string, connection?: object): Caller | Promise<Caller>;
   /** Learns anew who everybody is: something changed that no one change tells. */
   forget(): void;
   /** Good credentials, and bad ones, remembered now. */
@@ -47,6 +48,14 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   let epoch = 0;
   const asking = new Map<string, Promise<Caller>>();
   const salt = randomText(16); // the map holds no keys, and nobody can aim at its buckets
+  const last = new WeakMap<object, { readonly credential: string; readonly name: string }>();
+  const nameOf = (credential: string, connection: object | undefined): string => {
+    const before = connection && last.get(connection);
+    if (before?.credential === credential) return before.name;
+    const name = hash('sha256', salt + credential, 'base64');
+    if (connection) last.set(connection, { credential, name });
+    return name;
+  };
   const forget = () => {
     epoch++;
     known.clear();
@@ -106,8 +115,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       return bad.size;
     },
     forget,
-    identify(credential) {
-      const name = hash('sha256', salt + credential, 'base64');
+    identify(credential, connection) {
+      const name = nameOf(credential, connection);
       const found = known.get(name);
       const now = clock.monotonic();
       if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return good(found, now);

@@ -33,7 +33,11 @@ const valueFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | unde
 
 const itemFit = (call: GenerateCall): Fitted | undefined => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined);
 
-const fit = composed<Quirks>([itemFit, toolFit, valueFit])!;
+const fits = composed<Quirks>([itemFit, toolFit, valueFit])!;
+
+/** Nearly all calls of clients of this wire go as they are. */
+const fit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
+  call.output.type !== 'schema' && !quirks?.functionsOnly && !isTranslated(call, dialect) ? undefined : fits(call, quirks);
 
 /** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {
