@@ -104,6 +104,20 @@ describe('an effort', () => {
     expect((await ask('responses', model, more, { 'x-dragoman-strict': 'true' })).status).toBe(400);
   });
 
+  test('of codex that is refused by its value costs nobody the reasoning', async () => {
+    upstream.script(
+      refusing(({ reasoning }) =>
+        (reasoning as Json | undefined)?.['effort'] === 'xhigh'
+          ? { message: "Reasoning effort 'xhigh' is not supported with this model.", param: 'reasoning.effort', code: 'unsupported_parameter' }
+          : undefined,
+      ),
+    );
+    const model = fresh();
+    expect((await ask('responses', model, { reasoning: { effort: 'xhigh' } })).status).toBe(400);
+    expect((await ask('responses', model, { reasoning: { effort: 'high' } })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect(efforts()).toEqual(['xhigh', 'high']);
+  });
+
   test('of a client of the same API is between it and the provider', async () => {
     upstream.script(gpt5);
     expect((await ask('responses', fresh(), { reasoning: { effort: 'none' } })).status).toBe(400);

@@ -36,8 +36,8 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
 }
 
-const isReasoningUnknown = ({ details: { field, reason } }: Fault, { reasoning }: GenerateCall): boolean =>
-  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && reasoning?.effort !== undefined;
+const isReasoningUnknown = ({ details: { field, reason, said } }: Fault, { reasoning: { effort } = {} }: GenerateCall): boolean =>
+  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && effort !== undefined && !isAboutEffort(said, effort);
 
 const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): boolean => maxTokens < leastTokens;
 
