@@ -194,6 +194,21 @@ test('marks of cached prefixes are left out where a server does not know them, w
   expect(JSON.stringify(sent(0))).toContain('"cache_control":{"type":"ephemeral"}');
 });
 
+test('a mark of a cached prefix that is refused for its value costs nobody the marks', async () => {
+  const place = 'input[0].content[4].cache_control';
+  const message = `Invalid value for '${place}': at most 4 blocks may be marked.`;
+  upstream.script(refusing(({ input }) => ((JSON.stringify(input).match(/cache_control/g) ?? []).length > 4 ? { message, param: place } : undefined)));
+  const marked = (count: number) => [
+    { role: 'user', content: Array.from({ length: count }, () => ({ type: 'input_text', text: 'hi', cache_control: { type: 'ephemeral' } })) },
+  ];
+  const model = fresh();
+  expect((await ask('responses', model, { input: marked(5) })).status).toBe(400);
+  const { status, headers } = await ask('responses', model, { input: marked(1) });
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+  expect(JSON.stringify(sent())).toContain('"cache_control":{"type":"ephemeral"}');
+  expect(upstream.requests).toHaveLength(2);
+});
+
 describe('sampling', () => {
   const reasoning = refusing((body) => {
     const { effort } = (body['reasoning'] ?? {}) as { readonly effort?: string };
