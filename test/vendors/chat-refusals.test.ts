@@ -431,6 +431,17 @@ describe('an image for a model that reads text', () => {
   });
 });
 
+test.each(["'temperature' : number must be at most 1", 'temperature must be at most 1'])(
+  'a temperature that is too high costs nobody theirs: %s',
+  async (message) => {
+    upstream.script(refusing(({ temperature }) => (typeof temperature === 'number' && temperature > 1 ? error(message) : undefined)));
+    const model = freshModel();
+    expect((await ask('gencompat', model, { generationConfig: { temperature: 1.5 } })).status).toBe(400);
+    expect((await ask('gencompat', model, { generationConfig: { temperature: 0.5 } })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect(values('temperature')).toEqual([1.5, 0.5]);
+  },
+);
+
 test.each(['user', 'seed'])('a field named %s, refused without `param`, is left out of the next requests too', async (field) => {
   upstream.script(refusing((body) => (body[field] === undefined ? undefined : error(`Unrecognized request argument supplied: ${field}`))));
   const model = freshModel();

@@ -215,7 +215,7 @@ const refusedTypePattern =
 /** Is the field refused whatever its value, except perhaps its default? */
 function isUnknownField(code: string, message: string): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
-  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|\bmust be at most 1$/i.test(message)) return true;
+  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|^'n' : number must be at most 1$/i.test(message)) return true;
   if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of|should be/i.test(message))
     return false;
   // A combination of fields is refused, not the field: https://github.com/BerriAI/litellm/issues/34569
