@@ -37,6 +37,7 @@ export interface FaultDetails {
     | 'field-unknown'
     | 'role-unknown'
     | 'role-order'
+    | 'text-only'
     | 'thread';
   /** The values that the provider lists as those that the field accepts, as far as they are words. */
   readonly listed?: readonly string[];

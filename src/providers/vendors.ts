@@ -20,6 +20,11 @@ const hosts: readonly (readonly [host: string, Vendor])[] = [
   ['openrouter.ai', 'openrouter'],
 ];
 
+/** Do models of many vendors answer at an address of Azure's? Of most of them it is not known what they take. */
+export const hasManyVendors = (baseUrl: string): boolean => hostOf(baseUrl).endsWith('.services.ai.azure.com');
+
+const hostOf = (baseUrl: string) => /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
+
 /** What tells providers apart whose names in the settings say nothing: the vendor, else the host. */
 export const originOf = (baseUrl: string): string => vendorOf(baseUrl) ?? URL.parse(baseUrl.replaceAll('{region}', 'region'))?.host ?? baseUrl;
 
@@ -30,6 +35,6 @@ export const originOf = (baseUrl: string): string => vendorOf(baseUrl) ?? URL.pa
  * @param baseUrl of a provider; `{region}` may be part of its host
  */
 export function vendorOf(baseUrl: string): Vendor | undefined {
-  const host = /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
+  const host = hostOf(baseUrl);
   return hosts.find(([one]) => (/^[.-]/.test(one) ? host.endsWith(one) : host === one))?.[1];
 }

@@ -386,6 +386,62 @@ describe('a field of one answer or several', () => {
   });
 });
 
+describe('an image for a model that reads text', () => {
+  type Content = Body['content'];
+  const isImage = (content: Content) => Array.isArray(content) && content.some((part: Body) => part['type'] === 'image_url');
+  const seen = {
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look.' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } },
+        ],
+      },
+    ],
+  };
+  const refusingImages = (message: string, more: object = {}) =>
+    refusing(({ messages }) => ((messages as readonly Body[]).some(({ content }) => isImage(content)) ? error(message, more) : undefined));
+
+  // zhukunpenglinyutong/jetbrains-cc-gui#591
+  test.each([
+    'Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text` at line 1 column 180',
+    'unknown variant `image_url`, expected `text`',
+  ])('is left out with a warning, at once from then on: %s', async (message) => {
+    upstream.script(refusingImages(message));
+    const model = freshModel();
+    for (let round = 0; round < 2; round++) {
+      const { status, headers } = await ask('messages', model, seen);
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('image: ')]);
+    }
+    expect(bodies()).toHaveLength(3);
+  });
+
+  test.each<[string, string, object]>([
+    ['that knows images and no files', 'messages[0]: unknown variant `file`, expected `text` or `image_url`', {}],
+    ['that knows images and no files, without a place', 'unknown variant `file`, expected `text` or `image_url`', {}],
+    ['that finds something else wrong with the content', 'The content is too strange.', { param: 'content' }],
+  ])('is not given up for the sake of a refusal %s', async (_, message, more) => {
+    upstream.script(refusingImages(message, more));
+    const model = freshModel();
+    expect((await ask('messages', model, seen)).status).toBe(400);
+    upstream.script(always(ok()));
+    expect((await ask('messages', model, seen)).headers.get('x-dragoman-warnings')).toBeNull();
+    expect(isImage((bodies().at(-1)!['messages'] as readonly Body[])[0]!['content'])).toBe(true);
+  });
+});
+
+test.each(["'temperature' : number must be at most 1", 'temperature must be at most 1'])(
+  'a temperature that is too high costs nobody theirs: %s',
+  async (message) => {
+    upstream.script(refusing(({ temperature }) => (typeof temperature === 'number' && temperature > 1 ? error(message) : undefined)));
+    const model = freshModel();
+    expect((await ask('gencompat', model, { generationConfig: { temperature: 1.5 } })).status).toBe(400);
+    expect((await ask('gencompat', model, { generationConfig: { temperature: 0.5 } })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect(values('temperature')).toEqual([1.5, 0.5]);
+  },
+);
+
 test.each(['user', 'seed'])('a field named %s, refused without `param`, is left out of the next requests too', async (field) => {
   upstream.script(refusing((body) => (body[field] === undefined ? undefined : error(`Unrecognized request argument supplied: ${field}`))));
   const model = freshModel();

@@ -32,6 +32,13 @@ describe('the user of a client', () => {
     expect(headers.get('x-dragoman-warnings')).not.toMatch(/user|identifier/);
   });
 
+  test('costs no other field that has the same value its warning', async () => {
+    const { headers } = await ask('chat', 'messages', { user: 'u1', prompt_cache_key: 'u1' });
+    expect(headers.get('x-dragoman-warnings')).toMatch(/\bprompt_cache_key: /);
+    const strict = await ask('chat', 'messages', { safety_identifier: 'u1', prompt_cache_key: 'u1' }, { 'x-dragoman-strict': 'true' });
+    expect(strict).toMatchObject({ status: 400, raw: expect.stringContaining('prompt_cache_key') as string });
+  });
+
   test('is carried as it is where the wire is the client’s own, or its sister', async () => {
     await ask('messages', 'messages', { metadata: { user_id: 'owl@example.com' } });
     expect(sent()['metadata']).toEqual({ user_id: 'owl@example.com' });

@@ -104,3 +104,13 @@ test.each([
   expect((await ask(face, wire, file[face])).headers.get('x-dragoman-warnings')).toBeNull();
   expect(upstream.requests[0]!.body.toString()).toContain('file-123');
 });
+
+test.each(['https://cdn.shop.com/v1/files/manual.pdf', 'https://generativelanguage.googleapis.com.shop.com/v1beta/files/manual.pdf'])(
+  'a file of a Gemini client at the address of anybody is sent by that: %s',
+  async (fileUri) => {
+    const parts = [{ text: 'Read it.' }, { fileData: { mimeType: 'application/pdf', fileUri } }];
+    const { status, headers } = await ask('gencompat', 'messages', { contents: [{ role: 'user', parts }] });
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.not.stringContaining('file') as string]);
+    expect(upstream.requests[0]!.body.toString()).toContain(fileUri);
+  },
+);

@@ -104,6 +104,20 @@ describe('an effort', () => {
     expect((await ask('responses', model, more, { 'x-dragoman-strict': 'true' })).status).toBe(400);
   });
 
+  test('of codex that is refused by its value costs nobody the reasoning', async () => {
+    upstream.script(
+      refusing(({ reasoning }) =>
+        (reasoning as Json | undefined)?.['effort'] === 'xhigh'
+          ? { message: "Reasoning effort 'xhigh' is not supported with this model.", param: 'reasoning.effort', code: 'unsupported_parameter' }
+          : undefined,
+      ),
+    );
+    const model = fresh();
+    expect((await ask('responses', model, { reasoning: { effort: 'xhigh' } })).status).toBe(400);
+    expect((await ask('responses', model, { reasoning: { effort: 'high' } })).headers.get('x-dragoman-warnings')).toBeNull();
+    expect(efforts()).toEqual(['xhigh', 'high']);
+  });
+
   test('of a client of the same API is between it and the provider', async () => {
     upstream.script(gpt5);
     expect((await ask('responses', fresh(), { reasoning: { effort: 'none' } })).status).toBe(400);
@@ -178,6 +192,21 @@ test('marks of cached prefixes are left out where a server does not know them, w
   }
   expect(upstream.requests).toHaveLength(5);
   expect(JSON.stringify(sent(0))).toContain('"cache_control":{"type":"ephemeral"}');
+});
+
+test('a mark of a cached prefix that is refused for its value costs nobody the marks', async () => {
+  const place = 'input[0].content[4].cache_control';
+  const message = `Invalid value for '${place}': at most 4 blocks may be marked.`;
+  upstream.script(refusing(({ input }) => ((JSON.stringify(input).match(/cache_control/g) ?? []).length > 4 ? { message, param: place } : undefined)));
+  const marked = (count: number) => [
+    { role: 'user', content: Array.from({ length: count }, () => ({ type: 'input_text', text: 'hi', cache_control: { type: 'ephemeral' } })) },
+  ];
+  const model = fresh();
+  expect((await ask('responses', model, { input: marked(5) })).status).toBe(400);
+  const { status, headers } = await ask('responses', model, { input: marked(1) });
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+  expect(JSON.stringify(sent())).toContain('"cache_control":{"type":"ephemeral"}');
+  expect(upstream.requests).toHaveLength(2);
 });
 
 describe('sampling', () => {

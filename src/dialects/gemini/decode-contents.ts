@@ -92,8 +92,8 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
   };
 }
 
-/** Files of the API, and of the cloud's storage, which only its own account can read. https://ai.google.dev/api/files */
-const uploaded = /^(?:gs:\/\/|(?:https?:\/\/[^/]{1,253}\/v\d\w{0,20}\/)?files\/)/i;
+/** Files of the API, and of the cloud's storage, which only its own account can read; a path like theirs at another host is anybody's. https://ai.google.dev/api/files */
+const uploaded = /^(?:gs:\/\/|(?:https?:\/\/generativelanguage\.googleapis\.com\/v\d\w{0,20}\/)?files\/)/i;
 
 /** The media kind of a MIME type. */
 export function kindOf(mediaType: string | undefined): MediaPart['kind'] {

@@ -173,7 +173,7 @@ function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown):
   const field = refusedFormat(message) ?? (/^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message));
   const fault = fieldFault(field, cause, isUnknownField(code, message));
   const listed = listedValues(message);
-  const reason = refusedRole(message);
+  const reason = refusedRole(message) ?? (textOnlyPattern.test(message) ? 'text-only' : undefined);
   return new Fault(fault.code, fault.message, { ...fault.details, ...(reason ? { reason } : {}), ...(listed.length > 0 ? { listed } : {}) });
 }
 
@@ -199,6 +199,9 @@ function refusedRole(message: string): 'role-order' | 'role-unknown' | undefined
 const unknownRolePattern =
   /unknown variant `developer`|input tag 'developer' found using 'role'|\b(?:unexpected|unknown|invalid|unsupported) (?:message )?role\b|\brole\b.{0,60}\bdeveloper\b|\bdeveloper\b.{0,60}\brole\b/i;
 
+/** Content of another kind than the only one that the model knows. DeepSeek: zhukunpenglinyutong/jetbrains-cc-gui#591 */
+const textOnlyPattern = /unknown variant `(?:image_url|file|input_audio)`, expected `text`(?! or\b)/;
+
 /** What is refused of a response format, where that is not the schema's own fault: its type (DeepSeek), a root that is no object (OpenAI), or that there are tools (Groq). */
 function refusedFormat(message: string): string | undefined {
   if (refusedTypePattern.test(message)) return 'response_format.type';
@@ -212,7 +215,7 @@ const refusedTypePattern =
 /** Is the field refused whatever its value, except perhaps its default? */
 function isUnknownField(code: string, message: string): boolean {
   if (/^(?:unsupported|unknown|unrecogni[sz]ed)_parameter$/i.test(code)) return true;
-  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|\bmust be at most 1$/i.test(message)) return true;
+  if (/\bonly the default\b|\bonly \d[\d.]{0,8} is allowed\b|^'n' : number must be at most 1$/i.test(message)) return true;
   if (/^unsupported_value$/i.test(code) || /unsupported value|invalid value|supported values|does not support|must be|expected one of|should be/i.test(message))
     return false;
   // A combination of fields is refused, not the field: https://github.com/BerriAI/litellm/issues/34569
@@ -231,9 +234,9 @@ const namedField =
 
 /** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
+  if (textOnlyPattern.test(message)) return 'content'; // in whichever message
   const place = placeIn(message.slice(0, 1000));
   if (place !== undefined) return place;
-  if (/unknown variant `(?:image_url|file|input_audio)`, expected `text`/.test(message)) return 'content'; // DeepSeek: zhukunpenglinyutong/jetbrains-cc-gui#591
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;

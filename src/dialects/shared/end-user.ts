@@ -23,9 +23,13 @@ export function sentUser(user: string, { longest, refused }: UserRules): SentUse
   return { user: createHash('sha256').update(user).digest('hex'), decided: `user: ${reason}, so a digest of it is sent.` };
 }
 
+/** What wires call the field: another one may have the same value by chance. */
+const userFields: ReadonlySet<string> = new Set(['user', 'safety_identifier', 'metadata']);
+
 /** Does the field of another dialect say no more than who the client's user is? Wires with a field of their own for that send it there. */
 export const isUserField = (name: string, { endUser, extra }: Pick<GenerateCall, 'endUser' | 'extra'>): boolean =>
   endUser !== undefined &&
+  userFields.has(name) &&
   Object.values(extra).some((fields) => {
     const value = fields[name];
     return value === endUser || (isObject(value) && value['user_id'] === endUser && Object.keys(value).length === 1);

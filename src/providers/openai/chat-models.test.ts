@@ -19,7 +19,7 @@ const at = {
   nobody: 'http://127.0.0.1:11434/v1',
 };
 
-const sent = (address: keyof typeof at, model: string, call: GenerateCall) => requestBody(call, model, quirksAt(vendorOf(at[address]), model));
+const sent = (address: keyof typeof at, model: string, call: GenerateCall) => requestBody(call, model, quirksAt(vendorOf(at[address]), model, at[address]));
 async function body(address: keyof typeof at, model: string, call: GenerateCall): Promise<Record<string, unknown>> {
   return JSON.parse(Buffer.from(await sent(address, model, call).body).toString()) as Record<string, unknown>;
 }
@@ -156,4 +156,10 @@ test('Mistral gets a word of the model between results and what the user says be
     ((await body(address, 'm', messagesCall({ messages })))['messages'] as { role: string }[]).map(({ role }) => role);
   expect(await roles('mistral')).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
   expect(await roles('nobody')).toEqual(['user', 'assistant', 'tool', 'user']);
+});
+
+test('what a model takes of tools at an address of many vendors is left to its refusals', () => {
+  const many = 'https://my.services.ai.azure.com/models?api-version=2024-05-01-preview';
+  expect(quirksAt(vendorOf(many), 'grok-4', many)).toEqual({ maxTokensDefault: 'max_completion_tokens', anyRoot: false });
+  expect(quirksAt(vendorOf(at.azure), 'my-deployment', at.azure)).toMatchObject({ functionsOnly: false, allowedTools: true });
 });

@@ -1,5 +1,5 @@
 import type { Quirks } from '#dialects/openai/chat/quirks';
-import type { Vendor } from '../vendors.ts';
+import { hasManyVendors, type Vendor } from '../vendors.ts';
 import { reasoningOf } from './reasoning-models.ts';
 
 /**
@@ -7,12 +7,13 @@ import { reasoningOf } from './reasoning-models.ts';
  *
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
+ * @param baseUrl where it answers
  */
-export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
+export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: string): Quirks | undefined {
   switch (vendor) {
     case 'openai':
     case 'azure':
-      return { maxTokensDefault: 'max_completion_tokens', functionsOnly: false, allowedTools: true, anyRoot: false, ...reasoningQuirks(model) };
+      return { maxTokensDefault: 'max_completion_tokens', ...(hasManyVendors(baseUrl) ? {} : freeTools), anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
       return { ...plainTools, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
@@ -33,7 +34,8 @@ export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | un
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
 
-/** Only OpenAI and Azure are known to accept tools of free text, and a choice among some of the tools. */
+/** Only OpenAI's models are known to accept tools of free text, and a choice among some of the tools. */
+const freeTools: Quirks = { functionsOnly: false, allowedTools: true };
 const plainTools: Quirks = { functionsOnly: true, allowedTools: false };
 
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */

@@ -56,7 +56,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
-  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, chat.name, baseUrl));
+  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, chat.name, baseUrl));
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one), lessons?.of(name, `${chat.name} tools`, baseUrl));
   const responsesPlace = responsesAddress(address);
   const responsesParts = {

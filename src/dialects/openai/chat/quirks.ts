@@ -50,6 +50,7 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
   if (details.reason === 'role-order')
     return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
+  if (details.reason === 'text-only') return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
   if (/\bprefix true\b/i.test(details.said ?? '') && isBegun(call) && !known.prefix) return { ...known, prefix: true };
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
   const { field = '' } = details;
@@ -66,8 +67,6 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
       return isTranslated(call, dialect) ? effortLearned(details, call, known) : undefined;
     case 'tool_call_id':
       return !known.shortIds && hasLongId(call.turns) ? { ...known, shortIds: true } : undefined;
-    case 'content':
-      return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
     case 'tool_choice':
       return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
     case 'response_format':

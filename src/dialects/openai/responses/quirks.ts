@@ -29,15 +29,16 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
   if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
-  if (/(?:^|[.\]])cache_control$/.test(field)) return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
+  if (/(?:^|[.\]])cache_control$/.test(field) && fault.details.reason === 'field-unknown')
+    return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
   if (field === 'reasoning.summary' && (isTranslated(call, dialect) || fault.details.reason === 'field-unknown'))
     return known.withoutSummary ? undefined : { ...known, withoutSummary: true };
   if (!isTranslated(call, dialect)) return isReasoningUnknown(fault, call) && known.efforts?.length !== 0 ? { ...known, efforts: [] } : undefined;
   return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
 }
 
-const isReasoningUnknown = ({ details: { field, reason } }: Fault, { reasoning }: GenerateCall): boolean =>
-  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && reasoning?.effort !== undefined;
+const isReasoningUnknown = ({ details: { field, reason, said } }: Fault, { reasoning: { effort } = {} }: GenerateCall): boolean =>
+  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && effort !== undefined && !isAboutEffort(said, effort);
 
 const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): boolean => maxTokens < leastTokens;
 
