@@ -118,4 +118,22 @@ describe.each([
     await ask('gpt-6-sol-on-responses', input, {}, tools);
     expect(vendors.requests.at(-1)!.body).toMatchObject({ tools, input: [input[0], {}] });
   });
+
+  test('declarations that cannot be read are named in warnings, and reach providers of the API as they came', async () => {
+    const tools = [wait, 'none', { type: 'function' }, { name: 'typeless' }];
+    const item = { type: 'additional_tools', role: 'developer', tools };
+    for (const model of ['claude-opus-4-6', 'gpt-4o', 'gemini-3-flash-preview']) {
+      const { warnings } = await ask(model, [item, user]);
+      expect(warnings).not.toContain('tools[0]');
+      for (const at of [1, 2, 3]) expect(warnings).toContain(`additional_tools.tools[${at}]: `);
+    }
+    await ask('gpt-6-sol-on-responses', [item, user], { 'x-dragoman-strict': 'true' }).catch(() => undefined);
+    expect(vendors.requests.at(-1)!.body.input[0]).toEqual(item);
+  });
+
+  test('those that are too many are named in one warning', async () => {
+    const tools = Array.from({ length: 1030 }, (_one, at) => ({ ...wait, name: `wait_${at}` }));
+    const { warnings } = await ask('gpt-4o', [{ type: 'additional_tools', role: 'developer', tools }, user]).catch(() => ({ warnings: 'refused' }));
+    expect(warnings).toContain('additional_tools.tools[1024-1029]: ');
+  });
 });
