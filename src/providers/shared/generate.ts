@@ -92,7 +92,8 @@ export function fittedRequest(
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const call = unmixed(endpoint, asked);
   const recall = recalling(endpoint, call, context);
-  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
+  const place = call === asked ? endpoint : warningOfForeign(endpoint);
+  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...place, ...again }, call, context, recall));
   const answer = noted(endpoint, call, answered);
   return recall ? recorded(recall, answer) : answer;
 }
@@ -106,6 +107,18 @@ export function unmixed({ dialect, thoughts }: Signing, call: GenerateCall): Gen
   if (!thoughts || !dialect.returned?.isBound) return call;
   return withoutForeign(dialect, call, (extra) => isForeign(extra, dialect.name, thoughts.origin)) ?? call;
 }
+
+/** The endpoint for a call without what others signed: its requests say so once. */
+export function warningOfForeign<Any extends Pick<Endpoint<GenerateCall, ProviderRequest, never>, 'encode'>>(endpoint: Any): Any {
+  const encode: Any['encode'] = (call, quirks) => {
+    const request = endpoint.encode(call, quirks);
+    const isNamed = request.ignored.some((one) => one.startsWith('thoughts: '));
+    return isNamed ? request : { ...request, ignored: [...request.ignored, foreignThoughts] };
+  };
+  return { ...endpoint, encode };
+}
+
+const foreignThoughts = "thoughts: the provider's interface does not take back those of another.";
 
 /** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
 interface Again<Quirks> {
@@ -206,10 +219,10 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
   try {
     return await attempt(endpoint, given, context);
   } catch (error) {
-    const plain =
-      recall && given !== call && isAboutThoughts(error) ? recall.plain() : isAboutSignature(error) ? withoutForeign(endpoint.dialect, given) : undefined;
-    if (!plain) throw error;
-    return attempt(endpoint, plain, context);
+    if (recall && given !== call && isAboutThoughts(error)) return attempt(endpoint, recall.plain(), context);
+    const left = isAboutSignature(error) ? withoutForeign(endpoint.dialect, given) : undefined;
+    if (!left) throw error;
+    return attempt(warningOfForeign(endpoint), left, context);
   }
 }
 
