@@ -50,6 +50,7 @@ describe('a provider of the chat completions API', () => {
       tools: [{ type: 'function', function: { name: 'look', parameters: look.input_schema } }],
       tool_choice: 'required',
       parallel_tool_calls: false,
+      user: 'u',
       messages: [
         { role: 'system', content: 'Be brief.' },
         {
@@ -65,7 +66,7 @@ describe('a provider of the chat completions API', () => {
       ],
     });
     const warned = (headers.get('x-dragoman-warnings') ?? '').split('; ').map((line) => line.split(':', 1).join());
-    expect(warned.toSorted()).toEqual(['cache_control', 'metadata', 'redacted_thinking', 'thoughts', 'top_k']);
+    expect(warned.toSorted()).toEqual(['cache_control', 'redacted_thinking', 'thoughts', 'top_k']);
   });
 });
 

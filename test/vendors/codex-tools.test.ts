@@ -36,8 +36,8 @@ describe.each([
   });
   afterEach(() => vendors.reset());
 
-  async function ask(model: string, input: readonly object[], headers: Readonly<Record<string, string>> = {}) {
-    const body = { model, input, tool_choice: 'auto', parallel_tool_calls: false, store: false, stream: false };
+  async function ask(model: string, input: readonly object[], headers: Readonly<Record<string, string>> = {}, tools?: readonly object[]) {
+    const body = { model, input, tools, tool_choice: 'auto', parallel_tool_calls: false, store: false, stream: false };
     const answer = await fetch(`${server.url}/server/chatcompat/v1/responses`, {
       method: 'POST',
       headers: { 'x-access-tokens': server.key, 'content-type': 'application/json', ...headers },
@@ -96,5 +96,44 @@ describe.each([
       const { warnings } = await ask(model, items);
       expect(warnings).toContain('context_of_tomorrow: only openai-responses supports it.');
     }
+  });
+
+  test.each(models)('%s: a tool that is declared again is sent once, as it was declared last', async (model) => {
+    const older = itemOf({ ...wait, description: 'An older one.' });
+    const top = { type: 'additional_tools', role: 'developer', tools: [{ ...wait, name: 'look', description: 'An older one.' }] };
+    const newer = { ...top, tools: [{ ...wait, name: 'look' }] };
+    const { output } = await ask(model, [older, top, developer, user, itemOf(wait), newer, user]);
+    expect(output.some(({ type }) => type === 'function_call')).toBe(true);
+    const { body } = vendors.requests.at(-1)!;
+    if (body.input) return; // the items reach it as they came
+    expect(JSON.stringify(body)).not.toContain('An older one.');
+    expect(JSON.stringify(body.tools).match(/"Waits\."/g)).toHaveLength(2);
+  });
+
+  test('a tool of the request itself holds, and providers of the API get both', async () => {
+    const tools = [{ ...wait, name: 'look', description: 'The newest.' }];
+    const input = [{ type: 'additional_tools', role: 'developer', tools: [{ ...wait, name: 'look' }] }, user];
+    await ask('claude-opus-4-6', input, {}, tools);
+    expect(vendors.requests.at(-1)!.body.tools).toEqual([expect.objectContaining({ name: 'look', description: 'The newest.' })]);
+    await ask('gpt-6-sol-on-responses', input, {}, tools);
+    expect(vendors.requests.at(-1)!.body).toMatchObject({ tools, input: [input[0], {}] });
+  });
+
+  test('declarations that cannot be read are named in warnings, and reach providers of the API as they came', async () => {
+    const tools = [wait, 'none', { type: 'function' }, { name: 'typeless' }];
+    const item = { type: 'additional_tools', role: 'developer', tools };
+    for (const model of ['claude-opus-4-6', 'gpt-4o', 'gemini-3-flash-preview']) {
+      const { warnings } = await ask(model, [item, user]);
+      expect(warnings).not.toContain('tools[0]');
+      for (const at of [1, 2, 3]) expect(warnings).toContain(`additional_tools.tools[${at}]: `);
+    }
+    await ask('gpt-6-sol-on-responses', [item, user], { 'x-dragoman-strict': 'true' }).catch(() => undefined);
+    expect(vendors.requests.at(-1)!.body.input[0]).toEqual(item);
+  });
+
+  test('those that are too many are named in one warning', async () => {
+    const tools = Array.from({ length: 1030 }, (_one, at) => ({ ...wait, name: `wait_${at}` }));
+    const { warnings } = await ask('gpt-4o', [{ type: 'additional_tools', role: 'developer', tools }, user]).catch(() => ({ warnings: 'refused' }));
+    expect(warnings).toContain('additional_tools.tools[1024-1029]: ');
   });
 });

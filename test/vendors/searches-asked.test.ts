@@ -45,3 +45,32 @@ test.each(['chat', 'responses', 'messages'] as const)('of %s clients: Gemini sea
   expect(warnings).toContain('tools.web_search.user_location: ');
   expect((await ask(face, 'gemini', { 'x-dragoman-strict': 'true' })).status).toBe(400);
 });
+
+const unreadable: Readonly<Partial<Record<Face, object>>> = {
+  chat: { web_search_options: { search_context_size: 'as much as there is of it', user_location: 'Berlin' } },
+  responses: { tools: [{ type: 'web_search', search_context_size: 'as much as there is of it', user_location: 'Berlin' }] },
+  messages: { tools: [{ type: 'web_search_20250305', name: 'web_search', user_location: 'Berlin' }] },
+};
+
+test.each([
+  ['chat', 'responses'],
+  ['chat', 'gemini'],
+  ['responses', 'messages'],
+  ['responses', 'gemini'],
+  ['messages', 'responses'],
+  ['messages', 'gemini'],
+] as const)('of %s clients: what cannot be read of it is warned of by a %s provider', async (face, model) => {
+  upstream.script(always(ok()));
+  const { headers } = await askFace(server, face, { model, content: 'hi', stream: false, more: unreadable[face]! });
+  const warnings = headers.get('x-dragoman-warnings') ?? '';
+  expect(warnings).toContain('tools.web_search.user_location: ');
+  if (face !== 'messages') expect(warnings).toContain('tools.web_search.search_context_size: ');
+});
+
+test('a place that is null is none', async () => {
+  upstream.script(always(ok()));
+  const more = { tools: [{ type: 'web_search', user_location: null }] };
+  expect(
+    (await askFace(server, 'responses', { model: 'messages', content: 'hi', stream: false, more })).headers.get('x-dragoman-warnings') ?? '',
+  ).not.toContain('user_location');
+});

@@ -15,16 +15,32 @@ export function withAllResults(turns: readonly Turn[], ignored: Set<string>): re
   });
 }
 
+/** The turns that called with one id, and how many of them have their result. */
+interface Waiting {
+  readonly places: number[];
+  answered: number;
+}
+
 /** The ids of the calls that nobody answered, by the index of their turn. */
 function openCalls(turns: readonly Turn[]): ReadonlyMap<number, readonly string[]> {
-  const waiting = new Map<string, number[]>(); // the turns that called, by the id of the call
+  const waiting = new Map<string, Waiting>();
   for (const [at, { parts }] of turns.entries()) {
     for (const part of parts) {
-      if (part.type === 'tool-call') waiting.set(part.id, [...(waiting.get(part.id) ?? []), at]);
-      else if (part.type === 'tool-result') waiting.get(part.id)?.shift();
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') continue;
+      const calls = waiting.get(part.id);
+      if (part.type === 'tool-result') {
+        if (calls && calls.answered < calls.places.length) calls.answered++;
+      } else if (calls) calls.places.push(at);
+      else waiting.set(part.id, { places: [at], answered: 0 });
     }
   }
   const open = new Map<number, string[]>();
-  for (const [id, places] of waiting) for (const at of places) open.set(at, [...(open.get(at) ?? []), id]);
+  for (const [id, { places, answered }] of waiting) {
+    for (const at of places.slice(answered)) {
+      const ids = open.get(at);
+      if (ids) ids.push(id);
+      else open.set(at, [id]);
+    }
+  }
   return open;
 }

@@ -2,6 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { Events, GenerateEvent } from '#core/event';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Fitted } from './fitting.ts';
+import { UnseenTokens } from './unseen-tokens.ts';
 
 /** Stop sequences for wires and models without them: the gateway ends the answer at the first one in its text. @returns undefined where the call has none */
 export function endedAtStop(call: GenerateCall): Fitted | undefined {
@@ -29,18 +30,13 @@ interface Tail {
   found?: string;
 }
 
-/** UTF-8 bytes of a token, about. */
-const bytesPerToken = 4;
-
 /** The provider's answer is read to its end, which has the usage. What comes after a stop sequence is reported as tokens alone: it is paid for. */
 class StopSequences {
   readonly #stops: readonly string[];
   /** Characters that are held back. */
   readonly #hold: number;
   readonly #tails = new Map<number, Tail>();
-  /** Bytes that the client does not get, and their tokens as far as they were reported. */
-  #unseen = 0;
-  #reported = 0;
+  readonly #unseen = new UnseenTokens();
 
   constructor(stops: readonly string[]) {
     this.#stops = stops;
@@ -54,7 +50,7 @@ class StopSequences {
   #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
     let tail = this.#tails.get(event.candidate);
     if (!tail) this.#tails.set(event.candidate, (tail = { held: '' }));
-    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : this.#unseenEvents(sizeOf(event));
+    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : this.#unseen.changed(sizeOf(event));
     if (event.type === 'text') return this.#text(event, tail);
     if (tail.held === '') return [event];
     const { held } = tail;
@@ -73,20 +69,12 @@ class StopSequences {
     tail.held = text.slice(to);
     if (found) {
       tail.found = found.stop;
-      const unseen = this.#unseenEvents(Buffer.byteLength(tail.held));
+      const unseen = this.#unseen.changed(Buffer.byteLength(tail.held));
       tail.held = '';
       return [...(to === 0 ? [] : [{ type: 'text' as const, candidate: event.candidate, text: text.slice(0, to) }]), ...unseen]; // citations would reach beyond it
     }
     if (to === 0 && !ends && !logprobs) return [];
     return [{ ...event, text: text.slice(0, to), ...(logprobs ? { logprobs } : {}) }];
-  }
-
-  #unseenEvents(bytes: number): readonly GenerateEvent[] {
-    this.#unseen += bytes;
-    const tokens = Math.ceil(this.#unseen / bytesPerToken) - this.#reported;
-    if (tokens === 0) return [];
-    this.#reported += tokens;
-    return [{ type: 'passed', tokens, unseen: true }];
   }
 }
 

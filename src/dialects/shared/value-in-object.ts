@@ -5,6 +5,7 @@ import type { Events, GenerateEvent } from '#core/event';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
 import type { Fitted } from './fitting.ts';
+import { UnseenTokens } from './unseen-tokens.ts';
 
 /** The member of the object that stands around the value. */
 const member = 'answer';
@@ -42,11 +43,12 @@ function schemaAround(schema: JsonObject): JsonObject | undefined {
 /** Characters of an answer; a longer one is left as it is. */
 const longest = 1_048_576;
 
-/** Collects the text of each candidate of one answer, and emits its value at the end. */
+/** Collects the text of each candidate of one answer, and emits its value at the end. Until then its tokens alone are reported. */
 class Values {
   readonly #output: SchemaOutput;
   readonly #texts = new Map<number, string>();
   readonly #released = new Set<number>();
+  readonly #unseen = new UnseenTokens();
 
   constructor(output: SchemaOutput) {
     this.#output = output;
@@ -62,15 +64,16 @@ class Values {
     if (event.type !== 'text') return [...this.#release(candidate, (text) => valueIn(text, this.#output)), event];
     const text = (this.#texts.get(candidate) ?? '') + event.text;
     this.#texts.set(candidate, text);
-    if (text.length <= longest) return [];
+    const unseen = this.#unseen.changed(Buffer.byteLength(event.text));
+    if (text.length <= longest) return unseen;
     this.#released.add(candidate);
-    return this.#release(candidate, (one) => one);
+    return [...unseen, ...this.#release(candidate, (one) => one)];
   }
 
   #release(candidate: number, value: (text: string) => string): readonly GenerateEvent[] {
     const text = this.#texts.get(candidate) ?? '';
     this.#texts.delete(candidate);
-    return text === '' ? [] : [{ type: 'text', candidate, text: value(text) }];
+    return text === '' ? [] : [...this.#unseen.changed(-Buffer.byteLength(text)), { type: 'text', candidate, text: value(text) }];
   }
 }
 

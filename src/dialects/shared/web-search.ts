@@ -1,5 +1,6 @@
 import type { ForeignTool, WebSearch } from '#core/conversation';
 import { isObject, textOf, type JsonObject } from '#core/json';
+import { isGiven } from './read-fields.ts';
 
 /** The web search tool, which several wires have, each with its own field names. */
 
@@ -28,13 +29,16 @@ export const contextSizeOf = (value: unknown): string | undefined => (typeof val
 
 type Terms = { readonly [Name in keyof Omit<WebSearch, 'others'>]?: WebSearch[Name] | undefined };
 
-/** @param value the tool, or its configuration. @param known the members that are understood; the names of the others are kept */
+/** @param value the tool, or its configuration. @param known the members that are understood; the names of the others, and of those that cannot be read, are kept */
 export const termsOf = (value: JsonObject, known: ReadonlySet<string>, terms: Terms): WebSearch => ({
   ...Object.fromEntries(Object.entries(terms).filter(([, one]) => one !== undefined)),
   others: Object.keys(value)
-    .filter((name) => !known.has(name))
+    .filter((name) => !known.has(name) || isUnread(name, value, terms))
     .slice(0, 20),
 });
+
+const isUnread = (name: string, value: JsonObject, terms: Terms): boolean =>
+  isGiven(value[name]) && (['near', 'contextSize'] as const).some((term) => words[term] === name && term in terms && terms[term] === undefined);
 
 const words = {
   allowed: 'allowed_domains',

@@ -25,6 +25,7 @@ import {
   refusesKey,
   targetOf,
   unmixed,
+  warningOfForeign,
   withCredentials,
   type GenerateEndpoint,
   type GenerateRequest,
@@ -254,7 +255,12 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
     try {
       const there = unmixed(apis.responses, call, context);
       const recallThere = recalling(apis.responses, there, context);
-      const accepted = await attemptRecalling(withCredentials(apis.responses, credentials), there, context, recallThere);
+      const accepted = await attemptRecalling(
+        withCredentials(there === call ? apis.responses : warningOfForeign(apis.responses), credentials),
+        there,
+        context,
+        recallThere,
+      );
       keep(known);
       return { api: 'responses', call: there, accepted, recall: recallThere };
     } catch (error) {

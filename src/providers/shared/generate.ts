@@ -92,7 +92,8 @@ export function fittedRequest(
 export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
   const call = unmixed(endpoint, asked, context);
   const recall = recalling(endpoint, call, context);
-  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...endpoint, ...again }, call, context, recall));
+  const place = call === asked ? endpoint : warningOfForeign(endpoint);
+  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...place, ...again }, call, context, recall));
   const answer = noted(endpoint, call, answered, context);
   return recall ? recorded(recall, answer) : answer;
 }
@@ -111,6 +112,18 @@ export function unmixed(endpoint: Signing, call: GenerateCall, context: TargetCo
 
 const signerOf = ({ dialect, thoughts }: Signing, { caller }: TargetContext): Signer | undefined =>
   thoughts && dialect.returned?.isBound ? { dialect: dialect.name, origin: thoughts.origin, userId: caller.userId } : undefined;
+
+/** The endpoint for a call without what others signed: its requests say so once. */
+export function warningOfForeign<Any extends Pick<Endpoint<GenerateCall, ProviderRequest, never>, 'encode'>>(endpoint: Any): Any {
+  const encode: Any['encode'] = (call, quirks) => {
+    const request = endpoint.encode(call, quirks);
+    const isNamed = request.ignored.some((one) => one.startsWith('thoughts: '));
+    return isNamed ? request : { ...request, ignored: [...request.ignored, foreignThoughts] };
+  };
+  return { ...endpoint, encode };
+}
+
+const foreignThoughts = "thoughts: the provider's interface does not take back those of another.";
 
 /** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
 interface Again<Quirks> {
@@ -213,10 +226,10 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
   try {
     return await attempt(endpoint, given, context);
   } catch (error) {
-    const plain =
-      recall && given !== call && isAboutThoughts(error) ? recall.plain() : isAboutSignature(error) ? withoutForeign(endpoint.dialect, given) : undefined;
-    if (!plain) throw error;
-    return attempt(endpoint, plain, context);
+    if (recall && given !== call && isAboutThoughts(error)) return attempt(endpoint, recall.plain(), context);
+    const left = isAboutSignature(error) ? withoutForeign(endpoint.dialect, given) : undefined;
+    if (!left) throw error;
+    return attempt(warningOfForeign(endpoint), left, context);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { orderTurns } from './order-turns.ts';
+import { declaredTools } from './declared-tools.ts';
 import { toolChoiceOf, toolOf, toolsInItem, type Chosen } from './decode-tools.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
@@ -62,7 +63,7 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
-  const tools = [...(request.tools?.map(toolOf) ?? []), ...turns.flatMap(toolsOfItem)];
+  const tools = declaredTools(request.tools?.map(toolOf) ?? [], turns.flatMap(toolsOfItem));
   const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
   const endUser = request.safety_identifier ?? request.user;

@@ -49,16 +49,29 @@ function memberOf(value: Json): readonly (FunctionTool | CustomTool)[] {
 }
 
 /** The tools of an item such as codex' `additional_tools`: clients of other wires declare theirs beside the conversation. https://github.com/SaladDay/cc-switch-cli/issues/466 */
-export function toolsInItem(item: unknown): readonly Tool[] {
-  return (toolsIn(item) ?? []).slice(0, mostTools).flatMap((value): readonly Tool[] => {
-    if (!isObject(value) || typeof value['type'] !== 'string') return [];
-    const { type } = value;
-    if (type === 'function' || type === 'custom') return memberOf(value).map((tool) => ({ ...tool, inItem: true }));
-    const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
-    const search = kindOf(type) === webSearchName ? searchOf(value) : undefined;
-    return [{ type: 'foreign', ...(search ? { search } : {}), ...(namespace ? { namespace } : {}), dialect, value, inItem: true }];
-  });
+export function toolsInItem(item: JsonObject): readonly Tool[] {
+  const declared = toolsIn(item) ?? [];
+  const field = `${textOf(item['type']).slice(0, longestType)}.tools`;
+  const more = declared.length > mostTools ? [unread(declared[mostTools], `${field}[${mostTools}-${declared.length - 1}]`)] : [];
+  return [...declared.slice(0, mostTools).flatMap((value, at) => toolsInEntry(value, `${field}[${at}]`)), ...more];
 }
+
+function toolsInEntry(value: Json, field: string): readonly Tool[] {
+  if (!isObject(value) || typeof value['type'] !== 'string') return [unread(value, field)];
+  const { type } = value;
+  if (type === 'function' || type === 'custom') {
+    const [tool] = memberOf(value);
+    return [tool ? { ...tool, inItem: true } : unread(value, field)];
+  }
+  const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
+  const search = kindOf(type) === webSearchName ? searchOf(value) : undefined;
+  return [{ type: 'foreign', ...(search ? { search } : {}), ...(namespace ? { namespace } : {}), dialect, value, inItem: true }];
+}
+
+/** A declaration for the warnings of other wires. */
+const unread = (value: Json | undefined, field: string): Tool => ({ type: 'foreign', field, dialect, value: isObject(value) ? value : {}, inItem: true });
+
+const longestType = 100;
 
 /** As many as a request may have beside the conversation. */
 const mostTools = 1024;

@@ -126,7 +126,7 @@ function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): read
       ];
     }
     case 'foreign':
-      if (tool.dialect === dialect) return [tool.value];
+      if (tool.dialect === dialect && tool.field === undefined) return [tool.value];
       if (isWebSearch(tool)) {
         for (const one of unsupportedTerms(tool.search, ['allowed', 'unopened', 'near', 'contextSize'])) ignored.add(one);
         return [searchTool(tool.search)];

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import type { GenerateCall } from '#core/call';
+import type { GenerateEvent } from '#core/event';
+import { valueInObject } from './value-in-object.ts';
+
+const call: GenerateCall = {
+  model: 'm',
+  turns: [],
+  tools: [],
+  output: { type: 'schema', schema: { type: 'array', items: { type: 'string' } } },
+  sampling: {},
+  stream: true,
+  extra: {},
+};
+const text = (said: string, candidate = 0): GenerateEvent => ({ type: 'text', candidate, text: said });
+const finished = (candidate = 0): GenerateEvent => ({ type: 'finished', candidate, reason: 'stop', raw: 'stop' });
+const tokensIn = (events: readonly GenerateEvent[]) => events.reduce((sum, event) => sum + (event.type === 'passed' ? event.tokens : 0), 0);
+
+test('an answer that is collected is counted as it comes, and no longer when its value is released', () => {
+  const restore = valueInObject(call)!.restore!;
+  const coming = [...restore([text('{"answer":["one",')]), ...restore([text('"two"]}'), text('{"answer":[', 1)])];
+  expect(coming.every((event) => event.type === 'passed' && event.unseen)).toBe(true);
+  expect(tokensIn(coming)).toBe(9);
+  const first = restore([finished()]);
+  expect(first.filter(({ type }) => type !== 'passed')).toEqual([text('["one","two"]'), finished()]);
+  expect(tokensIn([...coming, ...first])).toBe(3);
+  const last = restore([text(']}', 1), finished(1)]);
+  expect(last.filter(({ type }) => type !== 'passed')).toEqual([text('[]', 1), finished(1)]);
+  expect(tokensIn([...coming, ...first, ...last])).toBe(0);
+});
+
+test('one that is too long to be collected is counted once', () => {
+  const restore = valueInObject(call)!.restore!;
+  const events = restore([text('x'.repeat(1_000_000)), text('x'.repeat(100_000)), text('more'), finished()]);
+  expect(tokensIn(events)).toBe(0);
+  expect(events.reduce((sum, event) => sum + (event.type === 'text' ? event.text.length : 0), 0)).toBe(1_100_004);
+});
