@@ -48,14 +48,7 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   let epoch = 0;
   const asking = new Map<string, Promise<Caller>>();
   const salt = randomText(16); // the map holds no keys, and nobody can aim at its buckets
-  const last = new WeakMap<object, { readonly credential: string; readonly name: string }>();
-  const nameOf = (credential: string, connection: object | undefined): string => {
-    const before = connection && last.get(connection);
-    if (before?.credential === credential) return before.name;
-    const name = hash('sha256', salt + credential, 'base64');
-    if (connection) last.set(connection, { credential, name });
-    return name;
-  };
+  const nameOf = namesOn((credential) => hash('sha256', salt + credential, 'base64'));
   const forget = () => {
     epoch++;
     known.clear();
@@ -128,6 +121,18 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       }
       return answer;
     },
+  };
+}
+
+/** The names of credentials, each made once on a connection that brings the same one again. */
+function namesOn(nameOf: (credential: string) => string): (credential: string, connection: object | undefined) => string {
+  const last = new WeakMap<object, { readonly credential: string; readonly name: string }>();
+  return (credential, connection) => {
+    const before = connection && last.get(connection);
+    if (before?.credential === credential) return before.name;
+    const name = nameOf(credential);
+    if (connection) last.set(connection, { credential, name });
+    return name;
   };
 }
 
