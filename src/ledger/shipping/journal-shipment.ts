@@ -129,6 +129,7 @@ export class JournalShipment {
   #beginMemory(): void {
     const { memory } = this.#deps;
     memory?.recent.begin();
+    this.#oldest = 0;
     this.#memoryFrom = memory?.place ?? Infinity;
   }
 
