@@ -4,7 +4,7 @@ import { testClock } from '../../test/support/fakes/clock.ts';
 import { readBody } from './body.ts';
 import type { Exchange } from './exchange.ts';
 
-const limits = { bodyBytes: 10_000_000, bodyIdleSeconds: 60 };
+const limits = { bodyBytes: 10_000_000, fileBytes: 0, bodyIdleSeconds: 60 };
 
 /** A request whose body the test sends, and which has room for so many bytes. */
 function requestWith(headers: Readonly<Record<string, string>>, room = Infinity) {

@@ -5,6 +5,8 @@ import type { Exchange } from './exchange.ts';
 export interface BodyLimits {
   /** Bytes. */
   readonly bodyBytes: number;
+  /** Bytes of a file in a form. */
+  readonly fileBytes: number;
   /** Seconds in which another 16 KiB or the end must arrive. */
   readonly bodyIdleSeconds: number;
 }
@@ -25,6 +27,7 @@ export async function readBody(
   exchange: Exchange,
   { bodyBytes, bodyIdleSeconds }: BodyLimits,
   clock: Clock,
+  /** `form`: the caller has looked at the type. */
   takes: 'json' | 'form' = 'json',
 ): Promise<Uint8Array> {
   const { incoming } = exchange;
@@ -87,15 +90,17 @@ function grown(from: Buffer, { used, bytes, most }: { readonly used: number; rea
 
 const leastRoom = 65_536;
 
-function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
+/** @throws Fault `unsupported-type` */
+export function refuseCompressed(exchange: Exchange): void {
   const encoding = exchange.header('content-encoding');
   if (encoding !== undefined && encoding !== 'identity')
     throw new Fault('unsupported-type', 'Compressed request bodies are not accepted: leave out Content-Encoding.');
+}
+
+function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
+  refuseCompressed(exchange);
   const type = exchange.header('content-type');
-  if (takes === 'form') {
-    if (!/^multipart\/form-data\s*;/i.test(type ?? '')) throw new Fault('unsupported-type', 'The body must be a form: send Content-Type: multipart/form-data.');
-    return;
-  }
+  if (takes === 'form') return;
   if (type === undefined || type === 'application/json') return;
   const [essence = '', ...parameters] = type
     .toLowerCase()

@@ -9,12 +9,13 @@ import type { ByteBudget, Memory, NeededMemory } from '#kit/memory/byte-budget';
 import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
 import { Recording } from './response-recorder.ts';
+import type { Surroundings } from './surroundings.ts';
 
 const always: Headers = [
   'cache-control',
   'private, no-store',
   'vary',
-  'authorization, x-access-tokens, x-api-key, x-goog-api-key',
+  'authorization, x-access-tokens, x-api-key, x-goog-api-key, cookie, origin',
   'x-content-type-options',
   'nosniff',
   'referrer-policy',
@@ -27,7 +28,7 @@ const always: Headers = [
   'camera=(), geolocation=(), microphone=()',
 ];
 /** Of an answer that says nothing stricter itself. */
-const unframed: Headers = [...always, 'content-security-policy', "frame-ancestors 'none'"];
+export const unframed: Headers = [...always, 'content-security-policy', "frame-ancestors 'none'"];
 
 /** Headers in which a proxy on this machine names the client. */
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
@@ -35,6 +36,14 @@ const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'
 const lastWordsMilliseconds = 5000;
 /** Bytes of an answer that fit into the connection's own buffers: no wait for its reader is needed. */
 const smallBytes = 16_384;
+
+interface ExchangeDeps {
+  readonly draining: () => boolean;
+  /** Seconds. */
+  readonly stallSeconds: number;
+  readonly budget: ByteBudget;
+  readonly around: Surroundings;
+}
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
 export class Exchange implements Memory, NeededMemory {
@@ -44,6 +53,7 @@ export class Exchange implements Memory, NeededMemory {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #clock: Clock;
+  readonly #around: Surroundings;
   readonly #draining: () => boolean;
   readonly #stallMilliseconds: number;
   /** Aborted when the client leaves or the time given by `expire` is over; the reason says which. */
@@ -85,8 +95,9 @@ export class Exchange implements Memory, NeededMemory {
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
     clock: Clock,
-    { draining, stallSeconds, budget }: { readonly draining: () => boolean; readonly stallSeconds: number; readonly budget: ByteBudget },
+    { draining, stallSeconds, budget, around }: ExchangeDeps,
   ) {
+    this.#around = around;
     this.#request = request;
     this.#response = response;
     this.#clock = clock;
@@ -122,9 +133,14 @@ export class Exchange implements Memory, NeededMemory {
     return this.#request;
   }
 
-  /** The other end of the connection, as far as it is known. */
+  /** The client's address, as far as it is known: of the connection, or what trusted proxies say. */
   get address(): string | null {
-    return this.#request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? null;
+    return this.#around.clientOf(this.#request);
+  }
+
+  /** Does the client speak https? */
+  get secure(): boolean {
+    return this.#around.isSecure(this.#request);
   }
 
   /** Does the client run on this machine? What a proxy brings does not count. */
@@ -233,6 +249,12 @@ export class Exchange implements Memory, NeededMemory {
     this.#response.end(body);
   }
 
+  /** 204. */
+  sendNothing(headers: Headers = []): void {
+    this.#head(204, headers);
+    this.#response.end();
+  }
+
   sendJson(status: number, value: unknown, headers: Headers = []): void {
     this.send(status, ['content-type', 'application/json; charset=utf-8', ...headers], JSON.stringify(value));
   }
@@ -240,6 +262,14 @@ export class Exchange implements Memory, NeededMemory {
   /** The head of an answer whose body follows by `write`: it goes out with the first of it. */
   open(status: number, headers: Headers): void {
     this.#opening = { status, headers };
+    if (this.#request.method === 'HEAD') this.#beginAndLeave();
+  }
+
+  /** A stream that is asked for its head has said everything. */
+  #beginAndLeave(): void {
+    this.#begin();
+    this.#response.end();
+    this.signal.abort(new ClientLeft());
   }
 
   #begin(): void {
@@ -254,7 +284,7 @@ export class Exchange implements Memory, NeededMemory {
   write(chunk: string | Uint8Array): boolean {
     this.#begin();
     if (this.#recording) this.#note(this.#recording, chunk);
-    if (this.left) return true;
+    if (this.left || this.#response.writableEnded) return true; // ended: only the head was asked for
     const ready = this.#response.write(chunk);
     if (!ready) this.#awaitReader();
     return ready;
@@ -270,6 +300,7 @@ export class Exchange implements Memory, NeededMemory {
   end(last: string | Uint8Array = ''): void {
     this.#begin();
     if (this.#recording) return this.#recording.hold({ type: 'end', last });
+    if (this.#response.writableEnded) return;
     if (last.length > 0) this.write(last);
     this.#watchReader(this.#stallMilliseconds);
     this.#response.end();
@@ -304,7 +335,14 @@ export class Exchange implements Memory, NeededMemory {
     const { complete, headers: asked } = this.#request; // of a request without body nothing is known to be complete yet
     const unread = !complete && (asked['transfer-encoding'] !== undefined || Number(asked['content-length'] ?? 0) > 0);
     const closing = unread || this.#draining() ? ['connection', 'close'] : [];
-    this.#response.writeHead(status, ['x-request-id', this.id, ...(headers.includes('content-security-policy') ? always : unframed), ...headers, ...closing]);
+    this.#response.writeHead(status, [
+      'x-request-id',
+      this.id,
+      ...(headers.includes('content-security-policy') ? always : unframed),
+      ...this.#around.headers(this.#request),
+      ...headers,
+      ...closing,
+    ]);
     if (unread) this.#response.once('finish', () => this.#linger());
   }
 

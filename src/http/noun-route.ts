@@ -2,14 +2,78 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { checked, type Problem } from '#kit/json/check';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/context';
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import type { GenerateResult } from '#core/fold';
+import type { Generate } from '#core/generate';
+import { coerced } from './coerce.ts';
+import type { Headers } from './headers.ts';
 import type { Route } from './route.ts';
+import type { UploadedFile } from './uploads.ts';
 
-/** A route of a noun: it answers with a value and knows nothing of the connection. A face decides in which words it is spoken to. */
+/**
+ * A route of a noun: it answers with a value, `Accepted`, `Bytes` or an async iterable of updates, and knows nothing of the connection. A face decides in which words it
+ * is spoken to, and how updates are framed.
+ */
 export interface NounRoute extends Omit<Route, 'answer'> {
   /** What comes in is checked here. @throws Fault `invalid` naming the field, and what the noun throws */
   answer(asked: PlainAsked): unknown;
 }
+
+/** An answer that is no JSON: a sound, an original file, a table. */
+export class Bytes {
+  readonly contentType: string;
+  /** Whole, or piece by piece. */
+  readonly content: Uint8Array | string | AsyncIterable<Uint8Array | string>;
+  /** Such as `content-disposition`. */
+  readonly headers: Headers;
+
+  constructor(contentType: string, content: Bytes['content'], headers: Headers = []) {
+    this.contentType = contentType;
+    this.content = content;
+    this.headers = headers;
+  }
+}
+
+/** What goes on behind the answer, which is 202. */
+export class Accepted {
+  readonly value: object;
+
+  constructor(value: object) {
+    this.value = value;
+  }
+}
+
+/** What becomes of a question: its call is made by the face that it came through, which sends the answer whole or as it comes. */
+export class Conversation {
+  /** The face sets `stream`. */
+  readonly call: GenerateCall;
+  readonly generate: Generate;
+  /** Whether the answer is to come as a stream; absent: as the client accepts it. */
+  readonly streams?: boolean;
+  /** The application, where the request names it. */
+  readonly app?: string;
+  /** The answer as it is sent, when it is complete; it may be stored first. */
+  readonly whole: (result: GenerateResult, context: Context) => Promise<object>;
+  /** What is sent of an answer that has come so far. */
+  readonly soFar: (text: string) => object;
+
+  constructor({ call, generate, streams, app, whole, soFar }: ConversationDeps) {
+    this.call = call;
+    this.generate = generate;
+    if (streams !== undefined) this.streams = streams;
+    if (app !== undefined) this.app = app;
+    this.whole = whole;
+    this.soFar = soFar;
+  }
+}
+
+interface ConversationDeps extends Pick<Conversation, 'call' | 'generate' | 'whole' | 'soFar'> {
+  readonly streams?: boolean | undefined;
+  readonly app?: string | undefined;
+}
+
+export const isUpdates = (answer: unknown): answer is AsyncIterable<unknown> => typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
 
 /** A request as it came, wherever it came from. */
 export interface PlainAsked {
@@ -18,31 +82,45 @@ export interface PlainAsked {
   /** The words of the path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed body; `undefined` when there is none. */
+  /** The parsed body, or the fields of a form; `undefined` when there is none. */
   readonly json: unknown;
+  /** Files of a form, until the request is answered. */
+  readonly files?: readonly UploadedFile[];
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal;
 }
 
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
   readonly query?: Query;
   readonly input?: Input;
-  readonly answer: (asked: { caller: Caller; by: Actor; params: Readonly<Record<string, string>>; query: Static<Query>; input: Static<Input> }) => unknown;
+  /** No body is read as `{}`. */
+  readonly inputMayBeLeftOut?: true;
+  readonly answer: (asked: Understood<Query, Input>) => unknown;
+}
+
+interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal'> {
+  readonly query: Static<Query>;
+  readonly input: Static<Input>;
+  readonly files: readonly UploadedFile[];
 }
 
 /** `nounRoute({ method: 'POST', path: '/server/admin/users', …, input: NewUser, answer: ({ input }) => users.add(input) })` */
 export function nounRoute<Query extends TObject = TObject, Input extends TSchema = TObject>(described: Described<Query, Input>): NounRoute {
-  const { query, input, answer } = described;
+  const { query, input, inputMayBeLeftOut, answer } = described;
   const queryOf = query && checked(query, refusal);
   const inputOf = input && checked(input, refusal);
   return {
     ...described,
-    answer({ caller, by, params, query: search, json }) {
+    answer({ caller, by, params, query: search, json, files = [], signal }) {
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       return answer({
         caller,
         by,
         params,
+        files,
+        ...(signal ? { signal } : {}),
         query: query && queryOf ? queryOf(wordsOf(search, query)) : nothing,
-        input: inputOf ? inputOf(present(json)) : nothing,
+        input: inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing,
       });
     },
   };
@@ -71,14 +149,23 @@ function present(json: unknown): unknown {
   return json;
 }
 
-/** The words behind the `?`, numbers where the schema wants some. The credential that may stand there is not ours. */
+/** The words behind the `?`, as the values that the schema wants. The credential that may stand there is not ours. */
 function wordsOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
-  const words = new Map<string, unknown>();
-  for (const [name, text] of search) {
-    if (name === 'key' && !Object.hasOwn(schema.properties, name)) continue;
-    if (words.has(name)) throw new Fault('invalid', `${name.slice(0, 100)} is given more than once.`, { field: name });
-    const isNumber = Object.hasOwn(schema.properties, name) && (schema.properties[name] as { type?: string }).type === 'integer';
-    words.set(name, isNumber && /^-?\d{1,15}$/.test(text) ? Number(text) : text);
+  const words = Array.from(search).filter(([name]) => name !== 'key' || Object.hasOwn(schema.properties, name));
+  const unknown = new Set<string>();
+  for (const [name] of words) {
+    if (Object.hasOwn(schema.properties, name)) continue;
+    if (unknown.has(name)) throw new Fault('invalid', `${name.slice(0, 100)} is given more than once.`, { field: name.slice(0, 100) });
+    unknown.add(name);
   }
-  return Object.fromEntries(words);
+  return coerced(words, schema, parsedText);
+}
+
+/** An address is never so long that it matters when its JSON is parsed. */
+function parsedText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

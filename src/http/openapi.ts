@@ -1,61 +1,167 @@
-import type { TSchema } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { Fault } from '#core/fault';
 import { choiceHeaders } from '#core/choice-headers';
-import { scopes, type Face, type Operation, type Route } from './route.ts';
+import { capital, schemaOf, withNamedSchemas } from './openapi-schemas.ts';
+import { addressesOf, scopes, type Alias, type Face, type Operation, type Route } from './route.ts';
+
+/** Requests and their answers, by the id of the operation. */
+export type Examples = Readonly<Record<string, { readonly request?: unknown; readonly answer?: unknown }>>;
+
+interface About {
+  readonly version: string;
+  /** Its base address. */
+  readonly server: string;
+  readonly examples: Examples;
+}
 
 /** The OpenAPI 3.1 document of all routes, made from the values that check the requests. */
-export function openApi(faces: readonly Face[], { version, server }: { version: string; server: string }) {
+export function openApi(faces: readonly Face[], { version, server, examples }: About) {
   const paths: Record<string, Record<string, unknown>> = {};
+  const named: { readonly name: string; readonly schema: object }[] = [];
   for (const face of faces) {
+    named.push({ name: `${capital(face.name)}Error`, schema: errorOf(face) });
     for (const route of face.routes)
-      for (const shown of route.operations ?? [{ ...route, path: documented(route.path) }])
-        (paths[shown.path] ??= {})[route.method.toLowerCase()] = operation(shown, route, face);
+      for (const { method, path, headers } of addressesOf(route))
+        for (const shown of route.operations ?? [{ ...route, suffix: '' }]) {
+          const address = documented(path, restOf(route)) + shown.suffix;
+          const methods = (paths[address] ??= {});
+          if (headers && Object.hasOwn(methods, method.toLowerCase())) continue; // the document has one entry for both
+          methods[method.toLowerCase()] = operation(shown, { route, face, method, path, ...(headers ? { headers } : {}) }, examples);
+          if (shown.input) named.push({ name: schemaName(face, { method, path }, shown, 'Request'), schema: shown.input });
+          if (shown.output) named.push({ name: schemaName(face, { method, path }, shown, 'Answer'), schema: shown.output });
+        }
   }
+  const described = withNamedSchemas(paths, named);
   return {
     openapi: '3.1.0',
     info: { title: 'Dragoman', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: server }],
-    paths,
+    paths: described.document as typeof paths,
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key or access token.' },
-        token: { type: 'apiKey', in: 'header', name: 'x-access-tokens', description: 'An API key or access token.' },
+        ...Object.fromEntries(
+          ['x-access-tokens', 'x-api-key', 'x-goog-api-key'].map((name) => [
+            name,
+            { type: 'apiKey', in: 'header', name, description: 'The same, in another header.' },
+          ]),
+        ),
       },
+      schemas: described.schemas,
     },
     'x-scopes': scopes,
   };
 }
 
-/** `/models/:id` and `/models/*` in the words of OpenAPI. */
-function documented(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}').replace('*', '{id}');
+/** `ChatcompatChatCompletionsRequest` */
+function schemaName(face: Face, { method, path }: Pick<Alias, 'method' | 'path'>, { suffix }: { suffix: string }, what: 'Request' | 'Answer'): string {
+  const root = face.roots.find((one) => path.startsWith(`${one}/`)) ?? '';
+  const own = path.slice(root.length).replace(/^\/v1(beta)?(?=\/)/, '');
+  const words = documented(own, 'id').replaceAll(/\{(\w+)\}/g, suffix === '' ? 'by $1' : '');
+  return capital(`${face.name} ${method === 'POST' ? '' : method.toLowerCase()} ${words}${suffix} ${what}`);
 }
 
-function operation(shown: Operation, route: Route, face: Face) {
-  const inPath = Array.from(shown.path.matchAll(/\{(\w+)\}/g), ([, name]) => ({
+const sample = new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' });
+
+const errorOf = (face: Face): object => schemaOf(JSON.parse(JSON.stringify(face.refusal(sample, 'req_0123456789abcdefghijkl'))));
+
+/** `/models/:id` and `/models/*` in the words of OpenAPI. */
+function documented(path: string, rest: string): string {
+  return path.replace(/:(\w+)/g, '{$1}').replace('*', `{${rest}}`);
+}
+
+const restOf = ({ operations }: Route): string => (operations ? 'model' : 'id');
+
+interface At extends Alias {
+  readonly route: Route;
+  readonly face: Face;
+}
+
+function operation(shown: Operation, { route, face, method, path, headers = [] }: At, examples: Examples) {
+  const rest = restOf(route);
+  const address = documented(path, rest) + shown.suffix;
+  const inPath = Array.from(address.matchAll(/\{(\w+)\}/g), ([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }));
-  const asked = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => {
+  const fieldsInQuery = method === 'GET' ? propertiesOf(shown.input) : {}; // where a POST is asked as GET
+  const asked = Object.entries({ ...route.query?.properties, ...fieldsInQuery }).map(([name, schema]) => {
     const { description } = schema as { readonly description?: string };
     return { name, in: 'query', required: false, ...(description === undefined ? {} : { description }), schema };
   });
-  const parameters = [...inPath, ...asked, ...(shown.spends ? [idempotencyKey, cacheSeconds, ...choices] : [])];
+  const meant = headers.map((name) => ({
+    name,
+    in: 'header',
+    required: true,
+    schema: { type: 'string' },
+    description: 'Without it the address is that of another interface.',
+  }));
+  const parameters = [...inPath, ...asked, ...meant, ...(shown.spends ? [idempotencyKey, cacheSeconds, ...choices] : [])];
+  const id = operationIdOf(face.name, method, address);
+  const main = operationIdOf(face.name, route.method, documented(route.path, rest) + shown.suffix);
+  const example = examples[main];
   return {
-    operationId: `${face.name}-${route.method.toLowerCase()}${shown.path.replaceAll(/[^a-z0-9]+/gi, '-')}`.replace(/-$/, ''),
+    operationId: id,
     summary: shown.summary,
     tags: [face.name],
+    ...(id === main ? {} : { 'x-alias-of': main }),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(shown.input
-      ? { requestBody: { required: true, content: route.takes === 'form' ? { 'multipart/form-data': { schema: shown.input } } : json(shown.input) } }
+    ...(shown.input && method !== 'GET'
+      ? { requestBody: { required: route.takes !== 'forms', content: withExample(bodiesOf(route, shown.input), example?.request) } }
       : {}),
     responses: {
-      [route.makes ? 201 : 200]: { description: route.makes ? 'Made.' : 'Done.', ...(shown.output ? { content: json(shown.output) } : {}) },
-      default: { description: 'Refused, in the words of this interface.' },
+      [route.makes ? 201 : 200]: {
+        description: route.makes ? 'Made.' : 'Done.',
+        ...(shown.output ? { content: withExample(json(shown.output), example?.answer) } : {}),
+      },
+      ...Object.fromEntries(statusesOf(shown, route, address).map((status) => [status, { description: refusals[status], content: json(errorOf(face)) }])),
+      default: { description: 'Refused, in the words of this interface.', content: json(errorOf(face)) },
     },
-    ...(route.scope === 'public' ? { security: [] } : { security: [{ bearer: [] }, { token: [] }], 'x-scope': route.scope }),
+    ...(route.scope === 'public'
+      ? { security: [] }
+      : { security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key'].map((name) => ({ [name]: [] }))], 'x-scope': route.scope }),
   };
+}
+
+const propertiesOf = (input: TSchema | undefined) => (input as TObject | undefined)?.properties ?? {};
+/** What each status means, for every interface. */
+const refusals = {
+  400: 'A field is wrong or missing: the message names it.',
+  401: 'The key is missing or not valid.',
+  403: 'The key lacks the scope, or is for other models.',
+  404: 'There is no such thing, or it is not yours.',
+  408: 'The body arrives too slowly.',
+  409: 'It is in use, or has been changed.',
+  413: 'The body is too large.',
+  415: 'The body has another type than this address takes, or is compressed.',
+  422: 'Another request was sent with this Idempotency-Key.',
+  429: 'A limit is reached: the message names it, and Retry-After says when to try again.',
+  501: 'No provider here does this.',
+  502: 'The provider failed, or refused.',
+  503: 'Too much is going on, here or at the provider: try again after Retry-After.',
+  504: 'The provider took too long.',
+} as const;
+
+type RefusalStatus = keyof typeof refusals;
+
+function statusesOf(shown: Pick<Operation, 'spends' | 'input'>, route: Route, address: string): readonly RefusalStatus[] {
+  const all: readonly (readonly [boolean, readonly RefusalStatus[]])[] = [
+    [shown.input !== undefined || route.query !== undefined, [400]],
+    [route.scope !== 'public', [401]],
+    [route.scope !== 'public' && route.scope !== 'any', [403]],
+    [/\{/.test(address) || route.owner === 'admin' || shown.spends === true, [404]],
+    [shown.input !== undefined, [408, 413, 415]],
+    [route.owner === 'admin' && route.method !== 'GET', [409]],
+    [shown.spends === true, [422, 429, 501, 502, 503, 504]],
+  ];
+  return all.flatMap(([does, statuses]) => (does ? statuses : []));
+}
+
+function operationIdOf(face: string, method: string, address: string): string {
+  const words = address.replace(/\/$/, '/slash').replaceAll(/[^a-z0-9]+/gi, '-');
+  return `${face}-${method.toLowerCase()}${words}`.replace(/-$/, '');
 }
 
 const idempotencyKey = {
@@ -90,6 +196,21 @@ const choices = [
   ),
 ];
 
-function json(schema: TSchema) {
+const formTypes = {
+  multipart: ['multipart/form-data'],
+  forms: ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+  files: ['multipart/form-data', 'application/octet-stream'],
+} as const;
+
+function bodiesOf({ takes }: Route, schema: TSchema) {
+  return takes ? Object.fromEntries(formTypes[takes].map((type) => [type, { schema }])) : json(schema);
+}
+
+function withExample(content: Readonly<Record<string, object>>, example: unknown) {
+  if (example === undefined) return content;
+  return Object.fromEntries(Object.entries(content).map(([type, one]) => [type, type === 'application/json' ? { ...one, example } : one]));
+}
+
+function json(schema: object) {
   return { 'application/json': { schema } };
 }

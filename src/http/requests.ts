@@ -13,11 +13,14 @@ import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf } from './credential.ts';
 import { Exchange } from './exchange.ts';
 import { beginsOn } from './pipelining.ts';
-import type { Asked, Face, Once, Route } from './route.ts';
+import { readForm } from './form.ts';
+import { covered, type Asked, type Face, type Once, type Route } from './route.ts';
 import { oddHead } from './strict-head.ts';
+import { surroundings, type Surroundings, type SurroundingSettings } from './surroundings.ts';
+import type { Uploads } from './uploads.ts';
 
 export interface RequestDeps {
-  /** The last one has the root `/` and answers for every unknown address. */
+  /** One of them has the root ``, and answers for every address that is nobody's. */
   readonly faces: readonly Face[];
   /** The caller who has this credential, on this route. @throws Fault `unauthenticated` */
   readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
@@ -25,6 +28,10 @@ export interface RequestDeps {
   readonly keyInQuery: () => boolean;
   readonly clock: Clock;
   readonly once: Once;
+  /** The same object until it changes. */
+  readonly surroundings: () => SurroundingSettings;
+  /** Where files of forms are held. */
+  readonly uploads: Uploads;
   /** The memory that requests may hold. */
   readonly budget: ByteBudget;
   /** Called once for each exchange, when its answer is sent or its client gone. */
@@ -39,6 +46,16 @@ export interface Done {
   readonly caller: Caller | undefined;
   /** Present where the request was refused. */
   readonly fault: Fault | undefined;
+}
+
+/** What is at the address of a request. */
+export interface Target {
+  /** Absent: nobody has the address. */
+  readonly face?: Face;
+  /** Absent: the address has no such method. */
+  readonly route?: Route;
+  /** The methods of the address, where the request has another one. */
+  readonly allow?: string;
 }
 
 /** A request and its response as the server library hands them over. */
@@ -67,23 +84,27 @@ export class Requests {
   ended = () => {};
   readonly #deps: RequestDeps;
   readonly #isExtra: (socket: Socket) => boolean;
+  readonly #around: Surroundings;
 
   /** @param isExtra is the connection beyond what the process may have open? */
   constructor(deps: RequestDeps, isExtra: (socket: Socket) => boolean) {
     this.#deps = deps;
+    this.#around = surroundings(deps.surroundings);
     this.#isExtra = isExtra;
   }
 
-  /** @param route undefined for an unknown address or method @param allow the methods of a known address, where the request has another one */
-  async answer(route: Route | undefined, { raw: request, params }: Arrived, reply: RawReply, allow?: string): Promise<void> {
+  async answer(target: Target, { raw: request, params }: Arrived, reply: RawReply): Promise<void> {
     reply.hijack();
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;
+    const { route, allow } = target;
+    const face = target.face ?? faceOf(deps.faces, request.url ?? '');
     const isExtra = this.#isExtra(request.socket);
     const exchange = new Exchange(request, reply.raw, (params ?? {}) as Record<string, string>, deps.clock, {
       draining: () => this.isDraining || isExtra,
       stallSeconds: deps.limits().bodyIdleSeconds,
       budget: deps.budget,
+      around: this.#around,
     });
     this.open.add(exchange);
     let caller: Caller | undefined;
@@ -91,39 +112,59 @@ export class Requests {
     try {
       const odd = oddHead(request);
       if (odd) throw new Fault('invalid', odd);
+      const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);
+      if (preflight) return exchange.sendNothing(preflight);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await deps.identify(credentialOf(exchange, deps.keyInQuery()), route, exchange);
-      if (route.owner === 'admin' && caller?.role !== 'admin') throw notFound();
+      if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
       await this.#read(route, exchange, caller ?? nobody);
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
-      if (fault && !exchange.left) refuse(faceOf(deps.faces, exchange.url), exchange, fault, allow);
+      if (fault && !exchange.left) refuse(face, exchange, fault, allow);
     } finally {
       this.open.delete(exchange);
       exchange.letGo();
-      deps.done({ exchange, face: faceOf(deps.faces, exchange.url).name, route, caller, fault });
+      deps.done({ exchange, face: face.name, route, caller, fault });
       this.ended();
     }
   }
 
   /** Reads the body and runs the route. */
   async #read(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
-    const { limits, clock, once } = this.#deps;
+    if (route.takes) return this.#readForm(route, exchange, caller);
+    const { limits, clock } = this.#deps;
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
-    const bytes = takesBody ? await readBody(exchange, limits(), clock, route.takes) : new Uint8Array(0);
+    const bytes = takesBody ? await readBody(exchange, limits(), clock) : new Uint8Array(0);
     exchange.signal.throwIfAborted();
     exchange.bodyBytes = bytes.length;
     exchange.add(bytes.length); // what is made of them holds about as much again
-    const text = bytes.length > 0 && route.takes !== 'form' ? parsed(bytes, route.numbersAsWritten ? exactly : jsonLimits) : { value: undefined, places: [] };
+    const text = bytes.length > 0 ? parsed(bytes, route.numbersAsWritten ? exactly : jsonLimits) : { value: undefined, places: [] };
     const { value: json, places } = text instanceof Promise ? await text : text;
+    await this.#run(route, { exchange, caller, json, bytes, places, files: noFiles });
+  }
+
+  /** The same for a route that takes forms. */
+  async #readForm(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
+    const form = await readForm(exchange, route, { ...this.#deps, parse: (bytes) => parsed(bytes, jsonLimits) });
+    try {
+      await this.#run(route, { exchange, caller, places: [], ...form });
+    } finally {
+      await form.remove();
+    }
+  }
+
+  async #run(route: Route, asked: Asked): Promise<void> {
+    const { exchange, caller } = asked;
+    const { once } = this.#deps;
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
-    const asked = { exchange, caller, json, bytes, places };
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
     await (key === undefined ? answered(asked, route) : once(asked, key, () => answered(asked, route)));
   }
 }
+
+const noFiles: readonly never[] = [];
 
 async function answered(asked: Asked, route: Route): Promise<void> {
   const { exchange } = asked;
@@ -132,7 +173,10 @@ async function answered(asked: Asked, route: Route): Promise<void> {
 }
 
 const notFound = () =>
-  new Fault('not-found', 'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /server/chatcompat/v1.');
+  new Fault(
+    'not-found',
+    'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /v1 (also /server/chatcompat/v1).',
+  );
 
 function parsed(bytes: Uint8Array, parsing: Parsing): JsonText | Promise<JsonText> {
   try {
@@ -150,8 +194,16 @@ function refusedJson(error: unknown): never {
 
 function mayEnter(route: Route, caller: Caller): boolean {
   if (route.givesRights && isNarrowed(caller)) return false;
-  if (route.scope === 'unscoped') return caller.scopes === undefined;
-  return route.scope === 'public' || caller.scopes === undefined || caller.scopes.includes(route.scope);
+  const { scope } = route;
+  if (scope === 'unscoped') return caller.scopes === undefined;
+  if (scope === 'public' || scope === 'any' || caller.scopes === undefined || caller.scopes.includes(scope)) return true;
+  return caller.scopes.some((one) => covered[one]?.includes(scope));
+}
+
+/** Auditors see what administrators see, and change nothing; to everybody else it is not there. */
+function requireReading({ method }: Route, caller: Caller | undefined): void {
+  if (caller?.role !== 'auditor') throw notFound();
+  if (method !== 'GET') throw new Fault('forbidden', 'An auditor sees this and changes nothing.');
 }
 
 function lacks({ scope, givesRights }: Route): string {
@@ -159,14 +211,17 @@ function lacks({ scope, givesRights }: Route): string {
   return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
 }
 
+/** The face with the longest root above an unknown address. */
 function faceOf(faces: readonly Face[], url: string): Face {
-  return faces.find((face) => url.startsWith(face.root)) ?? faces.at(-1)!;
+  const path = url.replace(/\?.*$/s, '');
+  const depth = (face: Face) => Math.max(...face.roots.map((root) => (root === '' || path === root || path.startsWith(`${root}/`) ? root.length : -1)));
+  return faces.reduce((best, face) => (depth(face) > depth(best) ? face : best));
 }
 
 function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | undefined): void {
   if (exchange.opened) return exchange.destroy();
   const { retryAfter } = fault.details;
-  exchange.sendJson(fault.status, face.refusal(fault, exchange.id), [
+  exchange.sendJson(face.refusalStatus?.(fault) ?? fault.status, face.refusal(fault, exchange.id), [
     ...(allow === undefined ? [] : ['allow', allow]),
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
     ...(fault.code === 'quota-spent' ? ['x-should-retry', 'false'] : []),

@@ -3,18 +3,21 @@ import type { Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Exchange } from './exchange.ts';
 import type { Headers } from './headers.ts';
+import type { UploadedFile } from './uploads.ts';
 
 /** What a credential may be narrowed to. */
 export const scopes = ['query', 'datasets', 'passthrough', 'agent_builder', 'mcp', 'plugins', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 
+/** Scopes that a scope covers beside itself. */
+export const covered: Readonly<Record<string, readonly Scope[]>> = { query: ['datasets'] };
+
 /** One route, as data: the router, the check, the OpenAPI document and the tests of rights are all made from it. */
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `/server/chatcompat/v1/models/:id`; `:rest(.*)` takes slashes too. */
-  readonly path: string;
-  /** `public`: no credential is asked for. `unscoped`: a credential without scopes, which may be for some models only, or expire. */
-  readonly scope: Scope | 'public' | 'unscoped';
+export interface Route extends Address {
+  /** Its other addresses. The router, the document and the tests of rights see each. */
+  readonly also?: readonly Alias[];
+  /** `public`: no credential is asked for. `any`: every good one may enter. `unscoped`: one without scopes, which may be for some models only, or expire. */
+  readonly scope: Scope | 'public' | 'any' | 'unscoped';
   /** It may give rights that the credential does not have itself: one that is narrowed in any way (`core/narrowed`) is refused. */
   readonly givesRights?: true;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
@@ -26,13 +29,17 @@ export interface Route {
   readonly query?: TObject;
   /** JSON body of a POST, PUT or PATCH; the fields of a form where `takes` says so. */
   readonly input?: TSchema;
-  /** The body is a form (multipart/form-data), which the route reads itself; absent: JSON. */
-  readonly takes?: 'form';
+  /**
+   * Bodies other than JSON. `multipart`: a form with files, which count as memory of the request, and nothing else. `forms`: none, JSON, urlencoded or
+   * multipart, on DELETE too. `files`: a form with files, or the bytes of one file as the body, whatever its type; they are held on the disk. The texts of a
+   * form become what `input` says.
+   */
+  readonly takes?: 'multipart' | 'forms' | 'files';
   /** Numbers in the body are kept as they were written (`kit/json/numbers`): it carries arguments and results of tools as JSON values. */
   readonly numbersAsWritten?: true;
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
-  /** What the document shows in place of this route, where one address stands for several operations. */
+  /** What the document shows in place of this route, where one address stands for several operations. Its path then ends with `*`, which is the model. */
   readonly operations?: readonly Operation[];
   /** It makes something new: the answer is 201. */
   readonly makes?: true;
@@ -40,18 +47,46 @@ export interface Route {
   readonly answer: (asked: Asked) => unknown;
 }
 
-/** One of the operations at a route's address. */
-export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output'> {
-  /** In the words of OpenAPI: `/models/{model}:generateContent`. */
+export interface Address {
+  /** `GET` answers `HEAD` as well. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/server/chatcompat/v1/models/:id`; `*` at the end takes slashes too. */
   readonly path: string;
 }
 
-/** What a route's function gets: who asks, the parsed JSON body (`undefined` when there is none), its bytes, and the open connection. */
+/** Another address of a route. */
+export interface Alias extends Address {
+  /** Lower-case names of headers: only a request that has them all is meant, and another route has the address for the rest. */
+  readonly headers?: readonly string[];
+}
+
+/** All addresses of a route, its own first. */
+export const addressesOf = (route: Route): readonly Alias[] => [route, ...(route.also ?? [])];
+
+/** The same routes, each with further addresses: what begins with `from` in one of its own begins with `to` there. */
+export function alsoBelow<One extends Route>(routes: readonly One[], from: string, to: string, headers?: readonly string[]): readonly One[] {
+  return routes.map((route) => {
+    const below = addressesOf(route).filter(({ path }) => path.startsWith(`${from}/`));
+    const aliases = below.map(({ method, path }) => ({ method, path: to + path.slice(from.length), ...(headers ? { headers } : {}) }));
+    return { ...route, also: [...(route.also ?? []), ...aliases] };
+  });
+}
+
+/** One of the operations at a route's address. */
+export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output'> {
+  /** What stands behind the model in the address: `:generateContent`. */
+  readonly suffix: string;
+}
+
+/** What a route's function gets: who asks, the parsed JSON body (`undefined` when there is none) or the fields of a form, its bytes, and the open connection. */
 export interface Asked {
   readonly exchange: Exchange;
   readonly caller: Caller;
   readonly json: unknown;
+  /** Of a multipart form: its fields and the hashes of its files, which stand for it. */
   readonly bytes: Uint8Array;
+  /** Files of a form, until the request is answered. */
+  readonly files: readonly UploadedFile[];
   /** Where the members of the body stand in its bytes (kit/json/scan). */
   readonly places: readonly number[];
 }
@@ -62,11 +97,13 @@ export type Once = (asked: Asked, key: string, run: () => Promise<void>) => Prom
 /** A protocol shown to clients: its routes, and how it says no. */
 export interface Face {
   readonly name: string;
-  /** Every address below it answers in this face's words, the unknown ones too. */
-  readonly root: string;
+  /** `/server/chatcompat`, or `` for all: an unknown address is answered in the words of the face that has the longest root above it. */
+  readonly roots: readonly string[];
   readonly routes: readonly Route[];
   /** The JSON body of a refusal. */
   readonly refusal: (fault: Fault, requestId: string) => unknown;
+  /** The HTTP status of a refusal; absent: the fault's own. */
+  readonly refusalStatus?: (fault: Fault) => number;
   /** Headers of a refusal besides those that all faces have. */
   readonly refusalHeaders?: (requestId: string) => Headers;
 }

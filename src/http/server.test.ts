@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { ByteBudget } from '#kit/memory/byte-budget';
 import { systemClock } from '#kit/async/clock';
 import type { Route } from './route.ts';
+import { nowhere } from '../../test/support/surroundings.ts';
 import { serve } from './server.ts';
 
 test('a server that stops waits for the work of clients that left, not only for their connections', async () => {
@@ -23,13 +24,15 @@ test('a server that stops waits for the work of clients that left, not only for 
   };
   const listening = await serve(
     {
-      faces: [{ name: 'own', root: '/', routes: [route], refusal: ({ message }) => ({ message }) }],
+      faces: [{ name: 'own', roots: [''], routes: [route], refusal: ({ message }) => ({ message }) }],
       identify: () => Promise.reject(new Error('nobody asks')),
-      limits: () => ({ bodyBytes: 1, bodyIdleSeconds: 1, headerSeconds: 1, maxConnections: 10 }),
+      limits: () => ({ bodyBytes: 1, fileBytes: 1, bodyIdleSeconds: 1, headerSeconds: 1, maxConnections: 10 }),
       keyInQuery: () => false,
+      surroundings: () => nowhere,
       clock: systemClock,
       once: (_asked, _key, run) => run(),
       budget: new ByteBudget({ total: 1, each: 1 }),
+      uploads: { hold: () => Promise.reject(new Error('nobody sends files')) },
       done: () => {},
     },
     { host: '127.0.0.1', port: 0 },

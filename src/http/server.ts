@@ -6,9 +6,9 @@ import type { Clock } from '#kit/async/clock';
 import { requestId } from '#kit/crypto/ids';
 import type { BodyLimits } from './body.ts';
 import { boundConnections, roomFor } from './connection-limit.ts';
-import type { Exchange } from './exchange.ts';
-import { Requests, type RequestDeps } from './requests.ts';
-import type { Route } from './route.ts';
+import { unframed, type Exchange } from './exchange.ts';
+import { Requests, type RequestDeps, type Target } from './requests.ts';
+import { addressesOf, type Alias, type Face, type Route } from './route.ts';
 
 /** What the HTTP server needs from the rest. */
 export interface HttpServerDeps extends RequestDeps {
@@ -28,6 +28,7 @@ export interface Listening {
   close(graceSeconds: number): Promise<void>;
 }
 
+const mostHeadBytes = 16_384;
 const checkMilliseconds = 500;
 /** How long work whose connection is gone may take to end, when the server stops. */
 const unwindMilliseconds = 5000;
@@ -41,26 +42,26 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     routerOptions: { maxParamLength: 4096 },
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
-    http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: 16_384, requestTimeout: 0 },
+    http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: mostHeadBytes, requestTimeout: 0 },
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
-    frameworkErrors: (_error, request, reply) => void run(undefined, request, reply),
+    frameworkErrors: (_error, request, reply) => void run(unknown, request, reply),
   });
   const connections = boundConnections(app.server, () => roomFor(deps.limits().maxConnections), deps.clock);
   const requests = new Requests(deps, (socket) => connections.isExtra(socket));
   const { open } = requests;
-  const run: Run = (route, request, reply, allow) => requests.answer(route, request, reply, allow);
+  const run: Run = (target, request, reply) => requests.answer(target, request, reply);
   // `readBody` sends 100 Continue, so that no client is asked for a body that is not going to be read; other expectations may be ignored (RFC 9110, 10.1.1).
   for (const expecting of ['checkContinue', 'checkExpectation'] as const)
     app.server.on(expecting, (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', (_request, socket) => socket.end(`HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`));
+  app.server.on('connect', (_request, socket) => socket.end(bareAnswer(noTunnel)));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // of unknown addresses; the others are answered before the library looks for a body
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
   // For an unknown address the library may refuse the body before it calls the handler below.
-  app.setErrorHandler((_error, request, reply) => run(undefined, request, reply));
-  for (const face of deps.faces) mount(app, face.routes, run);
-  app.setNotFoundHandler((request, reply) => run(undefined, request, reply));
+  app.setErrorHandler((_error, request, reply) => run(unknown, request, reply));
+  mount(app, deps.faces, run);
+  app.setNotFoundHandler((request, reply) => run(unknown, request, reply));
   const checkTimes = () => {
     const now = deps.clock.monotonic();
     app.server.headersTimeout = deps.limits().headerSeconds * 1000;
@@ -121,17 +122,41 @@ const sentences: Readonly<Record<string, (host: string, port: number) => string>
   ENOTFOUND: (host) => `${host} has no address: choose another with HOST or --host.`,
 };
 
-type Run = (route: Route | undefined, request: FastifyRequest, reply: FastifyReply, allow?: string) => Promise<void>;
+type Run = (target: Target, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** Mounts each address with its methods; any other method of a known address gets 405 with `Allow`. */
-function mount(app: FastifyInstance, routes: readonly Route[], run: Run): void {
-  for (const [url, group] of Map.groupBy(routes, (route) => route.path)) {
-    const methods = group.map((route) => route.method);
-    for (const route of group) app.route({ method: route.method, url, ...answeredBy((request, reply) => void run(route, request, reply)) });
-    const others = METHODS.filter((method) => !methods.includes(method as Route['method']));
-    const allow = methods.join(', ');
-    app.route({ method: others, url, ...answeredBy((request, reply) => void run(undefined, request, reply, allow)) });
+/** Of an address that is nobody's. */
+const unknown: Target = {};
+
+interface Mounted extends Alias {
+  readonly face: Face;
+  readonly route: Route;
+}
+
+/** Mounts each address with its methods, `HEAD` wherever `GET` is; any other method of a known address gets 405 with `Allow`. */
+function mount(app: FastifyInstance, faces: readonly Face[], run: Run): void {
+  const all: readonly Mounted[] = faces.flatMap((face) =>
+    face.routes.flatMap((route) => addressesOf(route).map(({ method, path, headers }) => ({ face, route, method, path, ...(headers ? { headers } : {}) }))),
+  );
+  for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
+    const usual = group.filter(({ headers }) => !headers);
+    const allow = [...new Set((usual.length > 0 ? usual : group).flatMap(({ method }) => methodsOf(method)))];
+    const wrong: Target = { face: (usual[0] ?? group[0]!).face, allow: allow.join(', ') };
+    const byMethod = Map.groupBy(group, ({ method }) => method);
+    for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
+    const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
+    app.route({ method: METHODS.filter((method) => !taken.has(method)), url, ...answeredBy((request, reply) => void run(wrong, request, reply)) });
   }
+}
+
+const methodsOf = (method: Route['method']): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]);
+
+/** Of the routes at one address the one whose headers the request has, else the one that needs none, else none: its method is wrong there. */
+function chosen(targets: readonly Mounted[], wrong: Target, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
+  const usual = targets.find(({ headers }) => !headers) ?? wrong;
+  const special = targets.filter(({ headers }) => headers);
+  if (special.length === 0) return (request, reply) => void run(usual, request, reply);
+  const isMeant = (headers: readonly string[] = [], request: FastifyRequest) => headers.every((name) => request.headers[name] !== undefined);
+  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual, request, reply);
 }
 
 /** The request is answered as soon as its address is known. The library goes no further: it would look for a parser of the body, which is ours to read. */
@@ -148,14 +173,34 @@ function refuseUnreadable(
   const answering = socket._httpMessage;
   const isTaken = answering ? answering.headersSent || answering.req.complete : false;
   if (!socket.writable || isTaken || error.code === 'ECONNRESET') return void socket.destroy();
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nx-request-id: ${requestId()}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  socket.end(bareAnswer(unreadable[error.code ?? ''] ?? notHttp));
   clock.after(lingerMilliseconds, () => socket.destroy()); // who never closes its own end keeps no file of ours open
+}
+
+interface BareRefusal {
+  readonly status: number;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const noTunnel: BareRefusal = { status: 405, reason: 'Method Not Allowed', message: 'This server is no proxy.' };
+const notHttp: BareRefusal = { status: 400, reason: 'Bad Request', message: 'The bytes that arrived are not HTTP.' };
+const unreadable: Readonly<Record<string, BareRefusal>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    reason: 'Request Header Fields Too Large',
+    message: `The address and the headers of the request are larger than ${mostHeadBytes} bytes.`,
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, reason: 'Request Timeout', message: 'The request arrives too slowly.' },
+};
+
+/** The bytes of a refusal of what is no request. */
+function bareAnswer({ status, reason, message }: BareRefusal): string {
+  const id = requestId();
+  const body = JSON.stringify({ response: message, status, message, error: message, error_ref: id });
+  const headers = ['x-request-id', id, ...unframed, 'content-type', 'application/json; charset=utf-8', 'content-length', String(Buffer.byteLength(body))];
+  const lines = headers.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}connection: close\r\n\r\n${body}`;
 }
 
 const lingerMilliseconds = 500;

@@ -140,6 +140,17 @@ const open = { from: -1, to: -1 };
 
 const alike: JsonLimits['weights'] = { string: 1, list: 1, object: 1 };
 
+/** @returns the place of the first byte from `from` on that is no white space; it looks at no more than may be allowed */
+function afterBlanks(buffer: Buffer, from: number, end: number): number {
+  const most = Math.min(end, from + mostBlanks);
+  let at = from;
+  for (; at < most; at++) {
+    const byte = buffer[at]!;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+  }
+  return at;
+}
+
 function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights = alike }: Partial<JsonLimits>, { long, inexact }: Finds): MemberOffsets {
   const end = buffer.length;
   if (buffer[0] === 0xef && buffer[1] === 0xbb) throw new BadJson('The text starts with a byte order mark.');
@@ -163,8 +174,10 @@ function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights
       case 0x0a:
       case 0x0d:
       case 0x09:
-        if (++blanks > mostBlanks) throw new BadJson('The text has too much white space.');
-        at++;
+        blanks -= at;
+        at = afterBlanks(buffer, at + 1, end);
+        blanks += at;
+        if (blanks > mostBlanks) throw new BadJson('The text has too much white space.');
         continue;
       case 0x3a: // :
         at++;

@@ -29,6 +29,8 @@ export interface Wanted {
   readonly headers?: Readonly<Record<string, string>>;
   /** Present: the request is a POST, and redirects are not followed. */
   readonly body?: string;
+  /** Whether every 2xx is good; absent: 200 alone. */
+  readonly anySuccess?: true;
 }
 
 export interface Fetched {
@@ -99,7 +101,8 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
     for (let hops = 0; hops <= mostRedirects; hops++) {
       const found = await ask(url, { ...wanted, headers }, signal, async (answering): Promise<Fetched | URL> => {
         if (redirects.has(answering.status) && wanted.body === undefined) return parsed(String(answering.headers['location'] ?? ''), url);
-        if (answering.status !== 200) throw new Error(`It answered ${answering.status}.`);
+        const isGood = answering.status === 200 || (wanted.anySuccess && answering.status > 200 && answering.status < 300);
+        if (!isGood) throw new Error(`It answered ${answering.status}.`);
         const { type, charset } = typeOf(String(answering.headers['content-type'] ?? ''));
         if (!wanted.takes(type)) throw new Error('It is of a type that is not wanted.');
         if (Number(answering.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');

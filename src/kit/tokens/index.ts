@@ -3,7 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { openFairSemaphore, type Job, type Turn } from '../async/fair-semaphore.ts';
 import type { Ranks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
-import type { CountDropped, Counted, CountJob } from './worker.ts';
+import type { CountDropped, Counted, CountJob, Vocabulary } from './worker.ts';
+
+export type { Vocabulary } from './worker.ts';
 
 /** Counts tokens by OpenAI's o200k. Special tokens (`<|endoftext|>`) count as plain text: a prompt cannot contain control tokens. */
 export interface Tokens {
@@ -11,11 +13,11 @@ export interface Tokens {
   count(text: string): number;
   /**
    * The sum over all texts, exact. Large ones are counted by a worker thread, 30 MB/s (at worst 2 MB/s), which serves its users in turn, a piece of a text at a
-   * time; the event loop is held for less than 20 ms at a time.
+   * time; the event loop is held for less than 20 ms at a time. The worker also counts by the vocabulary of cl100k.
    *
    * @throws QueueFull; the signal's reason, also while texts are counted
    */
-  countAll(texts: readonly string[], asking: Asking): Promise<number>;
+  countAll(texts: readonly string[], asking: Asking & { readonly vocabulary?: Vocabulary }): Promise<number>;
   /**
    * The texts of the tokens, as many as `count` returns; joined they are the text again (a lone surrogate becomes U+FFFD). Of a character with several tokens
    * all but the last text are empty.
@@ -54,9 +56,9 @@ async function open(): Promise<Tokens> {
   return {
     count: (text) => tokenizer.count(text),
     split: (text) => tokenizer.split(text),
-    async countAll(texts, asking) {
+    async countAll(texts, { vocabulary = 'o200k', ...asking }) {
       const size = texts.reduce((sum, text) => sum + text.length, 0);
-      if (size > here) return counter.count(texts, { ...asking, size });
+      if (size > here || vocabulary !== 'o200k') return counter.count(texts, { ...asking, size }, vocabulary);
       return texts.reduce((sum, text) => sum + tokenizer.count(text), 0);
     },
   };
@@ -105,15 +107,15 @@ class Counter {
     return this.#ready;
   }
 
-  count(texts: readonly string[], job: Job): Promise<number> {
+  count(texts: readonly string[], job: Job, vocabulary: Vocabulary): Promise<number> {
     return this.#users.runInPieces(job, async (turn) => {
       let sum = 0;
-      for (const batch of batchesOf(texts)) sum += await this.#countBatch(batch, job.size, turn);
+      for (const batch of batchesOf(texts)) sum += await this.#countBatch(batch, vocabulary, job.size, turn);
       return sum;
     });
   }
 
-  async #countBatch(batch: readonly string[], size: number, turn: Turn): Promise<number> {
+  async #countBatch(batch: readonly string[], vocabulary: Vocabulary, size: number, turn: Turn): Promise<number> {
     const id = this.#jobs++;
     let worker: Worker | undefined;
     let counted: Counted | undefined;
@@ -122,7 +124,9 @@ class Counter {
         counted = await turn(size, async () => {
           await this.ranks();
           if (worker && worker !== this.#worker) throw new Error('The token counter has ended.');
-          const message: CountJob = worker ? { id } : { id, texts: { text: batch.join(''), lengths: Uint32Array.from(batch, ({ length }) => length) } };
+          const message: CountJob = worker
+            ? { id }
+            : { id, texts: { text: batch.join(''), lengths: Uint32Array.from(batch, ({ length }) => length), vocabulary } };
           worker = this.#worker!;
           return this.#ask(worker, message);
         });

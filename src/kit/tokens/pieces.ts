@@ -25,9 +25,9 @@ export function pieceEnd(text: string, at: number): number {
   return spaceEnd(text, at);
 }
 
-const letter = 1;
-const digit = 2;
-const space = 4;
+export const letter = 1;
+export const digit = 2;
+export const space = 4;
 /** Combining marks belong to both halves of a word and are not letters. */
 const mark = 8;
 /** Allowed in the first half of a word: upper-case letters, and letters without case. */
@@ -39,7 +39,7 @@ const seen = 64;
 /** One byte per code point, computed on first use: untouched pages cost nothing. */
 const kinds = new Uint8Array(0x110000);
 
-function kindOf(point: number): number {
+export function kindOf(point: number): number {
   return kinds[point] || classify(point);
 }
 
@@ -56,7 +56,7 @@ function classify(point: number): number {
   return kind;
 }
 
-const widthOf = (point: number) => (point > 0xffff ? 2 : 1);
+export const widthOf = (point: number) => (point > 0xffff ? 2 : 1);
 
 /** The end of a word. With a prefix (one character before it that is not a letter), 0 if no word follows. */
 function wordEnd(text: string, start: number, prefix = start, prefixIsMark = false): number {
@@ -90,7 +90,7 @@ function capitals(text: string, start: number): number {
   return end > start ? end : 0;
 }
 
-function run(text: string, start: number, wanted: number): number {
+export function run(text: string, start: number, wanted: number): number {
   let at = start;
   while (at < text.length) {
     const point = text.codePointAt(at)!;
@@ -100,7 +100,7 @@ function run(text: string, start: number, wanted: number): number {
   return at;
 }
 
-function contractionEnd(text: string, at: number): number {
+export function contractionEnd(text: string, at: number): number {
   if (text.charCodeAt(at) !== 0x27) return at;
   const one = text.charCodeAt(at + 1) | 0x20;
   if (at + 1 >= text.length || text.charCodeAt(at + 1) > 0x7f) return at;
@@ -111,7 +111,7 @@ function contractionEnd(text: string, at: number): number {
   return found ? at + 3 : at;
 }
 
-function digitsEnd(text: string, start: number): number {
+export function digitsEnd(text: string, start: number): number {
   let at = start;
   for (let count = 0; count < 3 && at < text.length; count++) {
     const point = text.codePointAt(at)!;
@@ -134,7 +134,7 @@ function otherEnd(text: string, start: number): number {
 
 const isOneOf = (unit: number) => unit === 0x0d || unit === 0x0a || unit === 0x2f;
 
-function spaceEnd(text: string, start: number): number {
+export function spaceEnd(text: string, start: number): number {
   let at = start;
   let line = 0;
   while (at < text.length) {

@@ -5,15 +5,20 @@ import type { Ranks } from './ranks.ts';
 /** Longer pieces (without any boundary) are merged in slices of this many bytes: memory and time stay bounded, but the count may be a few tokens off there. */
 const slice = 1 << 16;
 
-/** Counts and splits text by o200k. Cheap to create; it owns buffers, so each thread has its own. */
+/** Where the piece that begins at a place of a text ends: pieces are merged apart. */
+export type PieceEnd = (text: string, at: number) => number;
+
+/** Counts and splits text by a vocabulary, that of o200k unless its pieces are those of another. Cheap to create; it owns buffers, so each thread has its own. */
 export class Tokenizer {
   readonly #merger: Merger;
+  readonly #pieceEnd: PieceEnd;
   #bytes = new Uint8Array(1024);
   /** Bytes of the last slice. */
   #length = 0;
 
-  constructor(ranks: Ranks) {
+  constructor(ranks: Ranks, ends: PieceEnd = pieceEnd) {
     this.#merger = new Merger(ranks);
+    this.#pieceEnd = ends;
   }
 
   count(text: string): number {
@@ -29,7 +34,7 @@ export class Tokenizer {
     let at = from;
     let end = within;
     while (at < until) {
-      if (end <= at) end = pieceEnd(text, at);
+      if (end <= at) end = this.#pieceEnd(text, at);
       at = this.#fill(text, at, end);
       count += this.#merger.merge(this.#bytes, this.#length);
     }
@@ -42,7 +47,7 @@ export class Tokenizer {
     const ends: number[] = [];
     let end = 0;
     for (let at = 0; at < text.length;) {
-      if (end <= at) end = pieceEnd(text, at);
+      if (end <= at) end = this.#pieceEnd(text, at);
       const to = this.#fill(text, at, end);
       ends.length = 0;
       if (this.#merger.merge(this.#bytes, this.#length, ends) === 1) tokens.push(text.slice(at, to).toWellFormed());

@@ -1,11 +1,15 @@
 import { parentPort } from 'node:worker_threads';
+import { pieceEndOfCl100k } from './pieces-cl100k.ts';
 import { readRanks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
+
+/** A vocabulary of OpenAI's: `o200k` of its models since gpt-4o, `cl100k` of gpt-4 and of its embedding models. */
+export type Vocabulary = 'o200k' | 'cl100k';
 
 /** One turn of a job; answered by `Counted`. The texts come with the first turn, joined: texts of these lengths, one after the other in `text`. */
 export interface CountJob {
   readonly id: number;
-  readonly texts?: { readonly text: string; readonly lengths: Uint32Array };
+  readonly texts?: { readonly text: string; readonly lengths: Uint32Array; readonly vocabulary: Vocabulary };
 }
 
 /** Cancels the job; no answer. */
@@ -25,12 +29,22 @@ export interface Counted {
 const turn = 1 << 16;
 
 const port = parentPort!;
-const ranks = readRanks(new URL(import.meta.resolve('gpt-tokenizer/data/o200k_base.tiktoken')));
-const tokenizer = new Tokenizer(ranks);
+const ranksOf = (vocabulary: Vocabulary) => readRanks(new URL(import.meta.resolve(`gpt-tokenizer/data/${vocabulary}_base.tiktoken`)));
+const ranks = ranksOf('o200k');
+/** That of cl100k is read when the first text is to be counted by it. */
+const tokenizers = new Map<Vocabulary, Tokenizer>([['o200k', new Tokenizer(ranks)]]);
+
+function tokenizerOf(vocabulary: Vocabulary): Tokenizer {
+  const known = tokenizers.get(vocabulary) ?? new Tokenizer(ranksOf(vocabulary), pieceEndOfCl100k);
+  tokenizers.set(vocabulary, known);
+  return known;
+}
+
 const jobs = new Map<number, Iterator<number, number>>();
 
 /** Yields the count so far after each turn. */
-function* counting({ text, lengths }: NonNullable<CountJob['texts']>): Generator<number, number> {
+function* counting({ text, lengths, vocabulary }: NonNullable<CountJob['texts']>): Generator<number, number> {
+  const tokenizer = tokenizerOf(vocabulary);
   let count = 0;
   let since = 0;
   let start = 0;

@@ -135,6 +135,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   /** @throws UpstreamError `too-large` past the limit (bytes), `no-room` if the memory budget for such responses is used up */
   async whole(limit: number, memory?: Memory): Promise<Uint8Array> {
+    if (this.#ended && this.#chunks.length === 1 && this.#buffered <= Math.min(turnBytes, limit) && memory?.take(this.#buffered) !== false) return this.#next(); // it came with its head
     const chunks: Uint8Array[] = [];
     let size = 0;
     try {

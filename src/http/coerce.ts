@@ -1,0 +1,97 @@
+import type { TSchema } from 'typebox';
+import { Fault } from '#core/fault';
+
+/** The part of JSON Schema that says what a text may become. */
+interface Rule {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Rule[];
+  readonly items?: Rule;
+  readonly properties?: Readonly<Record<string, Rule>>;
+}
+
+/** Reads JSON. @returns undefined where the text is none */
+export type JsonReader = (text: string) => unknown;
+
+/**
+ * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists and objects. A text that
+ * fits nothing stays a text, and the check of the schema refuses it.
+ *
+ * @throws Fault `invalid` for a name that is given more than once and is no list
+ */
+export function coerced(pairs: Iterable<readonly [name: string, text: string]>, schema: TSchema | undefined, read: JsonReader): Record<string, unknown> {
+  const { properties = {} } = (schema ?? {}) as Rule;
+  const ruleOf = (name: string): Rule | undefined => (Object.hasOwn(properties, name) ? properties[name] : undefined);
+  const listed = (name: string) => name.endsWith('[]') && isList(ruleOf(name.slice(0, -2)));
+  const texts = new Map<string, string[]>();
+  for (const [written, text] of pairs) {
+    const name = listed(written) ? written.slice(0, -2) : written;
+    const before = texts.get(name);
+    if (before) before.push(text);
+    else texts.set(name, [text]);
+  }
+  const values = Array.from(texts, ([name, all]): [string, unknown] => {
+    const rule = ruleOf(name);
+    if (all.length === 1) return [name, valueOf(all[0]!, rule, read)];
+    const list = listRule(rule);
+    if (rule && !list) throw new Fault('invalid', `${name.slice(0, 100)} is given more than once.`, { field: name.slice(0, 100) });
+    return [name, all.map((text) => valueOf(text, list?.items, read))];
+  });
+  return Object.fromEntries(values);
+}
+
+/**
+ * The members of a JSON body, those that are lists or objects also where they came as JSON texts, as in a form. A member that may be a text stays one.
+ *
+ * @param read for a text of a million characters at most
+ */
+export function unfolded(members: Readonly<Record<string, unknown>>, schema: TSchema | undefined, read: JsonReader): Readonly<Record<string, unknown>> {
+  const { properties = {} } = (schema ?? {}) as Rule;
+  let values: Record<string, unknown> | undefined;
+  for (const [name, value] of Object.entries(members)) {
+    if (typeof value !== 'string' || value.length > longestText || !Object.hasOwn(properties, name)) continue;
+    if (plain(properties[name]!).some(({ type }) => type === 'string')) continue;
+    const found = /^\s*[[{]/.test(value) ? valueOf(value, properties[name], read) : value;
+    if (typeof found === 'object') (values ??= { ...members })[name] = found;
+  }
+  return values ?? members;
+}
+
+const longestText = 1_048_576;
+
+/** May a text of this field be JSON? */
+export function takesJson(schema: TSchema | undefined, name: string): boolean {
+  const { properties = {} } = (schema ?? {}) as Rule;
+  return Object.hasOwn(properties, name) && plain(properties[name]!).some(({ type }) => type === 'array' || type === 'object');
+}
+
+function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknown {
+  if (!rule) return text;
+  const rules = plain(rule);
+  const takes = (type: string) => rules.some((one) => one.type === type);
+  const fixed = rules.flatMap((one) => ('const' in one ? [one.const] : (one.enum ?? []))).find((one) => typeof one !== 'string' && String(one) === text);
+  if (fixed !== undefined) return fixed;
+  if (/^\s*[[{]/.test(text) && (takes('array') || takes('object'))) {
+    const value = read(text);
+    if (value !== undefined && takes(Array.isArray(value) ? 'array' : 'object')) return value;
+  }
+  if (takes('boolean') && Object.hasOwn(truths, text)) return truths[text];
+  if (takes('integer') && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (takes('number') && /^[-+]?(\d{1,300}(\.\d{0,300})?|\.\d{1,300})(e[-+]?\d{1,3})?$/i.test(text)) return Number(text);
+  if (takes('string')) return text;
+  if (takes('null') && (text === '' || text === 'null')) return null;
+  const list = listRule(rule);
+  return list ? [valueOf(text, list.items, read)] : text;
+}
+
+/** As JSON, Python, and forms of browsers write them. */
+const truths: Readonly<Record<string, boolean>> = { true: true, True: true, '1': true, on: true, false: false, False: false, '0': false, off: false };
+
+const listRule = (rule: Rule | undefined): Rule | undefined => rule && plain(rule).find(({ type }) => type === 'array');
+const isList = (rule: Rule | undefined): boolean => listRule(rule) !== undefined;
+
+/** The alternatives of a union, nested unions included. */
+function plain(rule: Rule): readonly Rule[] {
+  return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
+}

@@ -1,0 +1,101 @@
+/** Any JSON of the document. */
+type Json = unknown;
+
+interface Named {
+  readonly name: string;
+  readonly schema: object;
+}
+
+/**
+ * Replaces schemas of objects by references to `components.schemas`: those that are given a name, and those that stand in several places, which get the name
+ * of the member that they are found at.
+ */
+export function withNamedSchemas(document: Json, given: readonly Named[]): { readonly document: Json; readonly schemas: Readonly<Record<string, Json>> } {
+  const names = new Map<string, string>();
+  const schemas: Record<string, Json> = {};
+  const counts = new Map<string, number>();
+  count(document, counts);
+  for (const { name, schema } of given) if (!names.has(JSON.stringify(schema))) names.set(JSON.stringify(schema), fresh(name, names));
+  const walk = (value: Json, hint: string): Json => {
+    if (Array.isArray(value)) return value.map((one) => walk(one, hint));
+    if (value === null || typeof value !== 'object') return value;
+    const inner = () =>
+      Object.fromEntries(Object.entries(value).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? hint : member)]));
+    if (!('type' in value) && !('anyOf' in value)) return inner();
+    const text = JSON.stringify(value);
+    let name = names.get(text);
+    if (name === undefined) {
+      if (!isObjectSchema(value) || (counts.get(text) ?? 0) < 2) return inner();
+      names.set(text, (name = fresh(capital(`${tagOf(value)} ${hint}`), names)));
+    }
+    if (!Object.hasOwn(schemas, name)) {
+      schemas[name] = {}; // its place in the order
+      schemas[name] = inner();
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  return { document: walk(document, 'value'), schemas };
+}
+
+/** Members of a schema that are no names of fields. */
+const keywords = new Set([
+  'properties',
+  'items',
+  'anyOf',
+  'schema',
+  'additionalProperties',
+  'patternProperties',
+  'content',
+  'application/json',
+  'responses',
+  'get',
+  'post',
+  'put',
+  'patch',
+  'delete',
+]);
+
+function isObjectSchema(value: object): value is { readonly properties: object } {
+  const { type, properties } = value as { readonly type?: unknown; readonly properties?: unknown };
+  return type === 'object' && typeof properties === 'object' && properties !== null && Object.keys(properties).length > 1;
+}
+
+/** What tells it from its alternatives. */
+function tagOf({ properties }: { readonly properties: object }): string {
+  const { type, role } = properties as { readonly type?: { readonly const?: unknown }; readonly role?: { readonly const?: unknown } };
+  const tag = type?.const ?? role?.const;
+  return typeof tag === 'string' ? tag : '';
+}
+
+function count(value: Json, counts: Map<string, number>): void {
+  if (value === null || typeof value !== 'object') return;
+  if (!Array.isArray(value) && isObjectSchema(value)) {
+    const text = JSON.stringify(value);
+    const before = counts.get(text) ?? 0;
+    counts.set(text, before + 1);
+    if (before > 0) return; // what is in it is counted already
+  }
+  for (const one of Object.values(value)) count(one, counts);
+}
+
+function fresh(name: string, names: ReadonlyMap<string, string>): string {
+  const taken = new Set(names.values());
+  if (!taken.has(name)) return name;
+  for (let at = 2; ; at++) if (!taken.has(`${name}${at}`)) return `${name}${at}`;
+}
+
+/** `chat/completions` → `ChatCompletions` */
+export const capital = (words: string): string =>
+  words
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('');
+
+/** The schema of a value, as far as one value shows it. */
+export function schemaOf(value: Json): object {
+  if (value === null) return { type: 'null' };
+  if (Array.isArray(value)) return { type: 'array', items: value.length > 0 ? schemaOf(value[0]) : {} };
+  if (typeof value !== 'object') return { type: Number.isInteger(value) ? 'integer' : typeof value };
+  const present = Object.entries(value).filter(([, one]) => one !== undefined);
+  return { type: 'object', properties: Object.fromEntries(present.map(([name, one]) => [name, schemaOf(one)])), required: present.map(([name]) => name) };
+}

@@ -1,0 +1,50 @@
+import { NodeHtmlMarkdown } from 'node-html-markdown';
+import { Markdown } from './markdown.ts';
+import { tooMuch } from './refusal.ts';
+import type { Converted } from './converted.ts';
+
+const deepest = 256;
+const mostTags = 500_000;
+
+/** A web page. Its addresses are words: nothing is fetched. @throws ConversionRefused `too-much` */
+export function convertHtml(html: string): Converted {
+  const markdown = new Markdown();
+  const title = titleIn(html);
+  markdown.block(htmlToMarkdown(html));
+  return { text: markdown.toString(), places: [], ...(title ? { title } : {}) };
+}
+
+/** @throws ConversionRefused `too-much` for one nested so deeply that no reader follows it */
+export function htmlToMarkdown(html: string): string {
+  checkTags(html);
+  return NodeHtmlMarkdown.translate(html, {
+    ignore: ['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe', 'object', 'nav', 'title'],
+    bulletMarker: '-',
+    globalEscape: [/(?!)/g, ''],
+    lineStartEscape: [/(?!)/g, ''],
+    maxConsecutiveNewlines: 2,
+  }).trim();
+}
+
+function titleIn(html: string): string | undefined {
+  const head = html.slice(0, 65_536);
+  const from = head.search(/<title[\s>]/i);
+  if (from < 0) return undefined;
+  const [, text = ''] = /^<title[^>]*>([^<]{0,500})/i.exec(head.slice(from)) ?? [];
+  return NodeHtmlMarkdown.translate(text.trim()).trim() || undefined;
+}
+
+/** Elements that have no end, or whose end may be left out. */
+const endless =
+  /^(area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|colgroup|html|head|body)$/i;
+
+function checkTags(html: string): void {
+  let depth = 0;
+  let tags = 0;
+  for (const [tag, slash, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]{0,40})[^<>]*>/gi)) {
+    if (++tags > mostTags) throw tooMuch(`it has more than ${mostTags} tags`);
+    if (endless.test(name) || tag.endsWith('/>')) continue;
+    depth = slash === '/' ? Math.max(0, depth - 1) : depth + 1;
+    if (depth > deepest) throw tooMuch(`its elements are nested more than ${deepest} deep`);
+  }
+}

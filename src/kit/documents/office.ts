@@ -1,0 +1,237 @@
+import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError, type SupportedFileType } from 'officeparser';
+import { fenced, Markdown, tableLines, writeTable } from './markdown.ts';
+import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
+import type { Converted } from './converted.ts';
+
+/** Elements of all XML of a document: each takes several hundred bytes of memory. */
+const mostElements = 600_000;
+const mostCells = 500_000;
+
+/** Office documents, e-books and RTF. The archive has been looked through (`zip.ts`). @throws ConversionRefused */
+export async function convertOffice(bytes: Uint8Array, name: string): Promise<Converted> {
+  const parsed = await parse(bytes, name);
+  const markdown = new Markdown();
+  const writer = new Writer(markdown);
+  writer.document(parsed.content);
+  const { title } = parsed.metadata;
+  return { text: markdown.toString(), places: markdown.places, ...(title ? { title } : {}) };
+}
+
+async function parse(bytes: Uint8Array, name: string) {
+  try {
+    return await OfficeParser.parseOffice(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
+      fileType: name as SupportedFileType,
+      includeBreakNodes: true,
+      extractAttachments: false,
+      ignoreSlideMasters: true,
+      ignoreHeadersAndFooters: true,
+      ignorePageGeometry: true,
+      decompressionLimits: {
+        maxUncompressedBytes: 64 * 2 ** 20,
+        maxZipEntries: 2000,
+        maxTableCells: mostCells,
+        maxXmlElements: mostElements,
+        maxRepeatedContent: 16 * 2 ** 20,
+      },
+    });
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+const asEncrypted: ReadonlySet<string> = new Set([
+  OfficeErrorType.PASSWORD_REQUIRED,
+  OfficeErrorType.PASSWORD_INCORRECT,
+  OfficeErrorType.DOCUMENT_DECRYPTION_FAILED,
+]);
+const asTooMuch: ReadonlySet<string> = new Set([
+  OfficeErrorType.ZIP_ENTRY_COUNT_LIMIT_EXCEEDED,
+  OfficeErrorType.ZIP_SIZE_LIMIT_EXCEEDED,
+  OfficeErrorType.XML_ELEMENT_LIMIT_EXCEEDED,
+  OfficeErrorType.MAX_NESTING_DEPTH_EXCEEDED,
+  OfficeErrorType.OUTPUT_TOO_LARGE,
+]);
+
+function refusalOf(error: unknown): ConversionRefused {
+  const code = error instanceof Error ? ((error as OfficeError).officeIssue?.code ?? '') : '';
+  if (asEncrypted.has(code)) return encrypted();
+  if (code === OfficeErrorType.XML_ELEMENT_LIMIT_EXCEEDED) return tooMuch(`it has more than ${mostElements} elements`);
+  if (asTooMuch.has(code) || error instanceof RangeError) return tooMuch('it is nested too deeply or unpacks to too much');
+  return corrupt('its parts cannot be read as those of such a document', error);
+}
+
+interface PageBreaks {
+  page: number;
+}
+
+/** Writes what a document holds. Pages of texts are known only where the program that wrote it left breaks. */
+class Writer {
+  readonly #markdown: Markdown;
+
+  constructor(markdown: Markdown) {
+    this.#markdown = markdown;
+  }
+
+  document(content: readonly OfficeContentNode[]): void {
+    const paged = content.some((node) => hasPageBreak(node, 0));
+    const at: PageBreaks = { page: 1 };
+    for (const node of content) {
+      if (node.type === 'slide') this.#slide(node);
+      else if (node.type === 'sheet') this.#sheet(node);
+      else if (paged) {
+        if (beginsPage(node)) at.page++;
+        this.#markdown.at({ page: at.page }, () => this.#block(node));
+        if (!beginsPage(node)) at.page += pageBreaks(node, 0);
+      } else this.#block(node);
+    }
+  }
+
+  #slide(node: OfficeContentNode & { readonly type: 'slide' }): void {
+    const children = node.children ?? [];
+    const title = children.findIndex((child) => child.type === 'heading' || (child.type === 'paragraph' && textOf(child).trim() !== ''));
+    const isTitled = title === 0 || children[title]?.type === 'heading';
+    this.#markdown.at({ page: node.metadata?.slideNumber ?? 1 }, () => {
+      for (const [at, child] of children.entries())
+        if (isTitled && at === title && child.type === 'paragraph') this.#markdown.block(`## ${oneLine(textOf(child))}`);
+        else this.#block(child);
+      for (const note of node.notes ?? []) this.#markdown.block(textOf(note).trim() === '' ? '' : `Notes: ${textOf(note).trim()}`);
+    });
+  }
+
+  #sheet(node: OfficeContentNode & { readonly type: 'sheet' }): void {
+    const sheet = node.metadata?.sheetName ?? '';
+    const rows: string[][] = [];
+    const numbers: number[] = [];
+    const rest: OfficeContentNode[] = [];
+    for (const row of node.children ?? []) {
+      if (row.type !== 'row') {
+        rest.push(row);
+        continue;
+      }
+      const cells = cellsOf(row);
+      if (cells.every((text) => text.trim() === '')) continue;
+      const first = row.children?.[0];
+      rows.push(cells);
+      numbers.push(first?.type === 'cell' && first.metadata ? first.metadata.row + 1 : rows.length);
+    }
+    if (rows.length === 0 && rest.length === 0) return;
+    this.#markdown.at({ sheet }, () => this.#markdown.block(`## ${oneLine(sheet)}`));
+    if (rows.length > 0) writeTable(this.#markdown, rows, { sheet }, numbers);
+    for (const one of rest) this.#block(one);
+  }
+
+  #block(node: OfficeContentNode): void {
+    switch (node.type) {
+      case 'heading':
+        this.#heading(node.metadata?.level ?? 1, textOf(node));
+        break;
+      case 'list':
+        this.#item(node);
+        break;
+      case 'table':
+        for (const [at, line] of tableLines(rowsOf(node)).entries())
+          if (at === 0) this.#markdown.block(line);
+          else this.#markdown.line(line);
+        break;
+      case 'code':
+        this.#markdown.block(node.metadata && 'math' in node.metadata ? textOf(node) : fenced(textOf(node), ''));
+        break;
+      case 'paragraph':
+        this.#paragraph(node);
+        break;
+      case 'break':
+        break;
+      case 'image':
+        this.#markdown.block(node.metadata?.altText ? `[Image: ${oneLine(node.metadata.altText)}]` : '');
+        break;
+      default:
+        if (node.children?.length) for (const child of node.children) this.#block(child);
+        else this.#markdown.block(textOf(node));
+    }
+    for (const note of [...(node.notes ?? []), ...(node.comments ?? [])]) this.#markdown.block(textOf(note).trim());
+  }
+
+  /** Headings in a numbered list are items by their kind and headings by their style. */
+  #item(node: OfficeContentNode & { readonly type: 'list' }): void {
+    const { metadata } = node;
+    const level = headingLevel(metadata?.style);
+    if (level !== undefined) return this.#heading(level, textOf(node));
+    const text = textOf(node).trim();
+    if (text === '') return;
+    const mark = metadata?.listType === 'ordered' ? `${metadata.itemIndex + 1}.` : '-';
+    const item = `${'  '.repeat(Math.min(metadata?.indentation ?? 0, 8))}${mark} ${text.replaceAll('\n', ' ')}`;
+    if (metadata?.itemIndex === 0 && metadata.indentation === 0) this.#markdown.block(item);
+    else this.#markdown.line(item);
+  }
+
+  #paragraph(node: OfficeContentNode & { readonly type: 'paragraph' }): void {
+    const level = headingLevel(node.metadata?.style);
+    if (level !== undefined) return this.#heading(level, textOf(node));
+    const inner = (node.children ?? []).filter(({ type }) => type === 'table' || type === 'list' || type === 'image' || type === 'drawing');
+    this.#markdown.block(textOf(node).trim());
+    for (const child of inner) if (child.type !== 'drawing' || textOf(child) === '') this.#block(child);
+  }
+
+  #heading(level: number, text: string): void {
+    const title = oneLine(text);
+    if (title !== '') this.#markdown.block(`${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${title}`);
+  }
+}
+
+/** `Heading2`, `Heading_20_2`, `heading 2`, `Title`. */
+function headingLevel(style: string | undefined): number | undefined {
+  if (style === undefined) return undefined;
+  if (/^title$/i.test(style)) return 1;
+  const found = /^heading(?:_20_|[ _])?([1-9])$/i.exec(style);
+  return found ? Number(found[1]) : undefined;
+}
+
+function rowsOf(table: OfficeContentNode): readonly (readonly string[])[] {
+  return (table.children ?? []).flatMap((row) => (row.type === 'row' ? [cellsOf(row)] : []));
+}
+
+/** By their columns where these are known: what merged cells cover is empty. */
+function cellsOf(row: OfficeContentNode): string[] {
+  const cells: string[] = [];
+  for (const [at, cell] of (row.children ?? []).entries()) {
+    const column = (cell.type === 'cell' ? cell.metadata?.col : undefined) ?? at;
+    while (cells.length < Math.min(column, 16_384)) cells.push('');
+    cells.push(textOf(cell).trim());
+  }
+  return cells;
+}
+
+const blocks: ReadonlySet<string> = new Set(['paragraph', 'heading', 'list', 'row', 'table', 'note', 'comment', 'code']);
+
+/** All text within a node; tables within cells by lines. */
+function textOf(node: OfficeContentNode): string {
+  if (node.type === 'break') return node.metadata?.breakType === 'textWrapping' || node.metadata?.breakType === 'carriageReturn' ? '\n' : '';
+  if (node.type === 'table' || (node.type === 'image' && !node.children?.length)) return '';
+  const { children } = node;
+  if (!children || children.length === 0) return node.text ?? '';
+  let text = '';
+  for (const child of children) text += textOf(child) + (blocks.has(child.type) ? '\n' : '');
+  return text;
+}
+
+const oneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
+
+const isPageBreak = (node: OfficeContentNode) =>
+  node.type === 'break' && (node.metadata?.breakType === 'page' || node.metadata?.breakType === 'lastRenderedPage');
+const deepest = 20;
+
+function hasPageBreak(node: OfficeContentNode, depth: number): boolean {
+  return isPageBreak(node) || (depth < deepest && (node.children ?? []).some((child) => hasPageBreak(child, depth + 1)));
+}
+
+/** A break before the first words of a paragraph: they stand on the next page. */
+function beginsPage(node: OfficeContentNode): boolean {
+  const first = node.children?.find((child) => child.type === 'break' || textOf(child).trim() !== '');
+  return isPageBreak(node) || (first !== undefined && isPageBreak(first));
+}
+
+function pageBreaks(node: OfficeContentNode, depth: number): number {
+  if (isPageBreak(node)) return 1;
+  if (depth >= deepest) return 0;
+  return (node.children ?? []).reduce((sum, child) => sum + pageBreaks(child, depth + 1), 0);
+}
