@@ -2,9 +2,11 @@ import type { Settings } from '#config/index';
 import type { Database } from './database.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
+import type { AuditEvent } from '#core/audit';
 import type { Caller } from '#core/context';
 import { planNamesOf } from '#core/plan-names';
 import { areLimits, type Plan } from '#core/plan';
+import { openKeyKeeping, type KeyKeeping } from '#resources/api-keys/keeping';
 import { apiKeyRoutes } from '#resources/api-keys/routes';
 import { auditRoutes } from '#resources/audit/routes';
 import { audit } from '#resources/audit/store';
@@ -12,13 +14,15 @@ import { lessonRoutes } from '#resources/lessons/routes';
 import { openLessons, type LessonStore } from '#resources/lessons/store';
 import { planRoutes } from '#resources/plans/routes';
 import { openPlans } from '#resources/plans/store';
+import type { PromptStore } from '#resources/prompt-log/store';
 import { teamRoutes } from '#resources/teams/routes';
+import { administered, ownTeamRoutes } from '#resources/teams/own-routes';
 import { openTeams } from '#resources/teams/store';
 import { holderRoutes } from '#resources/usage/holder-routes';
 import { openHolders } from '#resources/usage/holders';
 import { openLogs } from '#resources/usage/logs';
 import { openSums } from '#resources/usage/sums';
-import { usageRoutes } from '#resources/usage/routes';
+import { allUsage, ownUsage, usageRoutes, type UsagePlace } from '#resources/usage/routes';
 import { askForRemoval } from '#resources/users/removal';
 import { userRoutes } from '#resources/users/routes';
 import { databaseNow } from '#store/database-clock';
@@ -28,11 +32,20 @@ import { version } from './version.ts';
 /** Users, keys, teams and plans: what the ledger asks about them, and what administrators change. */
 export interface Administration {
   readonly routes: readonly NounRoute[];
+  /** Keys of users, for themselves. */
+  readonly keys: KeyKeeping;
   /** What was learned from refusals of providers. */
   readonly lessons: LessonStore;
   /** The caller's plan with the user's own limits; `undefined`, which allows nothing, for a plan that does not exist. @throws Fault `overloaded` for one that is not in memory yet */
-  planOf(caller: Caller): Plan | undefined;
+  planOf(caller: Pick<Caller, 'plan' | 'limits'>): Plan | undefined;
+  /** A team's plan with the team's own limits; otherwise as `planOf`. */
   teamPlan(teamId: number): Plan | undefined;
+  /** Undefined where it is not known. */
+  teamName(teamId: number): string | undefined;
+  /** The lists of the only models that there are for the caller, of the user and of the teams; `undefined` where nothing limits them. */
+  modelLists(caller: Caller): readonly ModelNames[] | undefined;
+  /** What users may do under `/server/mine`. */
+  readonly own: readonly NounRoute[];
   /** The residency lists that the caller's calls must not leave, from the plans of the user and of the teams; `undefined` where there is none. */
   residencies(caller: Caller): readonly string[] | undefined;
   /** Makes sure that the plans and teams of a caller are in memory: another process may have just made them. @throws Fault `overloaded` */
@@ -40,22 +53,31 @@ export interface Administration {
   close(): void;
 }
 
+export interface ModelNames {
+  readonly models: readonly string[];
+}
+
 export interface AdministrationDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
+  readonly prompts: Pick<PromptStore, 'find'>;
   /** Called when the members of teams may have changed. */
   readonly teamsChanged: () => void;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-export async function openAdministration({ database, settings, clock, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
+export async function openAdministration({ database, settings, clock, prompts, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
   const { store, pepper } = database;
-  const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans });
+  const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans, newUserPlan: () => settings().newUsers.plan });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
   const lessons = await openLessons({ store, audit, clock, version, log });
+  const keys = openKeyKeeping({ store, audit, pepper });
   const planNames = planNamesOf(plans);
-  const teamPlan = (teamId: number) => plans.of(teams.planOf(teamId));
+  const reading = { ...openSums(store), ...openLogs(store) };
+  const timeNow = () => databaseNow(store.db);
+  const teamPlan = (teamId: number) => withOwn(plans.of(teams.planOf(teamId)), teams.limitsOf(teamId));
+  const planOf = ({ plan, limits }: Pick<Caller, 'plan' | 'limits'>) => withOwn(plans.of(plan), limits);
   return {
     routes: [
       ...userRoutes({
@@ -65,20 +87,36 @@ export async function openAdministration({ database, settings, clock, teamsChang
         plans: planNames,
         newUserPlan: () => settings().newUsers.plan,
       }),
-      ...apiKeyRoutes({ store, audit, pepper }),
+      ...apiKeyRoutes(keys),
       ...teamRoutes(teams, planNames),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
-      ...usageRoutes({ ...openSums(store), ...openLogs(store) }, () => databaseNow(store.db)),
+      ...usageRoutes(reading, timeNow, { ...allUsage, textOf: textForAdministrators(prompts, (event) => audit(store, event)) }),
       ...holderRoutes(openHolders(store), audit),
       ...auditRoutes(store),
       ...lessonRoutes(lessons),
     ],
+    keys,
     lessons,
-    planOf({ plan: name, limits }) {
-      const plan = plans.of(name);
-      if (!plan || limits === undefined) return plan;
-      return areLimits(limits) ? { ...plan, ...limits } : undefined;
+    planOf,
+    teamName: teams.nameOf,
+    modelLists(caller) {
+      let lists: ModelNames[] | undefined;
+      const add = (limits: Plan | undefined) => {
+        if (limits?.models !== undefined) (lists ??= []).push({ models: namesIn(limits.models) });
+      };
+      add(planOf(caller));
+      for (const team of caller.teamIds) add(teamPlan(team));
+      return lists;
     },
+    own: [
+      ...ownTeamRoutes(teams, store),
+      ...usageRoutes(reading, timeNow, { ...ownUsage, textOf: (requestId) => textOf(prompts, requestId, false) }),
+      ...usageRoutes(reading, timeNow, {
+        ...ownUsage,
+        root: '/server/mine/teams/:id',
+        within: async ({ userId }, params) => ({ team: (await administered(teams, params, userId)).id }),
+      }),
+    ],
     teamPlan,
     residencies({ plan, teamIds }) {
       let lists: string[] | undefined;
@@ -101,3 +139,27 @@ export async function openAdministration({ database, settings, clock, teamsChang
     },
   };
 }
+
+async function textOf(prompts: Pick<PromptStore, 'find'>, requestId: string, forAdministrators: boolean) {
+  const found = await prompts.find(requestId, forAdministrators);
+  return found && { prompt: found.prompt, response: found.answer };
+}
+
+/** What administrators may see of it, and auditors never: each look is in the audit trail. */
+const textForAdministrators =
+  (prompts: Pick<PromptStore, 'find'>, looked: (event: AuditEvent) => Promise<void>): NonNullable<UsagePlace['textOf']> =>
+  async (requestId, { role }, by) => {
+    if (role !== 'admin') return undefined;
+    const text = await textOf(prompts, requestId, true);
+    if (text) await looked({ by, action: 'prompts.read', target: { kind: 'request', id: requestId } });
+    return text;
+  };
+
+/** A plan with limits of one's own above its own; what is damaged allows nothing. */
+function withOwn(plan: Plan | undefined, own: Plan | undefined): Plan | undefined {
+  if (!plan || own === undefined) return plan;
+  return areLimits(own) ? { ...plan, ...own } : undefined;
+}
+
+/** The names in a list out of the database: of one that is damaged, none. */
+const namesIn = (models: unknown): readonly string[] => (Array.isArray(models) ? models.filter((name) => typeof name === 'string') : []);

@@ -1,37 +1,47 @@
 import type { Settings } from '#config/index';
-import { openHealth } from '#gateway/routing/health';
+import { openHealth, type Health } from '#gateway/routing/health';
 import { regionStates, type RegionState } from '#gateway/routing/regions';
 import { modelsFor, modelsWithin, type Models } from '#gateway/rules/resolved';
 import { openPipeline, type Pipeline } from '#gateway/pipeline';
 import type { Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Outside } from '#kit/net/guarded-dial';
-import { openGuardedFetch } from '#kit/net/guarded-fetch';
+import { openGuardedFetch, type GuardedFetch } from '#kit/net/guarded-fetch';
 import { openPatterns } from '#kit/patterns/index';
 import { openTokens } from '#kit/tokens/index';
-import { openLedger, type Ledger } from '#ledger/index';
+import { openLedger, type Ledger, type LedgerDeps } from '#ledger/index';
 import { openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { causeOf, type Log } from '#telemetry/log';
+import type { Metrics } from '#telemetry/metrics';
+import type { Upstreams } from '#kit/upstream/pool';
 import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
+import { placesOf } from '#core/target';
 import type { CountTokens } from '#core/measure';
+import type { PromptLog } from '#core/prompt-log';
 import type { ThoughtMemory } from '#core/thoughts';
 import type { Accounting } from './accounting.ts';
 import type { Administration } from './administration.ts';
+import { openOfferedModels } from './offered-models.ts';
+import { counted } from './counted-journal.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
 import { outwardOf, upstreamsOf } from './upstreams.ts';
 
 export interface CallsDeps {
+  readonly metrics: Pick<Metrics, 'settled'>;
   readonly settings: Settings;
   readonly accounting: Accounting;
-  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'residencies' | 'lessons'>;
+  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamName' | 'modelLists' | 'residencies' | 'lessons'>;
   readonly clock: Clock;
   readonly chance: () => number;
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
   readonly thoughts: ThoughtMemory;
+  readonly prompts: PromptLog;
+  /** Told when 80 or 100 per cent of a limit is spent. */
+  readonly reached: LedgerDeps['reached'];
 }
 
 /** The pipeline of calls with all that it needs. */
@@ -44,38 +54,43 @@ export interface Calls {
   readonly ledger: Ledger;
   readonly models: (caller: Caller) => Models;
   readonly countTokens: CountTokens;
+  readonly upstreams: Upstreams;
+  /** Reads pages of the web, and is told when the search engine did not answer. */
+  readonly web: { readonly fetcher: GuardedFetch; readonly failed: (error: unknown, requestId: string) => void };
   /** Names of the models that answer. */
   modelNames(): readonly string[];
   /** How the regions are, as this process sees them. */
   regions(): readonly RegionState[];
   resetRegions(): void;
+  /** How many targets of each provider are cooling down. */
+  cooling(): ReadonlyMap<string, number>;
   /** What lets go of threads, connections and leases, to be run one after the other. */
   readonly closing: readonly (() => void | Promise<void>)[];
 }
 
 /** Puts the pipeline together. */
-export function openCalls({ settings: first, accounting, administration, clock, chance, log, outside, thoughts }: CallsDeps): Calls {
+export function openCalls({ settings: first, metrics, accounting, administration, clock, chance, log, outside, thoughts, prompts, reached }: CallsDeps): Calls {
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
-  const { allow } = first.outbound;
-  const outward = { clock, ...outwardOf(first), outside };
+  const outward = { clock, allow: first.outbound.allow, ...outwardOf(first), outside };
   const ledger = openLedger({
     source: accounting.source,
-    journal: accounting.journal,
+    journal: counted(accounting.journal, metrics, () => runtime!.models),
     planOf: administration.planOf,
     teamPlan: administration.teamPlan,
+    teamName: administration.teamName,
+    modelName: (name) => runtime!.models.find(name)?.name,
     reserveOutput: () => settings().limits.reserveOutput,
     countTokens,
     clock,
     log: (problem, cause) => log.error(causeOf(cause), problem),
+    reached,
   });
-  const models = (caller: Caller) => {
-    const lists = administration.residencies(caller);
-    return modelsFor(lists ? modelsWithin(runtime!.models, lists) : runtime!.models, caller);
-  };
+  const models = modelsSeen(administration, () => runtime!.models);
   const health = openHealth(() => settings().routing, clock, chance);
-  const pages = openGuardedFetch({ ...outward, allow, seconds: 6 }); // a shorter time than others get: there are other pages
+  const pages = openGuardedFetch({ ...outward, seconds: 6 }); // a shorter time than others get: there are other pages
+  const web = { fetcher: pages, failed: searchFailed(log, settings) };
   const patterns = openPatterns(clock);
   const conformance = openConformance(clock);
   const pipeline = openPipeline({
@@ -88,14 +103,17 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     guards: () => runtime!.guards,
     answers: () => runtime!.answers,
     ttlOf: ({ name }) => runtime!.ttlOf(name),
-    web: { engine: () => runtime!.engine, fetcher: pages },
+    web: { engine: () => runtime!.engine, ...web },
     schemas: conformance,
+    prompts,
     countTokens,
   });
+  const offered = openOfferedModels(clock, log);
   const runtimeDeps = {
+    offered,
     upstreams,
     thoughts,
-    media: openGuardedFetch({ ...outward, allow }),
+    media: openGuardedFetch(outward),
     engineFetch: (more: readonly string[]) => openGuardedFetch({ ...outward, allow: more }),
     sentences: openSentences(),
     clock,
@@ -106,21 +124,45 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     finding: patterns,
   };
   runtime = openRuntime(first, runtimeDeps);
+  offered.watch(() => runtime!);
   return {
     pipeline,
     runtime: () => runtime!,
     change(next) {
       runtime = openRuntime(next, runtimeDeps);
+      offered.changed();
     },
     ledger,
     models,
     countTokens,
+    upstreams,
+    web,
     modelNames: () => [...runtime!.models.list().map(({ name }) => name), ...(settings().models['*'] ? ['any other name'] : [])],
     regions: () => regionStates(runtime!.models, health),
     resetRegions: () => health.reset(),
-    closing: [() => ledger.close(), () => accounting.close(), () => upstreams.close(), () => patterns.close(), () => conformance.close()],
+    cooling: () => coolingOf(runtime!.models, health),
+    closing: [offered, ledger, accounting, upstreams, patterns, conformance].map((one) => () => one.close()),
   };
 }
+
+/** The models that there are for a caller: within the residency lists and the lists of names of the user, the teams and the key. */
+function modelsSeen(administration: Pick<Administration, 'residencies' | 'modelLists'>, all: () => Models): (caller: Caller) => Models {
+  return (caller) => {
+    const lists = administration.residencies(caller);
+    const placed = lists ? modelsWithin(all(), lists) : all();
+    return modelsFor(administration.modelLists(caller)?.reduce(modelsFor, placed) ?? placed, caller);
+  };
+}
+
+function coolingOf(models: Models, health: Pick<Health, 'state'>): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const places = new Set(models.list().flatMap(({ targets }) => placesOf(targets)));
+  for (const target of places) counts.set(target.provider, (counts.get(target.provider) ?? 0) + (health.state(target).state === 'cooling' ? 1 : 0));
+  return counts;
+}
+
+const searchFailed = (log: Log, settings: () => Settings) => (error: unknown, requestId: string) =>
+  log.warn({ id: requestId, engine: settings().search.engine, ...causeOf(error) }, 'The search engine does not work: check search.url and search.apiKey.');
 
 const countTokens: CountTokens = async (texts, context) => {
   try {

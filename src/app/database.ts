@@ -5,15 +5,33 @@ import { randomKey } from '#kit/crypto/ids';
 import { sealer, type Sealer } from '#kit/crypto/sealing';
 import type { Log } from '#telemetry/log';
 import { masterKey } from '#store/master-key';
+import type { BlobColumn } from '#store/blob-rows';
 import { openStore, type Store } from '#store/open';
 import { makePrivate } from '#store/private-folder';
 import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
 /** The folders with the nouns' migrations. */
-const migrations = ['users', 'api-keys', 'plans', 'teams', 'usage', 'idempotency', 'stored-responses', 'kept-thoughts', 'audit', 'lessons'].map(
-  (noun) => new URL(`../resources/${noun}/`, import.meta.url),
-);
+export const migrations = [
+  'users',
+  'api-keys',
+  'plans',
+  'teams',
+  'usage',
+  'idempotency',
+  'stored-responses',
+  'kept-thoughts',
+  'audit',
+  'lessons',
+  'tokens',
+  'logins',
+  'prompt-log',
+  'datasets',
+  'personas',
+  'votes',
+  'chats',
+  'datasets/search',
+].map((noun) => new URL(`../resources/${noun}/`, import.meta.url));
 
 /** Tables in which a user may have very many rows. */
 export const owned: readonly OwnedTable[] = [
@@ -21,6 +39,18 @@ export const owned: readonly OwnedTable[] = [
   { table: 'conversation' },
   { table: 'idempotency', bytes: 'bytes' },
   { table: 'kept_thoughts', bytes: 'bytes' },
+  { table: 'login' },
+  { table: 'grants' },
+  { table: 'prompt_log' },
+  { table: 'given_answer', bytes: 'bytes' },
+  { table: 'chat_message', bytes: 'bytes' },
+  { table: 'chat' },
+];
+
+/** Columns that name blobs: what none of them names goes. */
+export const blobColumns: readonly BlobColumn[] = [
+  { table: 'dataset_files', blob: 'blob', bytes: 'bytes', user: 'user_id', gone: 'deleted_at' },
+  { table: 'dataset_files', blob: 'next_blob', bytes: 'next_bytes', user: 'user_id', gone: 'deleted_at' },
 ];
 
 export interface Database {

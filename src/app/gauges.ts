@@ -8,7 +8,7 @@ import type { Calls } from './calls.ts';
 export interface GaugesDeps {
   readonly metrics: Metrics;
   readonly accounting: Pick<Accounting, 'pending'>;
-  readonly calls: Pick<Calls, 'ledger' | 'regions' | 'runtime'>;
+  readonly calls: Pick<Calls, 'ledger' | 'regions' | 'cooling' | 'runtime'>;
   readonly identity: Pick<Identity, 'known' | 'bad'>;
   readonly budget: Pick<ByteBudget, 'held'>;
   readonly listening: Pick<Listening, 'inFlight' | 'connections'>;
@@ -29,6 +29,9 @@ export function registerGauges({ metrics, accounting, calls, identity, budget, l
       calls
         .regions()
         .flatMap(({ provider, region, model, latencyMs }) => (latencyMs === null ? [] : [{ labels: { provider, region, model }, value: latencyMs / 1000 }])),
+  );
+  metrics.gauges('dragoman_targets_cooling', 'Targets of a provider that are cooling down after failures.', ['provider'], () =>
+    Array.from(calls.cooling(), ([provider, value]) => ({ labels: { provider }, value })),
   );
   metrics.gauge('dragoman_kept_answer_bytes', 'Memory used by cached answers, in bytes.', () => calls.runtime().answers.bytes);
   metrics.gauge('dragoman_known_credentials', 'Valid credentials in the cache.', () => identity.known);

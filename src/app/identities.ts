@@ -2,33 +2,50 @@ import type { Settings } from '#config/index';
 import type { Clock } from '#kit/async/clock';
 import { openIdentity } from '#resources/api-keys/identify';
 import { openRights, type Ongoing } from '#resources/api-keys/rights';
-import { openApiKeys, type Found } from '#resources/api-keys/store';
+import { openLastUsed } from '#resources/api-keys/last-used';
+import { openApiKeys } from '#resources/api-keys/store';
+import type { Found } from '#resources/callers';
+import { openLogins } from '#resources/logins/logins';
+import { openTokens } from '#resources/tokens/tokens';
+import { isToken } from '#kit/crypto/jwt';
+import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
 import { openAdministration } from './administration.ts';
 import type { Database } from './database.ts';
+import { openPrompts } from './prompt-log.ts';
 
 export interface IdentitiesDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
   readonly log: Log;
+  /** Who gives access tokens, and takes them. */
+  readonly issuer: () => string;
   /** The requests that are being answered. */
   readonly ongoing: () => readonly Ongoing[];
 }
 
 /** Opens identity, administration and rights: the owners of keys, with their plans and teams. */
-export async function openIdentities({ database, settings, clock, log, ongoing }: IdentitiesDeps) {
-  const { store, pepper } = database;
+export async function openIdentities({ database, settings, clock, log, issuer, ongoing }: IdentitiesDeps) {
+  const { store, seal, pepper } = database;
+  const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
   const keys = openApiKeys(store, pepper);
+  const tokens = await openTokens({ store, seal, pepper, clock, issuer, log: note });
+  const logins = openLogins({ store, clock, months: () => settings().retention.usageMonths, log: note });
+  const lastUsed = openLastUsed(store, clock);
   /** Makes sure that the plans and teams of the callers found are in memory: another process may have just made them. */
   const met = async <Some extends Iterable<Found | undefined>>(found: Some): Promise<Some> => {
     for (const one of found) if (one) await administration.meets(one.caller);
     return found;
   };
-  const find: typeof keys.find = async (credentials) => met(await keys.find(credentials));
-  const identity = openIdentity({ find }, store, clock, () => settings().limits.staleCredentialSeconds);
-  const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
-  const administration = await openAdministration({ database, settings, clock, teamsChanged: identity.forget, log: note });
+  const find: typeof keys.find = async (credentials) => {
+    const byToken = credentials.some(isToken) ? await tokens.find(credentials) : [];
+    const byKey = await keys.find(credentials);
+    return met(credentials.map((_, at) => byToken[at] ?? byKey[at]));
+  };
+  const identity = openIdentity({ find }, store, clock, () => settings().limits.staleCredentialSeconds, lastUsed.note);
+  const prompts = openPrompts({ database, settings, clock, log });
+  const administration = await openAdministration({ database, settings, clock, prompts: prompts.kept, teamsChanged: identity.forget, log: note });
   const rights = openRights({
     keys: {
       async callers(keyIds) {
@@ -37,10 +54,23 @@ export async function openIdentities({ database, settings, clock, log, ongoing }
         return found;
       },
     },
+    tokens: {
+      async callers(holders) {
+        const found = await tokens.callers(holders);
+        await met(found.values());
+        return found;
+      },
+      async user(userId) {
+        const found = await tokens.user(userId);
+        await met([found]);
+        return found;
+      },
+    },
     store,
     clock,
     ongoing,
     log: note,
   });
-  return { identity, administration, rights };
+  const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
+  return { identity, administration, rights, tokens, logins, prompts, close };
 }

@@ -3,14 +3,34 @@ import { chatcompat } from '#faces/chatcompat/index';
 import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import { gencompat } from '#faces/gencompat/index';
 import { messages } from '#faces/messages/index';
+import { mine } from '#faces/mine/index';
+import type { ModelsOf } from '#faces/model-list';
+import { native } from '#faces/native/index';
+import { examples } from '#faces/monitoring/examples';
 import { watch, type OpenApiDocument } from '#faces/monitoring/index';
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
 import { openApi } from '#http/openapi';
 import type { Face } from '#http/route';
 import type { Clock } from '#kit/async/clock';
 import { memoryOf, type ByteBudget } from '#kit/memory/byte-budget';
+import { nativeKeyRoutes } from '#resources/api-keys/native-routes';
 import type { Rights } from '#resources/api-keys/rights';
+import { ownKeyRoutes } from '#resources/api-keys/routes';
 import { audit } from '#resources/audit/store';
+import type { Logins } from '#resources/logins/logins';
+import { loginRoutes } from '#resources/logins/routes';
+import { mineRoutes, nativeUserRoutes } from '#resources/mine/routes';
 import type { Keeping } from '#resources/stored-responses/index';
+import { openCounters } from '#resources/usage/counters';
+import { counterRoutes } from '#resources/usage/native-routes';
+import { promptLogRoutes } from '#resources/prompt-log/routes';
+import type { PromptStore } from '#resources/prompt-log/store';
+import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
+import type { Tokens } from '#resources/tokens/tokens';
+import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
+import { nativeAdminRoutes } from '#resources/users/native-routes';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
 import type { Metrics } from '#telemetry/metrics';
@@ -19,6 +39,7 @@ import type { Calls } from './calls.ts';
 import { isReady } from './database.ts';
 import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
+import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
 import { version } from './version.ts';
 
@@ -26,7 +47,11 @@ export interface InterfacesDeps {
   readonly calls: Calls;
   readonly keeping: Keeping<StoredResponseBody>;
   readonly rights: Rights;
-  readonly administration: Pick<Administration, 'routes' | 'lessons'>;
+  readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'planOf' | 'teamPlan'>;
+  readonly tokens: Tokens;
+  readonly logins: Logins;
+  readonly prompts: PromptStore;
+  readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -43,6 +68,10 @@ export function interfaces({
   keeping,
   rights,
   administration,
+  tokens,
+  logins,
+  prompts,
+  knowledge,
   metrics,
   budget,
   store,
@@ -55,7 +84,7 @@ export function interfaces({
   const settings = () => calls.runtime().settings;
   const answering = { clock, models, limits: () => settings().limits };
   const vectors = { embed: pipeline.embed, embeddingBalance: () => settings().charge.embeddings };
-  const document = perRuntime(calls.runtime, (): OpenApiDocument => openApi(faces, { version, server: settings().publicUrl || url() }));
+  const document = perRuntime(calls.runtime, (): OpenApiDocument => openApi(faces, { version, server: settings().publicUrl || url(), examples }));
   const faces: readonly Face[] = [
     chatcompat({
       ...keeping,
@@ -72,20 +101,24 @@ export function interfaces({
     gencompat({ ...answering, ...vectors, generate: pipeline.gencompat, count: pipeline.count, standIns: () => calls.runtime().standIns }),
     admin([
       ...administration.routes,
+      ...knowledge.admin,
       ...regionRoutes(parent ?? { regions, resetRegions }, (by) => audit(store, { by, action: 'regions.reset', target: { kind: 'regions', id: null } })),
       ...doctorRoutes({
         settings,
         clock,
         database: () => examine(store.db, clock),
         providers: () => calls.runtime().providers,
+        upstreams: calls.upstreams,
         regions: (parent ?? { regions }).regions,
         lessons: () => administration.lessons.list(),
       }),
     ]),
+    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, settings }),
     watch({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document,
+      landing: () => ({ version, hasProvider: Object.keys(settings().providers).length > 0, publicUrl: settings().publicUrl }),
       missing: async () => {
         const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
         return [...new Set([...(database ? [] : ['database']), ...(isStopping() ? ['stopping'] : []), ...machine])];
@@ -95,8 +128,70 @@ export function interfaces({
   return faces;
 }
 
+/** What users have of their own: the native interface, and plain REST. */
+function users({
+  store,
+  administration: { own: administered, keys, planOf, teamPlan },
+  tokens,
+  logins,
+  prompts,
+  knowledge,
+  models,
+  settings,
+  clock,
+  limits: ofRequests,
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'clock'> & {
+  models: ModelsOf;
+  settings: () => Settings;
+  limits: () => Settings['limits'];
+}): readonly Face[] {
+  const limits = { limitsOf: planOf, teamLimits: teamPlan };
+  const own = {
+    ...limits,
+    store,
+    end: tokens.end,
+    datasetsOf: knowledge.datasetsOf,
+    modelNames: (caller: Caller) =>
+      models(caller)
+        .list()
+        .map(({ name }) => name),
+  };
+  const isRight: PasswordRoutesDeps['isRight'] = ({ email, address }, password) =>
+    logins
+      .letIn({ account: email.toLowerCase(), address, by: 'password', isIn: true }, () => tokens.judgePassword(email.toLowerCase(), password, address))
+      .then(() => true, isWrong);
+  return [
+    mine([
+      ...administered,
+      ...mineRoutes(own),
+      ...knowledge.own,
+      ...ownKeyRoutes(keys),
+      ...passwordRoutes({ store, audit, isRight }),
+      ...signingKeyRoutes(tokens),
+    ]),
+    native(
+      [
+        ...tokenRoutes({ tokens, letIn: logins.letIn }),
+        ...nativeKeyRoutes(keys),
+        ...loginRoutes(logins),
+        ...promptLogRoutes(prompts, (look) => audit(store, look)),
+        ...nativeUserRoutes(own),
+        ...counterRoutes(openCounters({ store, planOf, teamPlan })),
+        ...nativeAdminRoutes({ ...limits, store, audit }),
+        ...knowledge.native,
+      ],
+      { compat: () => settings().compat, clock, limits: ofRequests },
+    ),
+  ];
+}
+
+function isWrong(error: unknown): false {
+  if (error instanceof Fault && error.code === 'unauthenticated') return false;
+  throw error;
+}
+
 /** Made once for each runtime, when it is asked for. */
-function perRuntime<Made>(runtime: () => object, make: () => Made): () => Made {
+export function perRuntime<Made>(runtime: () => object, make: () => Made): () => Made {
   let last: { readonly of: object; readonly made: Made } | undefined;
   return () => (last?.of === runtime() ? last : (last = { of: runtime(), made: make() })).made;
 }

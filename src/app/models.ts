@@ -2,6 +2,7 @@ import type { Settings } from '#config/index';
 import type { Models } from '#gateway/rules/resolved';
 import { priced, within, type Model, type Target, type TargetGroup } from '#core/target';
 import { tierOf } from '#core/tier';
+import type { OfferedModel } from '#providers/index';
 import { catalogued, common, withVendorRates, type CatalogueEntry } from '#providers/catalogue';
 
 export interface ModelsDeps {
@@ -10,6 +11,8 @@ export interface ModelsDeps {
   readonly builtIn: (name: string) => Target;
   /** A model at a provider of the settings; `undefined` where this version does not support the provider's dialect. */
   readonly targets: (provider: string, model: string, settings: { readonly mostTokens: number | undefined }) => TargetGroup | undefined;
+  /** What a provider offers. The same array until that changes. */
+  readonly offered: (provider: string, baseUrl: string) => readonly OfferedModel[];
   /** Unix seconds, shown as the creation time of every model. */
   readonly created: number;
 }
@@ -20,11 +23,14 @@ const wellKnownEmbeddings = ['text-embedding-3-small', 'text-embedding-3-large',
 /** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings, and `"*"` for every other name. */
 export function modelsOf(deps: ModelsDeps): Models {
   const { settings } = deps;
-  const builtInEmbedding = builtInModel('built-in-embedding', 'embedding', deps);
-  const named = new Map<string, Model>([
-    ['built-in', builtInModel('built-in', 'chat', deps)],
-    ['built-in-embedding', builtInEmbedding],
-  ]);
+  const named = new Map<string, Model>(
+    settings.hidesBuiltIn
+      ? []
+      : [
+          ['built-in', builtInModel('built-in', 'chat', deps)],
+          ['built-in-embedding', builtInModel('built-in-embedding', 'embedding', deps)],
+        ],
+  );
   const aliases = new Map<string, Model>();
   const { '*': any, ...models } = settings.models;
   for (const [name, model] of Object.entries(models)) {
@@ -37,12 +43,43 @@ export function modelsOf(deps: ModelsDeps): Models {
     const made = named.has(name) || aliases.has(name) ? undefined : wellKnownEmbedding(name, deps);
     if (made) named.set(name, made);
   }
-  const list = [...named.values()];
+  const { defaults, providers, offeredBy } = settings;
   const known = (name: string) => named.get(name) ?? aliases.get(name);
+  const offered = any && offeredBy !== undefined ? offeredModels(offeredBy, any, (name) => known(name) !== undefined, deps) : none;
+  const all = [...named.values()];
+  let list: { readonly of: ReadonlyMap<string, Model>; readonly models: readonly Model[] } = { of: nothing, models: all };
   return {
-    list: () => list,
-    embedding: known(settings.defaults.embedding) ?? builtInEmbedding,
-    find: (name) => known(name) ?? (any && modelOf(name, any, deps)),
+    list() {
+      const more = offered();
+      if (list.of !== more) list = { of: more, models: [...all, ...more.values()] };
+      return list.models;
+    },
+    embedding: defaults.fallback && defaults.embedding !== undefined ? known(defaults.embedding) : undefined,
+    hasProviders: Object.keys(providers).length > 0,
+    preferred: defaults.gencompat,
+    find: (name) => known(name) ?? offered().get(name) ?? (any && modelOf(name, any, deps)),
+  };
+}
+
+const nothing: ReadonlyMap<string, Model> = new Map();
+const none = () => nothing;
+
+/** The models that the provider of all other names says it has, by name; made again when it says something else. */
+function offeredModels(
+  provider: string,
+  any: Settings['models'][string],
+  isKnown: (name: string) => boolean,
+  deps: ModelsDeps,
+): () => ReadonlyMap<string, Model> {
+  const { baseUrl = '' } = deps.settings.providers[provider] ?? {};
+  let last: { readonly of: readonly OfferedModel[]; readonly models: ReadonlyMap<string, Model> } | undefined;
+  return () => {
+    const of = deps.offered(provider, baseUrl);
+    if (last?.of !== of) {
+      const models = of.flatMap(({ name, kind }) => (isKnown(name) ? [] : (modelOf(name, { ...any, kind }, deps) ?? [])));
+      last = { of, models: new Map(models.map((model) => [model.name, model])) };
+    }
+    return last.models;
   };
 }
 

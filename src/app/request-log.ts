@@ -9,6 +9,7 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
   const status = exchange.left ? 499 : exchange.status;
   const path = route?.path ?? 'unknown';
   metrics.answered(face, path, status, milliseconds);
+  if (fault?.details.limit !== undefined) metrics.refused(fault.details.limit);
   const line = {
     id: exchange.id,
     method: exchange.method,

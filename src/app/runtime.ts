@@ -15,6 +15,7 @@ import { openProviders, type Providers } from '#providers/index';
 import type { StandIns } from '#faces/gencompat/names';
 import type { Log } from '#telemetry/log';
 import type { ThoughtMemory } from '#core/thoughts';
+import type { OfferedModels } from './offered-models.ts';
 import { modelsOf } from './models.ts';
 
 /** All that is made of the settings, and replaced with them, as one value. */
@@ -43,6 +44,7 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   readonly clock: Clock;
   readonly lessons: Lessons;
   readonly log: Log;
+  readonly offered: Pick<OfferedModels, 'of'>;
   /** When the models of the settings were made, in seconds since 1970: lists of models say it. */
   readonly created: number;
 }
@@ -50,12 +52,12 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
 /** Makes all of it, or throws and has changed nothing. */
 export function openRuntime(
   settings: Settings,
-  { upstreams, thoughts, lessons, media, engineFetch, sentences, clock, log, created, ...checks }: RuntimeDeps,
+  { upstreams, thoughts, lessons, media, engineFetch, sentences, clock, log, offered, created, ...checks }: RuntimeDeps,
 ): Runtime {
   const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts, lessons });
   const pace = settings.models['built-in']?.tokensPerSecond;
   const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
-  const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, created });
+  const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, offered: offered.of, created });
   const guards = openGuards(settings.guard.checks, { ...checks, find: (model) => models.find(model), upstreams });
   const engineAddress = addressOf(settings.search);
   const engine = openEngine(settings.search, engineFetch(engineAddress === undefined ? [] : [engineAddress])); // the operator's exception, and no user's
@@ -69,8 +71,8 @@ function ttlsOf({ cache }: Settings, models: Models): Runtime['ttlOf'] {
   return (model) => ttls.get(model) ?? ttls.get('*');
 }
 
-const standInsOf = ({ defaults, providers }: Settings): StandIns => ({
+const standInsOf = ({ defaults, providers, hidesBuiltIn }: Settings): StandIns => ({
   preferred: defaults.gencompat,
-  lastResort: Object.keys(providers).length === 0 ? 'built-in' : undefined,
+  lastResort: Object.keys(providers).length === 0 && !hidesBuiltIn ? 'built-in' : undefined,
   publishers: new Set(['google', ...Object.values(providers).map(({ publisher }) => publisher)]),
 });

@@ -1,12 +1,16 @@
+import { join } from 'node:path';
 import type { Settings } from '#config/index';
+import type { ConvertDocument } from '#core/document';
 import type { RegionState } from '#gateway/routing/regions';
 import { serve, type Listening } from '#http/server';
+import { openUploads } from '#store/uploads';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { ByteBudget, type ByteLimits } from '#kit/memory/byte-budget';
 import type { Outside } from '#kit/net/guarded-dial';
 import type { Ongoing } from '#resources/api-keys/rights';
-import type { Log } from '#telemetry/log';
+import { openLimitAlerts } from '#resources/usage/limit-alerts';
+import { causeOf, type Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
 import { openAccounting, openJournalOf, type Accounting, type AccountingDeps } from './accounting.ts';
 import { openCalls } from './calls.ts';
@@ -14,7 +18,8 @@ import { openDatabase } from './database.ts';
 import { firstUser, type FirstUser } from './first-user.ts';
 import { registerGauges } from './gauges.ts';
 import { openIdentities } from './identities.ts';
-import { interfaces } from './interfaces.ts';
+import { interfaces, perRuntime } from './interfaces.ts';
+import { openKnowledge } from './knowledge.ts';
 import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import type { Parent } from './parent.ts';
 import { openRecords } from './records.ts';
@@ -31,6 +36,8 @@ export interface ServerDeps {
   readonly parent?: Parent;
   /** Replaces the internet, for addresses that users choose. */
   readonly outside?: Outside;
+  /** Replaces what makes text of documents. */
+  readonly convert?: ConvertDocument;
   /** Memory that requests may hold, of all users and of each. */
   readonly memory?: ByteLimits;
   /** Called when another machine has taken over this one's leases: the process should end. */
@@ -67,21 +74,26 @@ const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
-  const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, memory = heldBytes, lost = () => {} } = deps;
+  const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
   let currentSettings = () => first;
   const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
-  const { identity, administration, rights } = await openIdentities({ database, settings, clock, log, ongoing: () => ongoing() });
+  const identities = await openIdentities({ database, settings, clock, log, issuer: () => settings().publicUrl || listening.url, ongoing: () => ongoing() });
+  const { identity, administration, rights, tokens, logins, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
-  const calls = openCalls({ settings: first, accounting, administration, clock, chance, log, outside, thoughts });
+  const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
+  const metrics = openMetrics();
+  const around = { clock, chance, log, outside };
+  const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
-  const metrics = openMetrics();
+  const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
-  const shared = { calls, keeping, rights, administration, metrics, budget, store, clock, parent };
+  const knowledge = await openKnowledge({ database, first, settings, calls, convert, rights, planOf: administration.planOf, uploads, clock, log });
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const listening: Listening = await serve(
@@ -93,9 +105,11 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
           : identity.identify(credential, exchange.connection),
       limits: () => settings().limits,
       keyInQuery: () => settings().auth.keyInQuery,
+      surroundings: perRuntime(calls.runtime, () => surroundingsIn(settings())),
       clock,
       once: idempotency.once,
       budget,
+      uploads,
       done: (done) => requestLine({ log, metrics, clock }, done),
     },
     { host: first.host, port: first.port },
@@ -125,9 +139,10 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
         () => rights.close(),
         () => keeping.close(),
         () => idempotency.close(),
+        () => knowledge.close(),
         () => thoughts.close(),
         ...closing,
-        () => administration.close(),
+        () => identities.close(),
         () => store.close(),
         () => withdraw?.(),
         () => log.flush(),
@@ -135,6 +150,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     },
   };
 }
+
+const surroundingsIn = ({ trustedProxies, cors: { origins }, publicUrl }: Settings) => ({ trustedProxies, origins, publicUrl });
 
 /** The accounting of a worker: it writes a journal of its own, which its parent ships. */
 async function accountingOfWorker({ leases: source, journal: place }: Parent, deps: Pick<AccountingDeps, 'settings' | 'clock' | 'log'>): Promise<Accounting> {

@@ -19,6 +19,8 @@ export interface GenerateCall {
   readonly stream: boolean;
   /** The client's own user, as the client names them to providers. */
   readonly endUser?: string;
+  /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price; absent: no more than usual. */
+  readonly tierRate?: number;
   readonly extra: Extra;
   /** Present where the client's bytes may be forwarded unparsed, if the target speaks the same dialect. */
   readonly passthrough?: Passthrough;

@@ -8,7 +8,8 @@ import type { Plan } from './plan.ts';
 export interface Caller {
   readonly userId: number;
   readonly email: string;
-  readonly role: 'user' | 'admin';
+  /** An auditor sees what administrators see, and changes nothing. */
+  readonly role: 'user' | 'auditor' | 'admin';
   readonly plan: string;
   /** The user's own limits, which override those of the plan. */
   readonly limits?: Plan;
@@ -16,12 +17,24 @@ export interface Caller {
   readonly teamIds: readonly number[];
   readonly keyId: number;
   readonly keyName: string;
+  /** Limits of the key's own, beside those of the user and the teams. */
+  readonly keyLimits?: Plan;
   /** Absent: the key has all rights of the user. */
   readonly scopes?: readonly string[];
   /** Names of the models that the key may use. Absent: all. */
   readonly models?: readonly string[];
   /** Whether the key expires. */
   readonly expires?: true;
+  /** Present where the credential is an access token. */
+  readonly token?: AccessToken;
+}
+
+/** An access token that stands for a key, or for a password: its `keyId` is then 0. */
+export interface AccessToken {
+  /** Its `jti`. */
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
 /** Values under names chosen by the caller. */
@@ -34,6 +47,8 @@ export interface Context {
   readonly step: number;
   readonly caller: Caller;
   readonly face: string;
+  /** Of the client; absent in runs in the background. */
+  readonly address?: string;
   /** The caller's application, by which usage is grouped. */
   readonly app: string;
   /** The balance that is charged the plan tokens; absent: inference. */
@@ -87,8 +102,12 @@ export interface Progress {
   flags?: string[];
   /** Whether the answer came from the response cache. Absent if the call is not cached. */
   cache?: 'hit' | 'miss';
+  /** Warnings that arose while the answer was made, such as of a search that failed. */
+  warnings?: string[];
   /** The sum of the usage booked for its calls so far. */
   booked?: Usage;
+  /** The sum of the plan tokens booked for its calls so far. */
+  planTokens?: number;
 }
 
 /** The findings of the guardrails on an answer. */
@@ -103,8 +122,10 @@ export interface Attempt {
   readonly model: string;
   /** Milliseconds until the target answered or failed. */
   milliseconds?: number;
-  /** Of a failed attempt: the fault code, and the provider's own message about the request, masked. */
+  /** Of a failed attempt: the fault code, the provider's HTTP status, its code of one word (or that of the connection's error), and its own message about the request, masked. */
   fault?: string;
+  status?: number;
+  code?: string;
   said?: string;
 }
 

@@ -77,7 +77,7 @@ export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[]
 }
 
 /** A vector as numbers. */
-function floatsOf(vector: Vector): readonly number[] {
+export function floatsOf(vector: Vector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const bytes = Buffer.from(vector, 'base64');
   return Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readFloatLE(4 * at));

@@ -45,6 +45,8 @@ export interface FaultDetails {
   readonly retryAfter?: number;
   /** The values that the provider accepts, where it names the least and the most. */
   readonly range?: { readonly least: number; readonly most: number };
+  /** The kind of limit of a plan that refused the call, for the metrics. */
+  readonly limit?: string;
   /** A limit of the user kept the call from beginning: it may be made later. */
   readonly unbegun?: true;
   /** Whether another target might accept the call. */
@@ -59,6 +61,8 @@ export interface FaultDetails {
   readonly said?: string;
   /** What the answer failed for the lack of, in the words of the wire: the dialect may learn to send it. */
   readonly lacks?: string;
+  /** An answer of status 200 was this refusal and nothing else: it counts as if its status had said so. */
+  readonly asRefusal?: true;
   /** The provider names the interface that accepts the request in its place. */
   readonly instead?: 'responses';
   /** What the provider does not support of the call of a strict client, as `field: reason`. */

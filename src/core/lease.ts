@@ -1,4 +1,4 @@
-import type { Account } from './account.ts';
+import type { Account, AccountKind } from './account.ts';
 
 /**
  * A holder's report on an account, part of every message: the amount it returns and the permits it has used. If an answer is lost, the holder cannot know
@@ -13,7 +13,7 @@ export interface LeaseReturn {
   readonly heard: number;
   /** The amount returned since then. */
   readonly amount: number;
-  /** Requests only: permits of earlier grants that were used since then, in order of use, with their ages in seconds. */
+  /** Requests and tokens of a minute only: what of earlier grants was used since then, in order of use, with its age in seconds. */
   readonly used?: readonly { readonly count: number; readonly ageSeconds: number }[];
 }
 
@@ -42,6 +42,12 @@ export interface LeaseGrant {
 
 /** Accounts without a period: a lease of them is a permit to start. */
 export type PermitKind = 'requests' | 'streams';
+
+/** Which permits of a silent holder an account belongs to: tokens of a minute end with the requests of a minute. */
+export function permitKind(kind: AccountKind): PermitKind | undefined {
+  if (kind === 'tokens') return 'requests';
+  return kind === 'requests' || kind === 'streams' ? kind : undefined;
+}
 
 /**
  * The permits of a silent holder expire: it may be gone for good, and nothing else would ever return them. A holder uses no permit later than

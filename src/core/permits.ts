@@ -1,9 +1,9 @@
-import type { Owner } from './account.ts';
+import type { Book } from './account.ts';
 import type { Events } from './event.ts';
 
 /** A permit that a request returns at its end. */
 export interface Permit {
-  readonly owner: Owner;
+  readonly owner: Book;
   giveBack(): void;
 }
 
@@ -12,16 +12,16 @@ export interface Permit {
  * of a search, repairs and alternative models take none of their own.
  */
 export class Permits {
-  readonly #counted: Owner[] = [];
+  readonly #counted: Book[] = [];
   readonly #streams: Permit[] = [];
   #holders = 0;
 
   /** Records that this owner's requests per minute include the request. */
-  count(owner: Owner): void {
+  count(owner: Book): void {
     this.#counted.push(owner);
   }
 
-  isCounted(owner: Owner): boolean {
+  isCounted(owner: Book): boolean {
     return this.#counted.includes(owner);
   }
 
@@ -44,7 +44,7 @@ export class Permits {
   }
 
   /** Whether the request holds a stream of this owner that no step is using. */
-  hasStream(owner: Owner): boolean {
+  hasStream(owner: Book): boolean {
     return this.#streams.some((permit) => permit.owner === owner);
   }
 }

@@ -20,6 +20,8 @@ export interface Price extends Rates {
   readonly character?: number;
   /** US dollars per web search of the provider, in addition to tokens. */
   readonly search?: number;
+  /** US dollars per answer with web searches of the provider, however many. */
+  readonly searchedAnswer?: number;
 }
 
 /** The amounts of a call that are not counted in tokens. */
@@ -63,8 +65,9 @@ export function costOf(price: Price, spent: Spent, counts?: Counts): number {
   return counts ? cost + costOfCounts(price, counts) : cost;
 }
 
-/** US dollars for web searches, which cost the same whatever the tokens cost. */
-export const costOfSearches = ({ search = 0 }: Pick<Price, 'search'>, searches = 0): number => searches * search;
+/** US dollars for the web searches of an answer, which cost the same whatever the tokens cost. */
+export const costOfSearches = ({ search = 0, searchedAnswer = 0 }: Pick<Price, 'search' | 'searchedAnswer'>, searches = 0): number =>
+  searches > 0 ? searches * search + searchedAnswer : 0;
 
 /** Upper bound in US dollars per million prompt tokens: how many of them will be written to the provider's cache is not known in advance. */
 export const dearestInput = ({ input, cacheWrite = input, cacheWrite1h = cacheWrite }: Rates): number => Math.max(input, cacheWrite, cacheWrite1h);
@@ -107,6 +110,7 @@ function dearer(a: Price, b: Price): Price {
   const long = above === Infinity ? undefined : { ...dearerRates(dearerRates(a, b), dearerRates(a.long ?? a, b.long ?? b)), above };
   const { picture, second, character } = { picture: most(a.picture, b.picture), second: most(a.second, b.second), character: most(a.character, b.character) };
   const search = most(a.search, b.search);
+  const searchedAnswer = most(a.searchedAnswer, b.searchedAnswer);
   return {
     ...dearerRates(a, b),
     ...(long ? { long } : {}),
@@ -114,6 +118,7 @@ function dearer(a: Price, b: Price): Price {
     ...(second === undefined ? {} : { second }),
     ...(character === undefined ? {} : { character }),
     ...(search === undefined ? {} : { search }),
+    ...(searchedAnswer === undefined ? {} : { searchedAnswer }),
   };
 }
 

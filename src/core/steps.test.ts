@@ -12,9 +12,11 @@ test.each(ranges.flatMap(({ within, ...range }) => within.map((holder) => [range
 );
 
 test('the steps of checks begin behind all others, and each other step has a range of them', () => {
-  const { own, checks } = steps;
-  expect(own.most * own.each).toBeLessThanOrEqual(checks.from);
-  expect(own.most * own.each).toBeLessThanOrEqual(checks.most);
+  const { own, question, checks } = steps;
+  expect(own.most * own.each).toBeLessThanOrEqual(question.from);
+  const end = question.from + question.most * question.each;
+  expect(end).toBeLessThanOrEqual(checks.from);
+  expect(end).toBeLessThanOrEqual(checks.most);
 });
 
 test('an answer has a repair for each candidate that a client can ask for', () => {

@@ -26,6 +26,8 @@ export interface Target {
   /** What was learned about the model from refusals. Absent: nothing. */
   readonly lesson?: Lesson | undefined;
   readonly generate: (call: GenerateCall, context: TargetContext) => AsyncIterable<Events>;
+  /** All events of an answer that is not streamed. Absent: they are gathered from `generate`. */
+  readonly answer?: (call: GenerateCall, context: TargetContext) => Promise<Events>;
   /** The tokens of a prompt, undefined if the provider does not say. Absent where it cannot be asked. */
   readonly countTokens?: (call: GenerateCall, context: TargetContext) => Promise<number | undefined>;
   /** Whether its model searches the web by itself for this call. Absent: never. */

@@ -1,4 +1,4 @@
-import type { Balance } from './account.ts';
+import type { Balance, Book } from './account.ts';
 import type { Attempt, Tags } from './context.ts';
 
 /** How a call ended. */
@@ -32,6 +32,10 @@ export interface UsageRow {
   /** As the client wrote it; `servedModel` is what answered. */
   readonly model: string;
   readonly servedModel: string;
+  /** The configured model's name, where the client called it by another one. */
+  readonly route?: string | undefined;
+  /** Books that limits charged it to, besides those of its user's and its teams' month. */
+  readonly owners?: readonly Book[] | undefined;
   readonly provider: string;
   readonly region: string;
   readonly attempts: readonly Attempt[];

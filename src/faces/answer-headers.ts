@@ -16,9 +16,11 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
     ...headers,
     ...onTheWay(progress),
     ...whoAnswered(progress),
-    ...(started.ignored.length > 0 ? ['x-dragoman-warnings', inHeader(started.ignored.join('; '))] : []),
+    ...warningsIn(progress.warnings ? [...started.ignored, ...progress.warnings] : started.ignored),
   ];
 }
+
+const warningsIn = (warnings: readonly string[]): Headers => (warnings.length > 0 ? ['x-dragoman-warnings', inHeader(warnings.join('; '))] : none);
 
 /** What checks and cache had to do with it. */
 function onTheWay({ cache, flags }: Progress): Headers {

@@ -1,10 +1,10 @@
 import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { choiceHeaders } from '#core/choice-headers';
-import type { GenerateEvent, Started, Events } from '#core/event';
+import type { GenerateEvent, Started } from '#core/event';
 import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
-import type { Generate } from '#core/generate';
+import { wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
@@ -77,7 +77,9 @@ export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf
 
 /** A field with its reason, as in a warning, keeps the name that it has there beside the client's own. */
 const renamed = (text: string, field: string, own: string): string =>
-  text.includes(` ${field}: `) ? text.replace(` ${field}: `, ` ${own} (${field}): `) : text.replaceAll(field, own);
+  text.includes(` ${field}: `)
+    ? text.replace(` ${field}: `, ` ${own} (${field}): `)
+    : text.replaceAll(new RegExp(`(?<![\\w-])${RegExp.escape(field)}(?![\\w-])`, 'g'), () => own);
 
 /** Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need. */
 export async function accompanied(
@@ -124,6 +126,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     step: 0,
     caller,
     face,
+    address: exchange.address ?? '',
     app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
     memory: exchange,
@@ -158,8 +161,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
     },
     drained: () => Promise.resolve(),
   };
-  let answer: Events = [];
-  for await (const events of generate(withPassthrough(understood, sink), context)) answer = answer.length === 0 ? events : [...answer, ...events];
+  const answer = await wholeAnswer(generate, withPassthrough(understood, sink), context);
   const started = answer.find((event) => event.type === 'started');
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);

@@ -20,6 +20,7 @@ const price = Type.Object({
   second: Type.Optional(Type.Number({ description: 'One second of sound that is written down or spoken, beside the tokens.' })),
   character: Type.Optional(Type.Number({ description: 'One character that is spoken, beside the tokens.' })),
   search: Type.Optional(Type.Number({ description: 'One web search by the provider, beside the tokens.' })),
+  searchedAnswer: Type.Optional(Type.Number({ description: 'One answer with web searches by the provider, however many, beside the tokens.' })),
 });
 
 /** What we say of a model beside what its interface has words for. What is unknown is null. */

@@ -1,18 +1,9 @@
 import type { Asked, Route } from '#http/route';
-import { Fault } from '#core/fault';
 import type { Caller } from '#core/context';
-import type { Model } from '#core/target';
-
-/** The models that are shown, and any that can be asked for by name. */
-export interface ModelList {
-  find(name: string): Model | undefined;
-  list(): readonly Model[];
-}
+import type { KnownModels } from '#core/known-models';
 
 /** What a caller may ask. */
-export type ModelsOf = (caller: Caller) => ModelList;
-
-export const noModel = (): Fault => new Fault('not-found', 'The model does not exist or you do not have access to it.', { field: 'model', reason: 'model' });
+export type ModelsOf = (caller: Caller) => KnownModels;
 
 type Words = Pick<Route, 'summary' | 'output' | 'answer'>;
 

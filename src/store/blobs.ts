@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Clock } from '#kit/async/clock';
@@ -16,7 +16,12 @@ export interface Blobs {
   get(id: string): Promise<Blob & { readonly content: Readable }>;
   /** Does nothing where there is no such blob. The caller makes sure that no other row names it. */
   remove(id: string): Promise<void>;
+  /** Removes those that were put so many milliseconds ago or earlier and that nothing names; one that is put meanwhile stays. @returns how many went */
+  sweep(age: number, named: Named): Promise<number>;
 }
+
+/** Which of these ids something names. */
+export type Named = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
 export interface Blob {
   /** 64 hexadecimal digits. */
@@ -29,9 +34,7 @@ const staleMilliseconds = 3_600_000;
 
 /** Blobs as files `ab/cd/abcd…` in a folder; what an earlier process left unfinished goes. */
 export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> {
-  const unfinished = join(folder, 'unfinished');
-  await mkdir(unfinished, { recursive: true, mode: 0o700 });
-  await sweep(unfinished, clock);
+  const unfinished = await openDrafts(folder, clock);
 
   const pathOf = (id: string) => {
     if (!/^[0-9a-f]{64}$/.test(id)) throw missing();
@@ -42,7 +45,7 @@ export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> 
     async put(content, limit) {
       const draft = join(unfinished, randomText(22));
       try {
-        const blob = await write(draft, content, limit);
+        const blob = await writeDraft(draft, content, limit);
         const path = pathOf(blob.id);
         await makeFolders(folder, dirname(path));
         await rename(draft, path);
@@ -61,10 +64,49 @@ export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> 
     async remove(id) {
       await rm(pathOf(id), { force: true });
     },
+    async sweep(age, named) {
+      let gone = 0;
+      for await (const ids of oldIn(folder, clock.now() - age)) {
+        const kept = await named(ids);
+        for (const id of ids) if (!kept.has(id) && (await discard(pathOf(id), join(unfinished, randomText(22)), clock.now() - age))) gone++;
+      }
+      return gone;
+    },
   };
 }
 
-async function write(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, limit: number): Promise<Blob> {
+const sweptAtOnce = 500;
+
+/** Ids of blobs that were last put before then (milliseconds since 1970), some at a time. */
+async function* oldIn(folder: string, before: number): AsyncGenerator<readonly string[]> {
+  let ids: string[] = [];
+  for await (const { name, parentPath } of await opendir(folder, { recursive: true })) {
+    if (!/^[0-9a-f]{64}$/.test(name)) continue;
+    const found = await stat(join(parentPath, name)).catch(() => undefined);
+    if (found && found.mtimeMs <= before) ids.push(name);
+    if (ids.length < sweptAtOnce) continue;
+    yield ids;
+    ids = [];
+  }
+  if (ids.length > 0) yield ids;
+}
+
+/** Moves it away before it is looked at again: one that was put anew in between goes back. */
+async function discard(path: string, aside: string, before: number): Promise<boolean> {
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+  const { mtimeMs } = await stat(aside);
+  if (mtimeMs > before) await rename(aside, path);
+  else await rm(aside, { force: true });
+  return mtimeMs <= before;
+}
+
+/** Writes a file that was not there, and syncs it. @throws Fault `too-large` */
+export async function writeDraft(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, limit: number): Promise<Blob> {
   const hash = createHash('sha256');
   const file = await open(path, 'wx', 0o600);
   let size = 0;
@@ -96,7 +138,15 @@ async function makeFolders(root: string, leaf: string): Promise<void> {
   await syncFolder(root);
 }
 
-async function sweep(folder: string, clock: Clock): Promise<void> {
+/** A folder for what is being written; what an earlier process left there goes. */
+export async function openDrafts(inside: string, clock: Clock): Promise<string> {
+  const folder = join(inside, 'unfinished');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await sweepDrafts(folder, clock);
+  return folder;
+}
+
+async function sweepDrafts(folder: string, clock: Clock): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
@@ -104,4 +154,4 @@ async function sweep(folder: string, clock: Clock): Promise<void> {
   }
 }
 
-const missing = () => new Fault('not-found', 'There is no such file.');
+export const missing = () => new Fault('not-found', 'There is no such file.');

@@ -10,12 +10,27 @@ import { NodeFS } from '@electric-sql/pglite/nodefs';
 import type { RawSqlError } from '#store/sql-error';
 import { decoders, type Decoder, type WireValue } from '#store/values';
 
+/* The types of `node` have no WebAssembly, and those that have bring the whole of a browser. */
+declare global {
+  namespace WebAssembly {
+    interface Module {
+      readonly [Symbol.toStringTag]: string;
+    }
+    function compile(bytes: Uint8Array): Promise<Module>;
+  }
+}
+
 export interface Start {
   readonly folder: string;
   /** Settings of PostgreSQL: `shared_buffers=64MB`. */
   readonly settings: readonly string[];
   /** Arguments of initdb where the folder is empty. */
   readonly create?: readonly string[];
+}
+
+/** What a thread is given: with PGlite's program, compiled. */
+export interface ThreadStart extends Start {
+  readonly program: WebAssembly.Module;
 }
 
 export type Statement = readonly [text: string, parameters: readonly WireValue[]];
@@ -37,7 +52,7 @@ export type ToWorker = { readonly type: 'batch'; readonly statements: readonly S
 const longjmp = 100;
 
 const port = parentPort!;
-const { folder, settings, create } = workerData as Start;
+const { folder, settings, create, program } = workerData as ThreadStart;
 const complaints: string[] = [];
 
 /** What emscripten's file system gives us, as far as we use it. */
@@ -81,6 +96,7 @@ function syncFolder(path: string): void {
 const database = new PGlite({
   fs: new SyncedFS(folder),
   extensions: { vector },
+  pgliteWasmModule: program,
   parsers: decoders,
   startParams: [...PGlite.defaultStartParams.filter((one) => one !== '-F'), ...['wal_sync_method=fsync', ...settings].flatMap((one) => ['-c', one])],
   ...(create && { initDbStartParams: [...create] }),

@@ -26,6 +26,8 @@ export interface Jobs {
   waiting(kind: string, owner: string): Promise<readonly Pick<RunningJob, 'id' | 'payload'>[]>;
   /** A waiting job never runs; a running one has its signal aborted and ends cancelled if its handler then throws. @returns false when it was over or is unknown */
   cancel(id: string): Promise<boolean>;
+  /** A job that failed or was cancelled waits again, with all its tries and the progress it had. @returns false where it did not, or is unknown */
+  retry(id: string): Promise<boolean>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
   work(kind: string, handler: Handler, options?: WorkOptions): () => Promise<void>;
   /** Takes no more, aborts what runs, and gives back what did not end. */
@@ -110,6 +112,14 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
           state = case when state = 'waiting' then 'cancelled' else state end
         where id = ${id} and state in ('waiting', 'running') returning state`.execute(store.db);
       if (rows[0]?.state === 'running') await store.publish(cancelTopic, id);
+      return rows.length > 0;
+    },
+
+    async retry(id) {
+      const { rows } = await sql<{ kind: string }>`
+        update job set state = 'waiting', tries = 0, run_at = now(), error = null, ended_at = null, cancel_wanted = false
+        where id = ${id} and state in ('failed', 'cancelled') returning kind`.execute(store.db);
+      if (rows[0]) await store.publish(wakeTopic, rows[0].kind);
       return rows.length > 0;
     },
 

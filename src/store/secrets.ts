@@ -26,7 +26,11 @@ export async function secretRow(store: Store, sealer: Sealer, name: string, make
   try {
     return sealer.open(row.sealed, context);
   } catch (error) {
-    throw error instanceof SealBroken ? new WrongMasterKey('does not open what this database has sealed: it was sealed with another key.') : error;
+    throw error instanceof SealBroken
+      ? new WrongMasterKey(
+          'does not open what this database has sealed: it was sealed with another key. Without DRAGOMAN_MASTER_KEY the key is master.key in the data folder: all machines of a database need the one of the first.',
+        )
+      : error;
   }
 }
 

@@ -10,18 +10,10 @@ import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import type { Probe, Probed, Providers } from '#providers/index';
+import type { Check } from './check.ts';
+import type { Upstreams } from '#kit/upstream/pool';
+import { examineAddresses } from './addresses.ts';
 import type { Examined } from '#store/examine';
-
-/** The result of one check. */
-export interface Check {
-  /** `database`, `provider openai`, `region us-east1 of platform` */
-  readonly name: string;
-  /** `failed`: something does not work. `warning`: it works, but needs attention. `skipped`: there was nothing to check. */
-  readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
-  readonly says: string;
-  /** How long the check took, where that is of interest. */
-  readonly milliseconds: number | null;
-}
 
 export interface DoctorDeps {
   readonly settings: () => Settings;
@@ -29,6 +21,8 @@ export interface DoctorDeps {
   /** `undefined` where the embedded database has not been created yet. */
   readonly database: () => Promise<Examined | undefined>;
   readonly providers: () => Providers;
+  /** For the servers beside them: search engine, rerank, guards. */
+  readonly upstreams: Pick<Upstreams, 'get'>;
   /** The state of the regions in a running server. */
   readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
   /** What a running server has learned from refusals of providers. */
@@ -48,11 +42,12 @@ const fewClients = 1000;
 /** Checks everything that a server needs, all at once. Spends no quota, changes nothing and reveals no secret. */
 export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
   const { settings, clock } = deps;
-  const [database, disk, probed, regions] = await Promise.all([
+  const [database, disk, probed, regions, addresses] = await Promise.all([
     found(deps.database),
     found(() => examineDisk(settings(), clock)),
     probeAll(deps),
     deps.regions(),
+    Promise.all(examineAddresses(settings(), deps.upstreams, clock)),
   ]);
   const runtime = examineRuntime(settings());
   return [
@@ -61,6 +56,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeOf(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
+    ...addresses,
     ...lessonsTold(deps.lessons()),
   ];
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { examineAll, type Check, type DoctorDeps } from './doctor.ts';
+import type { Check } from './check.ts';
+import { examineAll, type DoctorDeps } from './doctor.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 
 const CheckObject = Type.Object({

@@ -1,5 +1,5 @@
 import { encodeFault } from '#dialects/openai/faults';
-import type { Face } from '#http/route';
+import { alsoBelow, type Face } from '#http/route';
 import type { GeneratingDeps } from '../answer.ts';
 import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
@@ -10,6 +10,7 @@ import { chatModelRoutes } from './models.ts';
 import type { BackgroundDeps } from './responses/background.ts';
 import type { KeepingDeps } from './responses/stored-body.ts';
 import { responsesRoutes } from './responses/routes.ts';
+import { root, short } from './root.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(
@@ -17,8 +18,12 @@ export function chatcompat(
 ): Face {
   return {
     name: 'chatcompat',
-    root: '/server/chatcompat/',
-    routes: [chatRoute(deps), ...responsesRoutes(deps), completionsRoute(deps), embeddingsRoute(deps), ...rawRoutes(deps), ...chatModelRoutes(deps.models)],
+    roots: ['/server/chatcompat', short],
+    routes: alsoBelow(
+      [chatRoute(deps), ...responsesRoutes(deps), completionsRoute(deps), embeddingsRoute(deps), ...rawRoutes(deps), ...chatModelRoutes(deps.models)],
+      root,
+      short,
+    ),
     refusal: (fault) => encodeFault(fault),
   };
 }

@@ -4,7 +4,8 @@ import { dialect } from '#dialects/openai/chat/wire';
 import { described, ModelDescription } from '../model-description.ts';
 import type { Route } from '#http/route';
 import type { Model } from '#core/target';
-import { modelRoutes, noModel, type ModelsOf } from '../model-list.ts';
+import { modelNamed, unknownModel } from '#core/known-models';
+import { modelRoutes, type ModelsOf } from '../model-list.ts';
 import { root } from './root.ts';
 
 const ModelObject = Type.Object({
@@ -29,8 +30,9 @@ export const chatModelRoutes = (models: ModelsOf): readonly Route[] =>
       summary: 'One model, by its id: with its limits and prices, what it can do, and what becomes of each field of a request at its targets.',
       output: DescribedModel,
       answer(name, { caller }) {
-        const model = models(caller).find(name);
-        if (!model) throw noModel();
+        const known = models(caller);
+        const model = modelNamed(known, name);
+        if (!model) throw unknownModel(name, known);
         return { ...modelObject({ ...model, name }), dragoman: described(model, dialect, requestFields) };
       },
     },

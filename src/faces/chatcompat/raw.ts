@@ -27,7 +27,7 @@ export function rawRoutes(deps: RawDeps): readonly Route[] {
     spends: true,
     summary: operation.summary,
     input: operation.input,
-    ...(operation.form ? { takes: 'form' as const } : {}),
+    ...(operation.form ? { takes: 'multipart' as const } : {}),
     answer: async (asked) => answer(deps, operation, asked, await read(operation, asked)),
   }));
 }
@@ -132,14 +132,20 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 }
 
 /** The form is written anew for the provider: two readers of the same bytes may see two forms. */
-async function readForm(operation: Operation, { exchange, bytes }: Asked): Promise<Read> {
-  exchange.add(bytes.length); // it goes on as another form
-  const form = await formOf(bytes, exchange.header('content-type') ?? '');
-  await new Promise((resolve) => setImmediate(resolve));
-  const fields: Record<string, unknown> = {};
-  for (const [name, value] of form) {
-    if (Object.hasOwn(fields, name) && !name.endsWith('[]')) throw new Fault('invalid', `${name} must be given once.`, { field: name.slice(0, 100) });
-    fields[name] = typeof value === 'string' ? value : 'file';
+async function readForm(operation: Operation, { exchange, json, files }: Asked): Promise<Read> {
+  const texts = json as Readonly<Record<string, string | readonly string[]>>;
+  const fields: Record<string, unknown> = { ...texts };
+  const form = new FormData();
+  for (const [name, text] of Object.entries(texts)) {
+    if (typeof text === 'string') form.append(name, text);
+    else if (name.endsWith('[]')) for (const one of text) form.append(name, one);
+    else throw new Fault('invalid', `${name.slice(0, 100)} must be given once.`, { field: name.slice(0, 100) });
+  }
+  for (const { field, filename, type, size, content } of files) {
+    if (Object.hasOwn(fields, field)) throw new Fault('invalid', `${field} must be given once.`, { field });
+    fields[field] = 'file';
+    exchange.need(size); // it goes on as another form
+    form.append(field, new File([content], filename || 'file', { type }));
   }
   checks.get(operation.name)!(fields);
   const file = form.get('file');
@@ -153,56 +159,6 @@ async function readForm(operation: Operation, { exchange, bytes }: Asked): Promi
     most: operation.most(fields, file.size),
     app: undefined,
   };
-}
-
-/** More parts nobody means, and each costs time. */
-const mostParts = 100;
-
-/** Whoever looks for a boundary tries at each of them. In a recording one of 65,536 bytes begins such a pair. */
-const mostPairs = 50_000;
-
-/** Bytes of the headers of a part. */
-const mostHead = 8192;
-
-/** The whole body is there already, within its limit; the number of its parts is bounded before they are read. */
-async function formOf(bytes: Uint8Array, contentType: string): Promise<FormData> {
-  // Without backslashes: the parser takes them away, and would look for another boundary than the one by which the parts are counted.
-  const named = /;\s*boundary=(?:"([^"\\]{1,200})"|([^\s;"\\]{1,200}))(?=\s*(?:;|$))/i.exec(contentType);
-  if (!named) throw new Fault('invalid', 'Content-Type must name the boundary of the form.');
-  const boundary = named[1] ?? named[2]!;
-  const between = Buffer.from(`--${boundary}`, 'latin1');
-  const body = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
-  // Pairs of hyphens first: among millions of them, a search for the boundary takes 200 ms.
-  let pairs = 0;
-  for (let at = body.indexOf('--'); at >= 0; at = body.indexOf('--', at + 2))
-    if (++pairs > mostPairs) throw new Fault('invalid', `The form must have at most ${mostPairs} pairs of hyphens, each of which may begin a boundary.`);
-  let parts = 0;
-  for (let at = body.indexOf(between), next = 0; at >= 0; at = next) {
-    next = body.indexOf(between, at + between.length);
-    if (++parts > mostParts) throw new Fault('invalid', `The form must have at most ${mostParts} parts.`);
-    const head = body.subarray(at + between.length, at + between.length + mostHead);
-    const end = head.indexOf('\r\n\r\n');
-    if (head.length === mostHead && end < 0) throw new Fault('invalid', `The headers of a part of the form must have at most ${mostHead} bytes.`);
-    if ((next < 0 ? body.length : next) - at > mostTextBytes) refuseText(head.toString('latin1', 0, Math.max(0, end)));
-  }
-  await new Promise((resolve) => setImmediate(resolve)); // others have their turn: what follows takes as long again
-  try {
-    // The parser is told the boundary by which the parts were counted: it might find another one in the type as the client wrote it.
-    // oxlint-disable-next-line typescript/no-deprecated -- it warns of bodies without bounds
-    return await new Response(body, { headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` } }).formData();
-  } catch {
-    throw new Fault('invalid', 'The body is not a form: its parts do not fit the boundary in Content-Type.');
-  }
-}
-
-/** Bytes of a part of a form that is no file. To decode more would hold the event loop. */
-const mostTextBytes = 16_777_216;
-
-/** @param head the headers of a part of more than `mostTextBytes` bytes */
-function refuseText(head: string): void {
-  if (/;\s*filename\*?=/i.test(head)) return;
-  const name = /;\s*name="([^"]{1,100})"/i.exec(head)?.[1] ?? 'A part';
-  throw new Fault('too-large', `${name} must have at most ${mostTextBytes} bytes.`, { field: name });
 }
 
 /** Of all texts that are read together, which no model reads. */

@@ -1,18 +1,17 @@
 import { encodeFault } from '#dialects/gemini/faults';
-import type { Face } from '#http/route';
+import { alsoBelow, type Face } from '#http/route';
 import { contentModelRoutes } from './models.ts';
 import { operationRoutes, type OperationDeps } from './operations.ts';
-import { root, versions } from './root.ts';
+import { base, root, short } from './root.ts';
 
 /** The interface of content generation, as Google's SDKs speak it. */
 export function gencompat(deps: OperationDeps): Face {
+  const routes = [...operationRoutes(base, deps), ...contentModelRoutes(base, deps.models, deps.standIns)];
+  const both = alsoBelow(routes, base, `${root}/v1`);
   return {
     name: 'gencompat',
-    root: `${root}/`,
-    routes: versions.flatMap((version) => [
-      ...operationRoutes(`${root}/${version}`, deps),
-      ...contentModelRoutes(`${root}/${version}`, deps.models, deps.standIns),
-    ]),
+    roots: [root, short],
+    routes: alsoBelow(alsoBelow(both, base, short), base, '/v1', ['x-goog-api-client']),
     refusal: (fault) => encodeFault(fault),
   };
 }

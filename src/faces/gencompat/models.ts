@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import type { Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { Model } from '#core/target';
-import { modelRoutes, noModel, type ModelsOf } from '../model-list.ts';
+import { unknownModel } from '#core/known-models';
+import { modelRoutes, type ModelsOf } from '../model-list.ts';
 import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({
@@ -33,7 +34,7 @@ export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () 
         const all = models(caller);
         const embedding = all.find(embeddingName(written, all, standIns()));
         const model = embedding?.kind === 'embedding' ? embedding : all.find(namesFor(written, all, standIns())[0]);
-        if (!model) throw noModel();
+        if (!model) throw unknownModel(written, all);
         return modelObject(model);
       },
     },

@@ -1,6 +1,6 @@
 import { Fault } from '#core/fault';
+import { unknownModel, type KnownModels } from '#core/known-models';
 import { betterName, tierOf, type Tier } from '#core/tier';
-import type { ModelList } from '../model-list.ts';
 
 /** Who may stand in for a name that has no model of its own. */
 export interface StandIns {
@@ -51,7 +51,7 @@ const isSimple = (name: string) => /^(flash|pro)$/i.test(name);
  *
  * @throws Fault `invalid` for what is no name, `not-found` where nobody has it
  */
-export function namesFor(written: string, models: ModelList, standIns: StandIns): readonly [string, ...string[]] {
+export function namesFor(written: string, models: KnownModels, standIns: StandIns): readonly [string, ...string[]] {
   const { preferred, lastResort } = standIns;
   const { whole, bare, tier: said } = named(written, standIns);
   const listed = new Set(models.list());
@@ -72,7 +72,8 @@ export function namesFor(written: string, models: ModelList, standIns: StandIns)
   if (first !== undefined) return [first, ...rest];
   if (tier && lastResort !== undefined) return [lastResort];
   const how = tier ? ` No model of the tier ${tier} is available to you: a model gets it by \`tier: ${tier}\` in the settings.` : '';
-  throw new Fault('not-found', `The model does not exist or you do not have access to it.${how}`, { field: 'model', reason: 'model' });
+  const { code, message, details } = unknownModel(whole, models);
+  throw new Fault(code, `${message}${how}`, details);
 }
 
 /**
@@ -80,18 +81,18 @@ export function namesFor(written: string, models: ModelList, standIns: StandIns)
  *
  * @throws Fault `invalid` for what is no name
  */
-export function embeddingName(written: string, models: ModelList, standIns: StandIns): string {
+export function embeddingName(written: string, models: KnownModels, standIns: StandIns): string {
   const { whole, bare } = named(written, standIns);
   return [whole, bare].find((name) => models.find(name)?.kind === 'embedding') ?? bare;
 }
 
 /** Whoever must not leave some regions is not replaced by somebody who may. */
-const mayStandIn = (models: ModelList, name: string, own: string) => models.find(name)?.residency === models.find(own)?.residency;
+const mayStandIn = (models: KnownModels, name: string, own: string) => models.find(name)?.residency === models.find(own)?.residency;
 
-const hasTier = (models: ModelList, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
+const hasTier = (models: KnownModels, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
 
 /** The default first, if it is of the tier, then the best by their names. */
-function ofTier(models: ModelList, tier: Tier | undefined, preferred: string): readonly string[] {
+function ofTier(models: KnownModels, tier: Tier | undefined, preferred: string): readonly string[] {
   if (!tier) return [];
   const names = models.list().flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : []));
   const first = models.find(preferred)?.name;

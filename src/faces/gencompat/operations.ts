@@ -1,6 +1,7 @@
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
 import type { GeneratingDeps } from '../answer.ts';
+import type { Exchange } from '#http/exchange';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { ModelsOf } from '../model-list.ts';
@@ -16,47 +17,46 @@ export type OperationDeps = GeneratingDeps & CountDeps & EmbeddingDeps & { reado
  * both the slashes and the colon may come encoded: so one route takes them all.
  */
 export function operationRoutes(root: string, deps: OperationDeps): readonly Route[] {
-  const at = (path: string, shown: string, modelOf: (asked: Asked) => string): Route => ({
-    method: 'POST',
-    path,
-    scope: 'passthrough',
-    owner: 'caller',
-    spends: true,
-    numbersAsWritten: true,
-    summary: 'Does something with a model.',
-    operations: operations(shown),
-    answer: (asked) => answered(deps, asked, modelOf(asked)),
-  });
   return [
-    at(`${root}/models/*`, `${root}/models/{model}`, ({ exchange }) => exchange.params['*'] ?? ''),
-    at(
-      `${root}/publishers/:publisher/models/*`,
-      `${root}/publishers/{publisher}/models/{model}`,
-      ({ exchange: { params } }) => `publishers/${params['publisher']}/models/${params['*']}`,
-    ),
+    {
+      method: 'POST',
+      path: `${root}/models/*`,
+      also: [{ method: 'POST', path: `${root}/publishers/:publisher/models/*` }],
+      scope: 'passthrough',
+      owner: 'caller',
+      spends: true,
+      numbersAsWritten: true,
+      summary: 'Does something with a model.',
+      operations,
+      answer: (asked) => answered(deps, asked, addressedModel(asked.exchange)),
+    },
   ];
 }
 
-const operations = (model: string): readonly Operation[] => [
-  { path: `${model}:generateContent`, spends: true, summary: 'Answers a conversation, whole.', input: GenerateRequest, output: GenerateResponse },
+function addressedModel({ params: { publisher, '*': name = '' } }: Pick<Exchange, 'params'>): string {
+  return publisher === undefined ? name : `publishers/${publisher}/models/${name}`;
+}
+
+const operations: readonly Operation[] = [
+  { suffix: ':generateContent', spends: true, summary: 'Answers a conversation, whole.', input: GenerateRequest, output: GenerateResponse },
   {
-    path: `${model}:streamGenerateContent`,
+    suffix: ':streamGenerateContent',
     spends: true,
     summary: 'Answers a conversation piece by piece: as server-sent events with `?alt=sse`, else as a JSON array.',
     input: GenerateRequest,
     output: GenerateResponse,
   },
-  { path: `${model}:countTokens`, summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },
+  { suffix: ':countTokens', summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },
   {
-    path: `${model}:embedContent`,
+    suffix: ':embedContent',
     spends: true,
     summary: 'Makes the vector of a text. A model name that is not known is answered by the default embedding model.',
     input: EmbedRequest,
     output: EmbedResponse,
   },
-  { path: `${model}:batchEmbedContents`, spends: true, summary: 'Makes vectors of up to 256 texts.', input: BatchEmbedRequest, output: BatchEmbedResponse },
+  { suffix: ':batchEmbedContents', spends: true, summary: 'Makes vectors of up to 256 texts.', input: BatchEmbedRequest, output: BatchEmbedResponse },
   {
-    path: `${model}:predict`,
+    suffix: ':predict',
     spends: true,
     summary: 'Makes vectors of up to 256 texts, in the words of the cloud platform.',
     input: PredictRequest,

@@ -1,4 +1,7 @@
 export const root = '/server/gencompat';
 
-/** The versions in the address that clients use: one interface. */
-export const versions = ['v1beta', 'v1'] as const;
+/** The versions in the address that clients use, `v1` too, are one interface. */
+export const base = `${root}/v1beta`;
+
+/** What SDKs ask that are given the server's address alone. Of `/v1`, which is the chat interface's, only what names them in `x-goog-api-client` is meant. */
+export const short = '/v1beta';

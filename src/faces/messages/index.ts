@@ -1,17 +1,20 @@
 import { encodeFault } from '#dialects/anthropic/faults';
 import type { GeneratingDeps } from '../answer.ts';
-import type { Face } from '#http/route';
+import { alsoBelow, type Face } from '#http/route';
 import { countRoute, messageRoute, type CountDeps } from './messages.ts';
 import type { ModelsOf } from '../model-list.ts';
 import { messageModelRoutes } from './models.ts';
-import { idHeaders } from './root.ts';
+import { idHeaders, root, short } from './root.ts';
 
 /** The messages interface, as Anthropic's SDKs speak it. */
 export function messages(deps: GeneratingDeps & CountDeps & { readonly models: ModelsOf }): Face {
   return {
     name: 'messages',
-    root: '/server/messages/',
-    routes: [messageRoute(deps), countRoute(deps), ...messageModelRoutes(deps.models)],
+    roots: ['/server/messages', `${short}/messages`],
+    routes: [
+      ...alsoBelow([messageRoute(deps), countRoute(deps)], root, short),
+      ...alsoBelow(messageModelRoutes(deps.models), root, short, ['anthropic-version']),
+    ],
     refusal: encodeFault,
     refusalHeaders: idHeaders,
   };

@@ -31,13 +31,15 @@ export function messageRoute(deps: GeneratingDeps): Route {
 const fieldOf = (field: string, call: GenerateCall) => clientField(messages.fieldNames, field, call);
 
 function understood(asked: Asked): Understood {
-  const { exchange, json } = asked;
+  const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const call = messages.decodeRequest(body);
-  const answer = { id: `msg_${exchange.id.slice(4)}`, cites: call.tools.some(isWebSearch) };
+  const searches = call.tools.some(isWebSearch);
+  const answer = { id: `msg_${exchange.id.slice(4)}`, cites: searches };
   return {
     call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),
+    ...(call.stream || searches || call.output.type !== 'text' ? {} : { passthrough: { dialect: messages.name, body: bytes, places, usageWanted: true } }),
     words: {
       whole: (result) => messages.encodeResult(result, answer),
       frames: () => messages.encoder(answer),

@@ -5,7 +5,8 @@ import { described, ModelDescription } from '../model-description.ts';
 import type { Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { Model } from '#core/target';
-import { modelRoutes, noModel, type ModelList, type ModelsOf } from '../model-list.ts';
+import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
+import { modelRoutes, type ModelsOf } from '../model-list.ts';
 import { idHeaders, root } from './root.ts';
 
 const ModelObject = Type.Object({
@@ -44,9 +45,9 @@ export const messageModelRoutes = (models: ModelsOf): readonly Route[] =>
 const holdsConversations = ({ kind }: Model) => kind === 'chat';
 
 /** @throws Fault `not-found` */
-export function known(models: ModelList, name: string): Model {
-  const model = models.find(name);
-  if (!model || !holdsConversations(model)) throw noModel();
+export function known(models: KnownModels, name: string): Model {
+  const model = modelNamed(models, name);
+  if (!model || !holdsConversations(model)) throw unknownModel(name, models);
   return model;
 }
 

@@ -1,117 +1,120 @@
-interface Schema {
-  readonly type?: string;
-  readonly description?: string;
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly default?: unknown;
-}
+import type { Content, Entry, Operation, Parameter } from './entry.ts';
+import { fieldsHtml, type Schema } from './fields.ts';
+import { groupsOf } from './groups.ts';
+import { escaped, page, prose } from './html.ts';
 
-interface Operation {
-  readonly summary: string;
-  readonly tags: readonly string[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Schema }[];
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>;
-  readonly 'x-scope'?: string;
-}
-
-/** The OpenAPI document as a page that needs no script. */
-export function docsPage(document: {
+export interface Document {
   readonly info: { readonly title: string; readonly version: string };
   readonly servers: readonly { readonly url: string }[];
   readonly paths: object;
-}): string {
-  const operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
+}
+
+/** The OpenAPI document as a page that needs no script. */
+export function docsPage(document: Document): string {
+  const entries = entriesOf(document.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>);
+  const groups = groupsOf(entries);
+  const schemas = Object.entries((document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>);
+  const contents = groups.map(
+    ({ id, title, entries: own }) =>
+      `<li><a href="#${id}">${escaped(title)}</a><ul>${own.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}"><b>${method.toUpperCase()}</b> ${escaped(short(path))}</a></li>`).join('')}</ul></li>`,
   );
-  const groups = Map.groupBy(operations, ({ operation }) => operation.tags[0] ?? '');
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(document.info.title)} – the interfaces</title>
-<link rel="stylesheet" href="/docs.css">
-</head>
-<body>
-<header>
-<h1>${escaped(document.info.title)} <small>${escaped(document.info.version)}</small></h1>
-<p>Every address of this server, from the same values that check its requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
-<p>Send your key as <code>Authorization: Bearer KEY</code> or <code>x-access-tokens: KEY</code> to <code>${escaped(document.servers[0]?.url ?? '')}</code>.</p>
+  const sections = groups.map(
+    ({ id, title, about, entries: own }) =>
+      `<section><h2 id="${id}">${escaped(title)}</h2>\n<p>${prose(about)}</p>\n${own.map(entryHtml).join('\n')}\n</section>`,
+  );
+  const server = escaped(document.servers[0]?.url ?? '');
+  return page(
+    `${document.info.title}: every address`,
+    `<header>
+<h1><a href="/">${escaped(document.info.title)}</a> <small>${escaped(document.info.version)}</small></h1>
+<p>Every address of <code>${server}</code>, made from the values that check its requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
 </header>
+<div class="columns">
+<nav class="contents"><details open><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>
 <main>
-${Array.from(groups, ([name, group]) => `<section><h2>${escaped(name)}</h2>\n${group.map(operationText).join('\n')}\n</section>`).join('\n')}
+<section><h2 id="keys">Keys</h2>
+<p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs.</p></section>
+${sections.join('\n')}
+${errorsHtml(entries)}
+<section><h2 id="schemas">Schemas</h2>
+${schemas.map(([name, schema]) => `<details id="schema-${escaped(name)}"><summary><code>${escaped(name)}</code></summary>${fieldsHtml(schema)}</details>`).join('\n')}
+</section>
 </main>
-</body>
-</html>
-`;
+</div>`,
+  );
 }
 
-function operationText({ path, method, operation }: { path: string; method: string; operation: Operation }): string {
-  const input = operation.requestBody?.content['application/json']?.schema;
-  const output = (operation.responses['200'] ?? operation.responses['201'])?.content?.['application/json']?.schema;
-  const query = (operation.parameters ?? []).filter((one) => one.in === 'query');
-  const asked = query.length > 0 ? fieldsText({ properties: Object.fromEntries(query.map(({ name, schema }) => [name, schema])) }) : '';
-  const scope = operation['x-scope'] ? `<p class="scope">Scope: <code>${escaped(operation['x-scope'])}</code></p>` : '<p class="scope">No key needed.</p>';
-  return `<details><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${prose(operation.summary)}</span></summary>
-${scope}${asked ? `<h3>Query</h3>${asked}` : ''}${input ? `<h3>Request</h3>${fieldsText(input)}` : ''}${output ? `<h3>Answer</h3>${fieldsText(output)}` : ''}</details>`;
+/** One entry for each operation: its aliases are named in it. */
+function entriesOf(paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>): readonly Entry[] {
+  const all = Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+  const aliases = Map.groupBy(all, ({ operation }) => operation['x-alias-of'] ?? '');
+  return (aliases.get('') ?? []).map(({ path, method, operation }) => ({
+    path,
+    method,
+    operation,
+    also: (aliases.get(operation.operationId) ?? []).map((alias) => `${alias.method === method ? '' : `${alias.method.toUpperCase()} `}${alias.path}`),
+  }));
 }
 
-const deepest = 4;
+const short = (path: string): string => path.replace(/^\/server\/(chatcompat\/v1|messages\/v1|gencompat\/v1beta|admin|mine)(?=\/)/, '');
 
-function fieldsText(schema: Schema, depth = 0): string {
-  const fields = Object.entries(schema.properties ?? {});
-  if (fields.length === 0) return '';
-  const rows = fields.map(([name, field]) => {
-    const inner = [field, ...(field.anyOf ?? [])].flatMap((one) => [one, ...(one.items ? [one.items, ...(one.items.anyOf ?? [])] : [])]);
-    const nested = depth < deepest ? inner.map((one) => fieldsText(one, depth + 1)).join('') : '';
-    const required = schema.required?.includes(name) ? ' <em>required</em>' : '';
-    return `<li><code>${escaped(name)}</code> <i>${escaped(typeText(field))}</i>${required} ${prose(field.description ?? '')}${nested}</li>`;
-  });
-  return `<ul>${rows.join('')}</ul>`;
+function entryHtml({ method, path, also, operation }: Entry): string {
+  const { operationId, summary, parameters = [], requestBody, responses } = operation;
+  const scope = operation['x-scope'];
+  const asked = requestBody && Object.values(requestBody.content)[0];
+  const types = Object.keys(requestBody?.content ?? {});
+  const [status = '200', done] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? [];
+  const answered = done?.content?.['application/json'];
+  const errors = Object.keys(responses).filter((code) => /^[45]/.test(code));
+  const parts = [
+    also.length > 0 ? `<p>Also ${also.map((one) => `<code>${escaped(one)}</code>`).join(', ')}</p>` : '',
+    `<p class="scope">${scope === undefined ? 'No key needed.' : `Needs ${needs(scope)}.`}</p>`,
+    ...(['path', 'query', 'header'] as const).map((where) => parametersHtml(where, parameters)),
+    asked
+      ? `<h4>Request</h4>${types.some((type) => type !== 'application/json') ? `<p>As ${types.map((type) => `<code>${escaped(type)}</code>`).join(', ')}.</p>` : ''}${fieldsHtml(asked.schema)}${exampleHtml(asked)}`
+      : '',
+    answered ? `<h4>Answer <code>${status}</code></h4>${fieldsHtml(answered.schema)}${exampleHtml(answered)}` : '',
+    errors.length > 0 ? `<h4>Errors</h4><p>${errors.map((code) => `<a href="#error-${code}">${code}</a>`).join(' ')}</p>` : '',
+  ];
+  return `<details id="${escaped(operationId)}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${prose(summary)}</span></summary>
+${parts.join('')}</details>`;
 }
 
-function typeText(schema: Schema): string {
-  if ('const' in schema) return JSON.stringify(schema.const);
-  if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(' | ');
-  if (schema.anyOf) return [...new Set(schema.anyOf.map(typeText))].join(' | ');
-  const range = schema.minimum === undefined && schema.maximum === undefined ? '' : ` ${schema.minimum ?? ''}…${schema.maximum ?? ''}`;
-  const type = schema.type === 'array' ? `array of ${schema.items ? typeText(schema.items) : 'anything'}` : (schema.type ?? 'anything');
-  return `${type}${range}${schema.default === undefined ? '' : `, default ${JSON.stringify(schema.default)}`}`;
+function needs(scope: string): string {
+  if (scope === 'any') return 'any good key';
+  return scope === 'unscoped' ? 'a key without scopes' : `a key with the scope <code>${escaped(scope)}</code>, or without scopes`;
 }
 
-/** What stands between backticks is code. */
-const prose = (text: string): string => escaped(text).replaceAll(/`([^`]{1,500})`/g, '<code>$1</code>');
+const titles = { path: 'In the address', query: 'Query', header: 'Headers' } as const;
 
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+function parametersHtml(where: keyof typeof titles, all: readonly Parameter[]): string {
+  const own = all.filter((one) => one.in === where);
+  if (own.length === 0) return '';
+  const properties = Object.fromEntries(own.map(({ name, schema, description }) => [name, description === undefined ? schema : { ...schema, description }]));
+  return `<h4>${titles[where]}</h4>${fieldsHtml({ type: 'object', properties, required: own.filter(({ required }) => required).map(({ name }) => name) })}`;
 }
 
-export const docsStyle = `
-:root { color-scheme: light dark; --line: light-dark(#dde1e6, #343a42); --soft: light-dark(#f4f6f8, #1c2026); --accent: light-dark(#8a3b12, #f0a878); --quiet: light-dark(#5a6572, #9aa5b1); }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem; max-width: 60rem; font: 16px/1.5 system-ui, sans-serif; background: light-dark(#fff, #14171b); color: light-dark(#1a1f25, #e6eaee); }
-h1 small { font-size: .5em; color: var(--quiet); font-weight: normal; }
-h2 { margin-top: 2rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
-h3 { font-size: 1rem; margin: .75rem 0 .25rem; }
-a { color: var(--accent); }
-code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
-details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 .75rem; }
-details[open] { padding-bottom: .75rem; }
-summary { cursor: pointer; padding: .6rem 0; display: grid; grid-template-columns: 4rem 1fr; gap: 0 .5rem; align-items: baseline; }
-summary::-webkit-details-marker { display: none; }
-summary b { color: var(--accent); font-size: .85em; }
-summary span { grid-column: 2; color: var(--quiet); }
-ul { margin: .25rem 0; padding-left: 1.25rem; border-left: 2px solid var(--soft); list-style: none; }
-li { margin: .2rem 0; }
-i { color: var(--quiet); font-style: normal; font-size: .9em; overflow-wrap: anywhere; }
-em { color: var(--accent); font-style: normal; font-size: .8em; }
-.scope { color: var(--quiet); margin: 0; }
-@media (max-width: 40rem) { body { padding: 1rem; } }
-`;
+function exampleHtml({ example }: Content): string {
+  return example === undefined ? '' : `<pre><code>${escaped(JSON.stringify(example, null, 2))}</code></pre>`;
+}
+
+/** What each status means, and the shape of a refusal in each interface. */
+function errorsHtml(entries: readonly Entry[]): string {
+  const said = new Map<string, string>();
+  const shapes = new Map<string, Schema>();
+  for (const { operation } of entries)
+    for (const [code, { description = '', content }] of Object.entries(operation.responses)) {
+      if (/^[45]/.test(code)) said.set(code, description);
+      const schema = content?.['application/json']?.schema;
+      if (code === 'default' && schema) shapes.set(operation.tags[0] ?? '', schema);
+    }
+  const rows = Array.from(said)
+    .toSorted(([one], [other]) => Number(one) - Number(other))
+    .map(([code, text]) => `<li id="error-${code}"><code>${code}</code> ${prose(text)}</li>`);
+  return `<section><h2 id="errors">Errors</h2>
+<p>The status says what went wrong, and the message what to do. Every answer has an <code>x-request-id</code>.</p>
+<ul class="fields">${rows.join('')}</ul>
+${Array.from(shapes, ([name, schema]) => `<h4>${escaped(name)}</h4>${fieldsHtml(schema)}`).join('\n')}
+</section>`;
+}

@@ -3,7 +3,9 @@ import { throttled } from '#kit/async/throttled';
 import { nativeRefusal } from '../native-fault.ts';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
-import { docsPage, docsStyle } from './docs.ts';
+import { docsPage } from './docs.ts';
+import { docsStyle } from './style.ts';
+import { description, landingPage, type Landing } from './landing.ts';
 
 export interface WatchDeps {
   readonly clock: Clock;
@@ -11,6 +13,8 @@ export interface WatchDeps {
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   /** What is missing before requests can be taken; empty when nothing is. */
   readonly missing: () => Promise<readonly string[]>;
+  /** What the page at `/` shows, but for the address under which the client knows this server. */
+  readonly landing: () => Omit<Landing, 'server' | 'hasNative'> & { readonly publicUrl: string };
   /** The OpenAPI document: the same object until it changes. */
   readonly document: () => OpenApiDocument;
 }
@@ -18,15 +22,16 @@ export interface WatchDeps {
 export type OpenApiDocument = Parameters<typeof docsPage>[0];
 
 /** What operators and their tools look at; it also answers for every address that is nobody's. */
-export function watch({ clock, metrics, missing, document }: WatchDeps): Face {
+export function watch({ clock, metrics, missing, landing, document }: WatchDeps): Face {
   // Anybody may ask, and each of these takes milliseconds: all who ask at a time share one answer.
   const lacking = throttled(clock, readyMilliseconds, missing);
   const figures = throttled(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));
   const json = keptWhile(document, (shown) => Buffer.from(JSON.stringify(shown)));
   const html = keptWhile(document, (shown) => Buffer.from(docsPage(shown)));
-  const page = (path: string, summary: string, answer: (exchange: Exchange) => unknown): Route => ({
+  const page = (path: string, summary: string, answer: (exchange: Exchange) => unknown, also?: string): Route => ({
     method: 'GET',
     path,
+    ...(also === undefined ? {} : { also: [{ method: 'GET', path: also }] }),
     scope: 'public',
     owner: 'nobody',
     summary,
@@ -34,7 +39,7 @@ export function watch({ clock, metrics, missing, document }: WatchDeps): Face {
   });
   return {
     name: 'watch',
-    root: '/',
+    roots: [''],
     refusal: nativeRefusal,
     routes: [
       page('/healthz', 'The process is up.', () => ({ status: 'ok' })),
@@ -48,11 +53,31 @@ export function watch({ clock, metrics, missing, document }: WatchDeps): Face {
       }),
       page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await figures())),
       page('/openapi.json', 'This document.', (exchange) => exchange.send(200, ['content-type', 'application/json; charset=utf-8'], json())),
-      page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, ['content-type', 'text/html; charset=utf-8', ...strict], html())),
-      page('/docs.css', 'The style sheet of that page.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
+      page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, htmlHeaders, html()), '/docs/'),
+      page('/', 'What this server is, and the base address of each interface: a page, or JSON for who accepts nothing else.', (exchange) => {
+        const shown = { ...landing(), server: addressOf(exchange, landing().publicUrl), hasNative: hasNative(document()) };
+        if (wantsJson(exchange)) exchange.sendJson(200, description(shown));
+        else exchange.send(200, htmlHeaders, landingPage(shown));
+      }),
+      page('/favicon.ico', 'No picture.', (exchange) => exchange.sendNothing()),
+      page('/docs.css', 'The style sheet of these pages.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
     ],
   };
 }
+
+function wantsJson(exchange: Exchange): boolean {
+  const accept = exchange.header('accept') ?? '';
+  return /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
+}
+
+/** The address under which a client knows this server: what the settings say, else what it has asked for. */
+function addressOf(exchange: Exchange, publicUrl: string): string {
+  if (publicUrl !== '') return publicUrl.replace(/\/$/, '');
+  const host = exchange.header('host') ?? '';
+  return `${exchange.secure ? 'https' : 'http'}://${/^[\w.:[\]-]{1,255}$/.test(host) ? host : 'localhost'}`;
+}
+
+const hasNative = ({ paths }: OpenApiDocument): boolean => Object.hasOwn(paths, '/server/get-models');
 
 /** Milliseconds between two runs at least. Measured (Node 26): the figures of a process with 400 connections take 22 ms. */
 const metricsMilliseconds = 250;
@@ -68,8 +93,10 @@ function keptWhile<Value, Made>(current: () => Value, make: (value: Value) => Ma
   };
 }
 
-/** Nothing but our own style sheet may be loaded, nothing may run, nobody may frame the page. */
-const strict = [
+/** Nothing from elsewhere may be loaded or run, and nobody may frame the page. */
+const htmlHeaders = [
+  'content-type',
+  'text/html; charset=utf-8',
   'content-security-policy',
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'",
 ];

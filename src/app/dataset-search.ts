@@ -1,0 +1,97 @@
+import type { Settings } from '#config/index';
+import { floatsOf } from '#core/embed';
+import { Fault } from '#core/fault';
+import type { SearchPassages } from '#core/passages';
+import { Permits } from '#core/permits';
+import { stepOf, steps } from '#core/steps';
+import type { Clock } from '#kit/async/clock';
+import { openRerank, openSearch, openVectorRanker, openVectorTables, type EmbedText, type VectorTables } from '#resources/datasets/search/index';
+import type { Store } from '#store/open';
+import { causeOf, type Log } from '#telemetry/log';
+import type { Calls } from './calls.ts';
+
+export interface DatasetSearchDeps {
+  readonly store: Store;
+  readonly calls: Calls;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The search in datasets with what it needs of the gateway. */
+export interface DatasetSearch {
+  readonly search: SearchPassages;
+  /** Vectors of texts, booked: of questions as embeddings are, of documents as training. */
+  readonly embed: EmbedText;
+  readonly tables: VectorTables;
+  /** Whether a model reads English only: other texts get no vectors of it. */
+  readonly isEnglishOnly: (model: string) => boolean;
+  close(): Promise<void>;
+}
+
+export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDeps): DatasetSearch {
+  const settings = (): Settings => calls.runtime().settings;
+  const tables = openVectorTables(store);
+  const ranker = openVectorRanker({ store, cacheBytes: () => settings().retrieval.vectorCacheBytes });
+  const embed = embedOf(calls);
+  const isEnglishOnly = (model: string) => (calls.runtime().models.find(model)?.targets ?? []).some(({ target }) => target.provider === 'built-in');
+  const search = openSearch({
+    store,
+    tables,
+    ranker,
+    embed,
+    isEnglishOnly,
+    clock,
+    rerank: openRerank({ settings: () => settings().rerank, upstreams: calls.upstreams, clock }),
+    failed: (error, requestId) => log.warn({ id: requestId, ...causeOf(error) }, 'A search in datasets goes on without what failed.'),
+  });
+  return { search, embed, tables, isEnglishOnly, close: () => ranker.close() };
+}
+
+function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
+  const nextStep = questionSteps();
+  return async ({ model, dimensions, texts, purpose, caller, requestId, permits = new Permits(), signal }) => {
+    // a name that nobody knows would be answered by the default model, whose vectors are others
+    if (models(caller).find(model)?.kind !== 'embedding')
+      throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
+    const isQuestion = purpose === 'question';
+    const { vectors } = await pipeline.embed(
+      {
+        model,
+        inputs: texts,
+        purposes: texts.map(() => ({ task: isQuestion ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT' })),
+        encoding: 'float',
+        ...(dimensions === undefined ? {} : { dimensions }),
+      },
+      {
+        requestId,
+        step: isQuestion ? nextStep(requestId) : 0,
+        caller,
+        face: 'native',
+        app: caller.keyName,
+        balance: isQuestion ? runtime().settings.charge.embeddings : 'train',
+        signal,
+        strict: false,
+        headers: {},
+        permits,
+        progress: { attempts: [] },
+      },
+    );
+    return vectors.map((vector) => Float32Array.from(floatsOf(vector)));
+  };
+}
+
+const mostRequests = 10_000;
+
+/** A step number for each vector that one request asks for. */
+function questionSteps(): (requestId: string) => number {
+  const taken = new Map<string, number>();
+  return (requestId) => {
+    const at = taken.get(requestId) ?? 0;
+    if (at >= steps.question.most) throw new Fault('invalid', `A request looks up at most ${steps.question.most} questions.`);
+    taken.delete(requestId);
+    taken.set(requestId, at + 1);
+    const [oldest] = taken.keys();
+    if (taken.size > mostRequests && oldest !== undefined) taken.delete(oldest);
+    return stepOf(0, 'question', at);
+  };
+}

@@ -1,0 +1,187 @@
+import { sql } from 'kysely';
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import type { ConvertDocument } from '#core/document';
+import { Fault } from '#core/fault';
+import { fold } from '#core/fold';
+import { wholeAnswer } from '#core/generate';
+import { Permits } from '#core/permits';
+import type { NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import type { Rights } from '#resources/api-keys/rights';
+import { audit } from '#resources/audit/store';
+import { fileRoutes } from '#resources/datasets/file-routes';
+import { openFiles } from '#resources/datasets/files';
+import { workOnIngestion } from '#resources/datasets/ingesting';
+import { openIngestion } from '#resources/datasets/ingestion';
+import { jobRoutes } from '#resources/datasets/job-routes';
+import { nativeDatasetRoutes, permissionsOf } from '#resources/datasets/native-routes';
+import { openRemoval, workOnDatasetRemovals } from '#resources/datasets/removal';
+import { datasetRoutes } from '#resources/datasets/routes';
+import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datasets/search/index';
+import { openDatasets, type Datasets } from '#resources/datasets/store';
+import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
+import { openSharing } from '#resources/sharing';
+import { jobs as openJobs } from '#store/jobs';
+import type { Access, Store } from '#store/open';
+import type { UploadFolder } from '#store/uploads';
+import { causeOf, type Log } from '#telemetry/log';
+import type { Calls } from './calls.ts';
+import type { Files } from './files.ts';
+import type { DatasetSearch } from './dataset-search.ts';
+
+export interface DatasetsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly settings: () => Settings;
+  readonly calls: Calls;
+  readonly rights: Pick<Rights, 'callerOf' | 'watch'>;
+  readonly search: Pick<DatasetSearch, 'embed' | 'tables' | 'isEnglishOnly'>;
+  readonly convert: ConvertDocument;
+  readonly files: Pick<Files, 'blobs' | 'room'>;
+  readonly uploads: UploadFolder;
+  readonly log: Log;
+}
+
+/** Datasets with all that brings files into them. */
+export interface KnownDatasets {
+  readonly datasets: Datasets;
+  /** The datasets that somebody may use, in the words of the native interface. */
+  readonly permitted: (caller: Caller) => Promise<readonly object[]>;
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+  close(): Promise<void>;
+}
+
+/** The model of vectors where the settings name none. */
+const builtInEmbedding = 'built-in-embedding';
+
+export function openKnownDatasets({
+  store,
+  clock,
+  settings,
+  calls,
+  rights,
+  search,
+  convert,
+  files: { blobs, room },
+  uploads,
+  log,
+}: DatasetsDeps): KnownDatasets {
+  const jobs = openJobs({ store, clock });
+  const datasets = openDatasets(store);
+  const files = openFiles(store);
+  const removal = openRemoval({ store, jobs, datasets });
+  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes: () => settings().limits.fileBytes, room });
+  const index = openPassageIndex(store, search.tables);
+  const cache = openEmbeddingCache(store);
+  const { embed } = search;
+  const administers = async (caller: Caller, id: number) => {
+    const { right } = await datasets.one(caller, id);
+    return right === 'admin' || right === 'owner';
+  };
+  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers });
+  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
+  const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
+  const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';
+  const reads = (caller: Caller, model: string, language: string) => {
+    if (!hasModel(caller, model) && calls.runtime().models.find(model)?.kind === 'embedding')
+      throw new Fault('forbidden', `The key may not use ${model}, the model of the dataset's vectors.`);
+    return language === 'en' || language === 'und' || !search.isEnglishOnly(model);
+  };
+  workOnIngestion({
+    store,
+    jobs,
+    blobs,
+    uploads,
+    convert,
+    chunked,
+    index,
+    cache,
+    embed,
+    reads,
+    callerOf: (who) => rights.callerOf(who),
+    watch: (ongoing) => rights.watch(ongoing),
+    now: () => clock.now(),
+    sleep: (milliseconds, signal) => clock.sleep(milliseconds, signal),
+  });
+  workOnDatasetRemovals({
+    store,
+    jobs,
+    index,
+    now: () => clock.now(),
+    forgetVectors: cache.sweep,
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+  const training = { store, datasets, ingestion, index, cache, embed, defaultModel, ...wordsOf(calls, settings) };
+  return {
+    datasets,
+    permitted: async (caller) => (await datasets.all(caller)).map(permissionsOf),
+    native: [...nativeDatasetRoutes({ datasets, files, sharing, removal, ingestion, defaultModel }), ...trainingRoutes(training)],
+    own: [
+      ...datasetRoutes({ datasets, sharing, removal, defaultModel, hasModel }),
+      ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs }),
+      ...jobRoutes({ store, jobs }),
+    ],
+    close: () => jobs.close(),
+  };
+}
+
+async function lockDataset({ db }: Access, id: number): Promise<number | undefined> {
+  const { rows } = await sql<{ owner: number }>`select owner_id as owner from datasets where id = ${id} and deleted_at is null for update`.execute(db);
+  return rows[0]?.owner;
+}
+
+async function lockFile({ db }: Access, id: number): Promise<number | undefined> {
+  const { rows } = await sql<{ owner: number }>`
+    select owner_id as owner from dataset_files join datasets on datasets.id = dataset_id
+    where dataset_files.id = ${id} and dataset_files.deleted_at is null and datasets.deleted_at is null for update of dataset_files`.execute(db);
+  return rows[0]?.owner;
+}
+
+/** A file without grants of its own is everybody's who has the dataset. */
+async function narrow({ db }: Access, id: number, grants: readonly unknown[]): Promise<void> {
+  await sql`update dataset_files set narrowed = ${grants.length > 0}::boolean where id = ${id}`.execute(db);
+}
+
+const instruction =
+  'Summarise the following text. Keep its names, numbers, dates and statements, in the language of the text, in a quarter of its length at most. Answer with the summary alone.\n\n';
+
+/** Counting and condensing of texts. */
+function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pick<TrainingDeps, 'countTokens' | 'summarize'> {
+  return {
+    countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
+    async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
+      const events = await wholeAnswer(
+        pipeline.chatcompat,
+        {
+          model,
+          turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }],
+          tools: [],
+          output: { type: 'text' },
+          sampling: {},
+          stream: false,
+          extra: {},
+        },
+        {
+          requestId,
+          step: 0,
+          caller,
+          face: 'native',
+          app: caller.keyName,
+          signal,
+          strict: false,
+          headers: {},
+          permits: new Permits(),
+          progress: { attempts: [] },
+        },
+      );
+      const parts = fold(events).candidates[0]?.parts ?? [];
+      const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore
+      if (summary === '') throw new Fault('upstream-failed', `The model ${model} gave no summary.`);
+      return summary;
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { EnvHttpProxyAgent } from 'undici';
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import type { ConvertDocument } from '#core/document';
+import type { Plan } from '#core/plan';
+import type { NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import { openDocuments } from '#kit/documents/index';
+import { convertDocument } from '#resources/files/convert';
+import { fileRoutes } from '#resources/files/native-routes';
+import { requireRoom, sweepBlobs, type BlobColumn } from '#store/blob-rows';
+import { folderBlobs, type Blobs } from '#store/blobs';
+import type { StoreLog } from '#store/log';
+import type { Access, Store } from '#store/open';
+import { s3Blobs } from '#store/s3-blobs';
+import { outwardOf } from './upstreams.ts';
+
+/** Files that users send. */
+export interface Files {
+  readonly convert: ConvertDocument;
+  /** Where originals are kept: the bucket, else the data folder. */
+  readonly blobs: Blobs;
+  /** In the words of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** May the caller keep this file too? In the transaction that writes its row. @throws Fault `too-large` */
+  room(inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }): Promise<void>;
+  close(): void;
+}
+
+export interface FilesDeps {
+  /** Those of the start. */
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly store: Store;
+  /** The columns that name blobs. */
+  readonly columns: readonly BlobColumn[];
+  readonly planOf: (caller: Caller) => Plan | undefined;
+  readonly log: StoreLog;
+}
+
+export async function openFiles({ settings, clock, store, columns, planOf, log }: FilesDeps): Promise<Files> {
+  // one core is left for those who answer; the processes of a machine share the others
+  const size = Math.max(1, Math.floor((availableParallelism() - 1) / settings.workers));
+  const documents = openDocuments({ clock, size });
+  const convert = convertDocument(documents);
+  const blobs = await blobsOf(settings, clock);
+  const endSweep = sweepBlobs({ blobs, store, columns, clock, log });
+  return {
+    convert,
+    blobs,
+    native: fileRoutes({ convert }),
+    room: (inside, caller, file) => requireRoom(inside, columns, { ...file, userId: caller.userId, most: planOf(caller)?.storageBytes }),
+    close() {
+      endSweep();
+      documents.close();
+    },
+  };
+}
+
+function blobsOf(settings: Settings, clock: Clock): Promise<Blobs> {
+  const folder = join(settings.data, 'blobs');
+  const { s3 } = settings.blobs;
+  if (s3.endpoint === '') return folderBlobs(folder, clock);
+  const { proxy, noProxy, secureContext } = outwardOf(settings);
+  const tls = secureContext ? { connect: { secureContext }, requestTls: { secureContext } } : {};
+  return s3Blobs(s3, { folder, clock, dispatcher: new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, ...tls }) });
+}

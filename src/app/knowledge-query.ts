@@ -1,0 +1,109 @@
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import { queueFull } from '#core/fault';
+import type { SearchPassages } from '#core/passages';
+import { pageText } from '#gateway/searching/pages';
+import type { NounRoute } from '#http/noun-route';
+import { QueueFull } from '#kit/async/fair-semaphore';
+import type { Clock } from '#kit/async/clock';
+import { openTokens } from '#kit/tokens/index';
+import { audit } from '#resources/audit/store';
+import { nativeChatRoutes } from '#resources/chats/native-routes';
+import { chatRoutes } from '#resources/chats/routes';
+import { openChats } from '#resources/chats/store';
+import { modelListRoutes } from '#resources/models/native-routes';
+import { nativePersonaRoutes, personaRoutes } from '#resources/personas/routes';
+import { kind as personaKind, openPersonas } from '#resources/personas/store';
+import type { QueryDeps } from '#resources/query/deps';
+import { queryRoutes } from '#resources/query/routes';
+import type { Web } from '#resources/query/web';
+import { openSharing } from '#resources/sharing';
+import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
+import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
+import { openVotes } from '#resources/votes/store';
+import { causeOf, type Log } from '#telemetry/log';
+import type { Calls } from './calls.ts';
+import type { Database } from './database.ts';
+
+export interface KnowledgeQueryDeps {
+  readonly database: Pick<Database, 'store' | 'seal'>;
+  readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web'>;
+  readonly search: SearchPassages;
+  /** Reads attached files; absent: they are not read. */
+  readonly convert?: QueryDeps['convert'];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What users ask with: questions, models, personas, chats, votes and the tokenizer. */
+export interface KnowledgeQuery {
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+  /** Under `/server/admin`. */
+  readonly admin: readonly NounRoute[];
+  close(): void;
+}
+
+export function openKnowledgeQuery({ database: { store, seal }, calls, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+  const { models, countTokens } = calls;
+  const settings = () => calls.runtime().settings;
+  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const personas = openPersonas(store);
+  const administers = (caller: Caller, id: number) => personas.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
+  const sharing = openSharing({ store, audit, kind: personaKind, lock: personas.lock, administers });
+  const chats = openChats(store);
+  const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
+  const votes = openVotes({ store, seal, clock, bodies, log: problem });
+  const queries: QueryDeps = {
+    generate: calls.pipeline.chatcompat,
+    models,
+    defaults: () => defaultsIn(settings()),
+    promptOf: async (caller, persona) => (await personas.usable(caller, persona)).prompt,
+    search,
+    convert,
+    countTokens,
+    web: webOf(calls),
+    keep: (answer) => votes.keep(answer).catch((error: unknown) => problem('An answer could not be kept: nobody can vote on it.', error)),
+    leadingNewlines: () => settings().compat.leadingNewlines,
+    clock,
+  };
+  return {
+    native: [
+      ...modelListRoutes({ models, aliasesOf: (name) => settings().models[name]?.aliases ?? [] }),
+      ...tokenizerRoutes({ models, count: countBy }),
+      ...nativePersonaRoutes(personas),
+      ...queryRoutes(queries),
+      ...nativeVoteRoutes(votes),
+      ...nativeChatRoutes(chats),
+    ],
+    own: [...personaRoutes(personas, sharing), ...chatRoutes(chats)],
+    admin: voteRoutes(votes, store, audit),
+    close: () => votes.close(),
+  };
+}
+
+function defaultsIn({ defaults, providers }: Settings): ReturnType<QueryDeps['defaults']> {
+  const { chat, followUp } = defaults;
+  return { chat, followUp, rewording: Object.keys(providers).length > 0 ? followUp : undefined };
+}
+
+function webOf({ runtime, web: { fetcher, failed } }: Pick<Calls, 'runtime' | 'web'>): QueryDeps['web'] {
+  return {
+    get search(): Web['search'] {
+      const { engine } = runtime();
+      return engine && ((question, asking) => engine.search(question, {}, asking));
+    },
+    read: (url, asking) => pageText(fetcher, url, asking),
+    failed,
+  };
+}
+
+const countBy: TokenizerDeps['count'] = async (text, vocabulary, asking) => {
+  try {
+    return await (await openTokens()).countAll([text], { ...asking, vocabulary });
+  } catch (error) {
+    throw error instanceof QueueFull ? queueFull(error) : error;
+  }
+};

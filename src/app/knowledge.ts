@@ -1,0 +1,70 @@
+import type { Caller } from '#core/context';
+import type { ConvertDocument } from '#core/document';
+import type { Settings } from '#config/index';
+import type { NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import { runAll } from '#kit/async/run-all';
+import { searchRoutes } from '#resources/datasets/search/index';
+import type { Log } from '#telemetry/log';
+import type { Administration } from './administration.ts';
+import type { Calls } from './calls.ts';
+import { blobColumns, type Database } from './database.ts';
+import { openDatasetSearch } from './dataset-search.ts';
+import { openKnownDatasets, type DatasetsDeps } from './datasets.ts';
+import { openFiles } from './files.ts';
+import { openKnowledgeQuery } from './knowledge-query.ts';
+
+export interface KnowledgeDeps {
+  readonly database: Database;
+  /** Those that the server started with. */
+  readonly first: Settings;
+  readonly settings: () => Settings;
+  readonly calls: Calls;
+  /** Replaces what makes text of documents. */
+  readonly convert: ConvertDocument | undefined;
+  readonly rights: DatasetsDeps['rights'];
+  readonly uploads: DatasetsDeps['uploads'];
+  readonly planOf: Administration['planOf'];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Files, datasets, and what users ask about them. */
+export interface Knowledge {
+  /** The datasets that somebody may use, in the words of the native interface. */
+  readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+  /** Under `/server/admin`. */
+  readonly admin: readonly NounRoute[];
+  close(): Promise<void>;
+}
+
+export async function openKnowledge({
+  database,
+  first,
+  settings,
+  calls,
+  convert: replaced,
+  rights,
+  planOf,
+  uploads,
+  clock,
+  log,
+}: KnowledgeDeps): Promise<Knowledge> {
+  const { store } = database;
+  const files = await openFiles({ settings: first, clock, store, columns: blobColumns, planOf, log });
+  const convert = replaced ?? files.convert;
+  const found = openDatasetSearch({ store, calls, clock, log });
+  const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, log });
+  const queries = openKnowledgeQuery({ database, calls, search: found.search, convert, clock, log });
+  return {
+    datasetsOf: datasets.permitted,
+    native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],
+    own: [...datasets.own, ...queries.own],
+    admin: queries.admin,
+    close: () => runAll([() => datasets.close(), () => found.close(), () => queries.close(), () => files.close()]),
+  };
+}

@@ -1,0 +1,82 @@
+import type { Settings } from '#config/index';
+import type { Clock } from '#kit/async/clock';
+import { cataloguedNames } from '#providers/catalogue';
+import type { OfferedModel, Providers } from '#providers/index';
+import type { Log } from '#telemetry/log';
+
+/** What the provider from the environment offers, for the lists of models. */
+export interface OfferedModels {
+  /** As the provider said last; before it has been asked, and where it cannot be, as the catalogue has it. The same array until that changes. */
+  of(provider: string, baseUrl: string): readonly OfferedModel[];
+  /** Asks the provider, now and each hour, and whenever the settings name another one. Returns at once. */
+  watch(runtime: Source): void;
+  /** The settings have changed. */
+  changed(): void;
+  close(): void;
+}
+
+type Source = () => { readonly settings: Settings; readonly providers: Pick<Providers, 'offered'> };
+
+const everyMilliseconds = 3_600_000;
+const mostMilliseconds = 30_000;
+
+export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
+  let told: { readonly place: string; readonly models: readonly OfferedModel[] } | undefined;
+  let next = () => {};
+  let current: Source | undefined;
+  let asked: string | undefined;
+  let asking: AbortController | undefined;
+  const known = new Map<string, readonly OfferedModel[]>();
+
+  async function ask(settings: Settings, providers: Pick<Providers, 'offered'>): Promise<void> {
+    const provider = settings.offeredBy;
+    const { baseUrl } = (provider === undefined ? undefined : settings.providers[provider]) ?? {};
+    if (provider === undefined || baseUrl === undefined) return;
+    asking?.abort(new Error('Another provider is asked.'));
+    asked = placeOf(provider, baseUrl);
+    const controller = new AbortController();
+    asking = controller;
+    const cancel = clock.after(mostMilliseconds, () => controller.abort(new Error('Timed out.')));
+    try {
+      const models = await providers.offered(provider, controller.signal);
+      if (models && models.length > 0) told = { place: placeOf(provider, baseUrl), models };
+      else log.debug({ provider }, 'The provider does not list its models: the catalogue is shown.');
+    } catch {
+      log.debug({ provider }, 'The provider cannot be asked for its models: the catalogue is shown.');
+    } finally {
+      cancel();
+    }
+  }
+
+  function round(): void {
+    next();
+    next = clock.after(everyMilliseconds, round);
+    const { settings, providers } = current!();
+    void ask(settings, providers);
+  }
+
+  return {
+    of(provider, baseUrl) {
+      const place = placeOf(provider, baseUrl);
+      if (told?.place === place) return told.models;
+      const models = known.get(baseUrl) ?? cataloguedNames(baseUrl).map((name) => ({ name, kind: /embed/i.test(name) ? 'embedding' : 'chat' }) as const);
+      known.set(baseUrl, models);
+      return models;
+    },
+    watch(runtime) {
+      current = runtime;
+      round();
+    },
+    changed() {
+      const { offeredBy, providers } = current!().settings;
+      const { baseUrl } = (offeredBy === undefined ? undefined : providers[offeredBy]) ?? {};
+      if (offeredBy !== undefined && baseUrl !== undefined && placeOf(offeredBy, baseUrl) !== asked) round();
+    },
+    close() {
+      next();
+      asking?.abort(new Error('The server stops.'));
+    },
+  };
+}
+
+const placeOf = (provider: string, baseUrl: string) => `${provider} ${baseUrl}`;

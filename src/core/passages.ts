@@ -1,0 +1,56 @@
+import type { Caller } from './context.ts';
+import type { Permits } from './permits.ts';
+
+/** A part of a file in a dataset, as it was found for a question. */
+export interface Passage {
+  /** Opens it under `/server/mine/passages/{id}`. */
+  readonly id: number;
+  /** The full name of the dataset. */
+  readonly dataset: string;
+  readonly filename: string;
+  /** From 1; null where there are none. */
+  readonly page: number | null;
+  /** Where it stands in the text of the file: from, to before; in code points. */
+  readonly range: readonly [number, number];
+  /** The characters of the file's text at `range`. */
+  readonly quote: string;
+  /** What a model is given: the quote, with title and headings before it. */
+  readonly text: string;
+  readonly score: number;
+  readonly ranks: Ranks;
+  /** Why it was left out, where it was. */
+  readonly cut?: 'limit' | 'context' | 'merged' | 'rerank';
+}
+
+/** Places from 1; null where that channel did not find it or did not run. */
+export interface Ranks {
+  readonly lexical: number | null;
+  readonly vector: number | null;
+  readonly fused: number | null;
+  readonly rerank: number | null;
+}
+
+export interface PassageSearch {
+  readonly caller: Caller;
+  /** Full names; `all`: each dataset that the caller may read. */
+  readonly datasets: 'all' | readonly string[];
+  readonly question: string;
+  /** Most passages. */
+  readonly limit: number;
+  /** With those that were left out. */
+  readonly explain?: boolean;
+  readonly requestId: string;
+  /** Of the request, where it has other calls: absent, the search is all of it. */
+  readonly permits?: Permits;
+  readonly signal: AbortSignal;
+}
+
+export interface FoundPassages {
+  readonly passages: readonly Passage[];
+  /** A model of vectors is gone or does not answer: its datasets were searched by words alone. */
+  readonly vectorsDown: boolean;
+  readonly warnings: readonly string[];
+}
+
+/** Searches datasets by words and meaning. @throws Fault `not-found` for a dataset that the caller may not read */
+export type SearchPassages = (search: PassageSearch) => Promise<FoundPassages>;

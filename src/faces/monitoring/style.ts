@@ -1,0 +1,52 @@
+/** The style sheet of all pages that need no console, light and dark. */
+export const docsStyle = `
+:root { color-scheme: light dark; --line: light-dark(#dde1e6, #343a42); --soft: light-dark(#f4f6f8, #1e232a); --accent: light-dark(#8a3b12, #f0a878); --quiet: light-dark(#55606d, #9aa5b1); --good: light-dark(#1b6b3a, #7fd0a0); }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem; max-width: 60rem; font: 16px/1.5 system-ui, sans-serif; background: light-dark(#fff, #14171b); color: light-dark(#1a1f25, #e6eaee); }
+body:has(.columns) { max-width: 84rem; }
+h1 { margin-top: 0; }
+h1 a { color: inherit; text-decoration: none; }
+h1 small { font-size: .5em; color: var(--quiet); font-weight: normal; }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }
+h3 { font-size: 1.05rem; margin: 0 0 .5rem; }
+h4 { font-size: 1rem; margin: 1rem 0 .25rem; }
+a { color: var(--accent); }
+code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto; margin: .5rem 0; }
+pre code { overflow-wrap: normal; }
+.pick { user-select: all; }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin: 1rem 0; }
+.card p { margin: .25rem 0; }
+.state { border-left: 4px solid var(--accent); background: var(--soft); padding: .6rem .9rem; }
+.state.ok { border-color: var(--good); }
+.links { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; }
+details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 .75rem; }
+details[open] { padding-bottom: .75rem; }
+summary { cursor: pointer; padding: .6rem 0; }
+main summary { display: grid; grid-template-columns: 4.5rem 1fr; gap: 0 .5rem; align-items: baseline; }
+#schemas ~ details summary { display: block; }
+summary::-webkit-details-marker { display: none; }
+main summary b { color: var(--accent); font-size: .85em; }
+main summary span { grid-column: 2; color: var(--quiet); }
+details:target { border-color: var(--accent); }
+ul.fields { margin: .25rem 0; padding-left: .9rem; border-left: 2px solid var(--line); list-style: none; }
+ul.fields li { margin: .3rem 0; }
+.either { margin: .25rem 0 .25rem .9rem; }
+.either p { margin: 0; color: var(--quiet); font-size: .9em; }
+i { color: var(--quiet); font-style: normal; font-size: .9em; overflow-wrap: anywhere; }
+em { color: var(--accent); font-style: normal; font-size: .8em; }
+.scope { color: var(--quiet); margin: .25rem 0; }
+.contents ul { list-style: none; padding-left: .75rem; margin: .25rem 0; }
+.contents details > ul { padding-left: 0; }
+.contents a { text-decoration: none; overflow-wrap: anywhere; }
+.contents ul ul { font-size: .85em; }
+.contents ul ul b { color: var(--quiet); font-weight: normal; font-size: .85em; }
+.contents summary { font-weight: bold; }
+@media (min-width: 64rem) {
+  .columns { display: grid; grid-template-columns: 19rem minmax(0, 1fr); gap: 2rem; }
+  .contents details { position: sticky; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; margin: 0; }
+}
+@media (max-width: 63.9rem) { .contents details { max-height: 16rem; overflow-y: auto; } }
+@media (max-width: 40rem) { body { padding: 1rem; } main summary { grid-template-columns: 3.6rem 1fr; } }
+@media print { .contents { display: none; } }
+`;

@@ -1,0 +1,95 @@
+import type { TSchema } from 'typebox';
+import type { GeneratingDeps } from '../answer.ts';
+import { nativeRefusal } from '../native-fault.ts';
+import type { Fault } from '#core/fault';
+import { isObject } from '#core/json';
+import { coerced, unfolded } from '#http/coerce';
+import { Accepted, Conversation, type NounRoute } from '#http/noun-route';
+import type { Exchange } from '#http/exchange';
+import type { Face, Route } from '#http/route';
+import { writeLargeJson } from '#kit/json/large';
+import { parseJson } from '#kit/json/scan';
+import { answerConversation } from './conversation.ts';
+import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
+import { withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
+
+export interface NativeDeps extends Omit<GeneratingDeps, 'generate'> {
+  /** As in the settings. */
+  readonly compat: () => { readonly nativeErrors: 'http' | 'envelope'; readonly vendorNames: boolean };
+}
+
+/** The native interface: each answer in the envelope of its operation. Reads answer GET as well, with the fields behind the `?`. */
+export function native(routes: readonly NounRoute[], deps: NativeDeps): Face {
+  const { compat } = deps;
+  return {
+    name: 'native',
+    roots: ['/user', '/server'],
+    refusal,
+    refusalStatus: (fault) => (compat().nativeErrors === 'envelope' ? 200 : fault.status),
+    routes: routes.map((route) => withReading(spoken(route, deps))),
+  };
+}
+
+/** The words that clients know for every bad credential. */
+const badToken = 'Token is invalid [1]';
+
+function refusal(fault: Fault, requestId: string) {
+  const body = nativeRefusal(fault, requestId);
+  return fault.code === 'unauthenticated' ? { ...body, response: badToken, message: badToken, error: badToken } : body;
+}
+
+function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
+  const envelope = envelopes[`${route.method} ${route.path}`];
+  if (!envelope) throw new TypeError(`${route.method} ${route.path} has no envelope.`);
+  const input = route.input && withVendorFields(route.input);
+  return {
+    ...route,
+    ...(input ? { input } : {}),
+    takes: 'forms',
+    output: wrappedSchema(envelope, route.output),
+    async answer(asked) {
+      const { exchange, caller, json, files } = asked;
+      const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
+      const { vendorNames } = compat();
+      const given = fieldsOf(exchange, input, json);
+      const fields = vendorNames && isObject(given) ? withOwnNames(given) : given;
+      const query = route.query ? exchange.query : nothing;
+      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal });
+      const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
+      if (answer instanceof Conversation) return answerConversation({ ...answering, envelope, named }, asked, answer);
+      if (answer instanceof Accepted) return exchange.sendJson(202, wrapped({ ...envelope, status: 202 }, answer.value));
+      const whole = named(wrapped(envelope, answer));
+      return envelope.large ? sendLarge(exchange, whole) : whole;
+    },
+  };
+}
+
+async function sendLarge(exchange: Exchange, answer: object): Promise<void> {
+  const bytes = await writeLargeJson(answer);
+  exchange.need(bytes.length);
+  exchange.send(200, ['content-type', 'application/json; charset=utf-8'], bytes);
+}
+
+const nothing = new URLSearchParams();
+
+/** The body; where none can be expected, what stands behind the `?`, with the body's members before it. */
+function fieldsOf(exchange: Exchange, input: TSchema | undefined, json: unknown): unknown {
+  const isBodyAlone = exchange.method !== 'GET' && exchange.method !== 'HEAD' && exchange.method !== 'DELETE';
+  const words = isBodyAlone ? {} : coerced(exchange.query, input, jsonIn);
+  return json === undefined ? words : isObject(json) ? { ...words, ...unfolded(json, input, jsonIn) } : json;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What only reads answers GET too; what writes, spends or gives something away does not, for it would invite requests from other sites. */
+function withReading(route: Route): Route {
+  const isReading = route.method === 'POST' && route.scope !== 'public' && !route.spends && /\/((get|list|count)-|tokenizer$)/.test(route.path);
+  const paths = [route.path, ...(route.also ?? []).map(({ path }) => path)];
+  return isReading ? { ...route, also: [...(route.also ?? []), ...paths.map((path) => ({ method: 'GET' as const, path }))] } : route;
+}

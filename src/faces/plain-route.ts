@@ -1,0 +1,47 @@
+import type { Exchange } from '#http/exchange';
+import { Accepted, Bytes, isUpdates, type NounRoute } from '#http/noun-route';
+import type { Route } from '#http/route';
+
+/** A noun's route as plain REST: JSON without an envelope, and updates as server-sent events. */
+export function plainRoute(route: NounRoute): Route {
+  return {
+    ...route,
+    async answer({ exchange, caller, json, files }) {
+      const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
+      const { params, query, signal } = exchange;
+      const answer = await route.answer({ caller, by, params, query, json, files, signal });
+      if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
+      if (answer instanceof Bytes) return sendBytes(exchange, answer);
+      return isUpdates(answer) ? sendPieces(exchange, framed(answer), events) : answer;
+    },
+  };
+}
+
+const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
+
+async function* framed(updates: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const update of updates) yield `data: ${JSON.stringify(update)}\n\n`;
+}
+
+/** Sends bytes, whole or piece by piece as the client reads them. */
+function sendBytes(exchange: Exchange, { contentType, content, headers }: Bytes): void | Promise<void> {
+  const head = ['content-type', contentType, ...headers];
+  if (typeof content === 'string' || content instanceof Uint8Array) return exchange.send(200, head, content);
+  return sendPieces(exchange, content, head);
+}
+
+/** Sends what comes, as the client reads it. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut. */
+async function sendPieces(exchange: Exchange, pieces: AsyncIterable<string | Uint8Array>, headers: readonly string[]): Promise<void> {
+  let isOpen = false;
+  const open = () => {
+    if (!isOpen) exchange.open(200, headers);
+    isOpen = true;
+  };
+  for await (const piece of pieces) {
+    exchange.signal.throwIfAborted();
+    open();
+    if (!exchange.write(piece)) await exchange.drained();
+  }
+  open();
+  exchange.end();
+}

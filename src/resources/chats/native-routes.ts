@@ -1,0 +1,147 @@
+import { Type, type Static } from 'typebox';
+import { Fault } from '#core/fault';
+import { writeLargeJson } from '#kit/json/large';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import { isTaken, mostChats, mostMessages, type ChatMessage, type ChatStore, type NewMessage } from './store.ts';
+
+const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
+const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
+const sessionId = Type.String(uuid);
+const title = (minLength: number) =>
+  Type.String({ minLength, maxLength: 50, pattern: '^[^\\p{C}]*$', expected: 'must be a title, without control characters in it' });
+
+const Message = Type.Object({
+  user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
+  message: Type.String({ pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' }),
+});
+const Messages = Type.Array(Message, { maxItems: mostMessages });
+const jsonData = Type.Optional(Type.Union([Messages, Type.Null()]));
+
+const Encoded = (what: string) => Type.Object({ response: Type.String({ description: `JSON of \`data\`, as a text: ${what}.` }), data: Type.Unknown() });
+const said = Type.Object({ response: Type.String(), session_id: Type.Optional(Type.String()) });
+
+/** Chats, in the words of the native interface. */
+export const nativeChatRoutes = (chats: ChatStore): readonly NounRoute[] => [...readingRoutes(chats), ...writingRoutes(chats)];
+
+const common = { method: 'POST', scope: 'query', owner: 'caller' } as const;
+
+function readingRoutes(chats: ChatStore): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      path: '/user/get-chats',
+      summary: 'Your chats.',
+      output: Encoded('the chats and the buttons that open them'),
+      async answer({ caller }) {
+        const found = await chats.list(caller.userId, { limit: mostChats });
+        return encoded({
+          chats: found.map(({ id }) => ({ id, content: -1 })),
+          buttons: found.map(({ id, title: content, mode }) => ({ key: id, content, mode_type: mode })),
+        });
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/get-chat-session',
+      summary: 'One of your chats, with its messages.',
+      input: Type.Object({ session_id: sessionId }),
+      output: Encoded('the session and its messages'),
+      async answer({ caller, input: { session_id: id } }) {
+        const messages = await chats.messages(caller.userId, id.toLowerCase());
+        const data = { session_id: id.toLowerCase(), content: messages.map(shown) };
+        return { response: Buffer.from(await writeLargeJson(data)).toString('utf8'), data };
+      },
+    }),
+  ];
+}
+
+function writingRoutes(chats: ChatStore): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      path: '/user/delete-chat-session',
+      summary: 'Deletes one of your chats.',
+      input: Type.Object({ session_id: sessionId }),
+      answer: async ({ caller, input }) => void (await chats.remove(caller.userId, input.session_id.toLowerCase())),
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/create-chat-session',
+      summary: 'Makes a chat.',
+      input: Type.Object({ title: Type.Optional(title(0)), json_data: jsonData, session_id: Type.Optional(Type.Unknown()) }),
+      output: said,
+      async answer({ caller, input: { title: name, json_data: messages, session_id: id } }) {
+        const own = typeof id === 'string' && isUuid.test(id.slice(0, 40)) ? { id: id.toLowerCase() } : {};
+        const add = (its: { readonly id?: string }) => chats.add(caller.userId, { ...its, ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
+        const chat = await add(own).catch((error: unknown) => (isTaken(error) ? add({}) : Promise.reject(error)));
+        return { response: 'Chat session created', session_id: chat.id };
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/append-chat',
+      summary: 'Adds messages to a chat, or makes one of them.',
+      input: Type.Object({
+        chat_title: Type.Optional(title(0)),
+        chats: Type.Optional(Type.Union([Type.Object({ chats: Messages }), Messages], { description: 'Messages, or an object that has them as `chats`.' })),
+        session_id: Type.Optional(Type.Union([sessionId, Type.Null()], { description: 'Absent: a new chat is made.' })),
+        message: Type.Optional(Type.Union([Message.properties.message, Message], { description: 'A single message.' })),
+      }),
+      output: said,
+      async answer({ caller, input: { chat_title: name, chats: given, session_id: id, message } }) {
+        const messages = [...messagesIn(given), ...(message === undefined ? [] : [typeof message === 'string' ? { user: 'me', message } : message])];
+        if (messages.length === 0) throw new Fault('invalid', 'chats is required.', { field: 'chats', reason: 'missing' });
+        if (typeof id === 'string') {
+          await chats.append(caller.userId, id.toLowerCase(), messages.map(kept));
+          return { response: 'Chats updated', session_id: id.toLowerCase() };
+        }
+        if (!name) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
+        return { response: 'Chats updated', session_id: (await chats.add(caller.userId, { title: name }, messages.map(kept))).id };
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/update-chat-session-json',
+      summary: 'Puts messages in the place of those of a chat, or makes it.',
+      input: Type.Object({ session_id: sessionId, title: Type.Optional(title(0)), json_data: jsonData }),
+      async answer({ caller, input: { session_id: id, title: name, json_data: messages } }) {
+        await chats.put(caller.userId, { id: id.toLowerCase(), ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
+      },
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/update-chat-session-title',
+      summary: 'Gives a chat another title.',
+      input: Type.Object({ session_id: sessionId, new_title: title(1) }),
+      answer: async ({ caller, input }) => void (await chats.change(caller.userId, input.session_id.toLowerCase(), { title: input.new_title })),
+    }),
+    nounRoute({
+      ...common,
+      path: '/user/copy-chat',
+      summary: 'Gives another user a copy of one of your chats.',
+      input: Type.Object({ chat_id: sessionId, email: Type.String({ minLength: 3, maxLength: 254 }) }),
+      answer: async ({ caller, input }) => void (await chats.copy(caller.userId, input.chat_id.toLowerCase(), input.email)),
+    }),
+  ];
+}
+
+const encoded = (data: object) => ({ response: JSON.stringify(data), data });
+
+const messagesIn = (given: Static<typeof Messages> | { readonly chats: Static<typeof Messages> } | undefined): Static<typeof Messages> =>
+  given === undefined ? [] : Array.isArray(given) ? given : given.chats;
+
+/** Bytes of what a client keeps with a message. */
+const mostMore = 65_536;
+
+/** What a message has beside its text comes back as it went in. */
+function kept({ user, message, ...rest }: Static<typeof Message> & Readonly<Record<string, unknown>>): NewMessage {
+  const more = Object.keys(rest).length > 0 ? JSON.stringify(rest) : null;
+  if (more !== null && more.length > mostMore)
+    throw new Fault('too-large', `A message has at most ${mostMore} characters beside its text.`, { field: 'message' });
+  return { isUser: user === 'me' || user === 'user', message, more };
+}
+
+function shown({ id, isUser, message, more }: ChatMessage) {
+  const rest = more === null ? {} : (JSON.parse(more) as object);
+  return { id, ...rest, user: isUser ? 'me' : 'gpt', message };
+}

@@ -1,0 +1,246 @@
+import { sql } from 'kysely';
+import { Type } from 'typebox';
+import { Fault } from '#core/fault';
+import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Blobs } from '#store/blobs';
+import { readableFiles } from '#store/grants';
+import type { Store } from '#store/open';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { grantRoutes, type Sharing } from '../sharing.ts';
+import type { DatasetFile, Files } from './files.ts';
+import type { Ingestion } from './ingestion.ts';
+import { filenameOf } from './names.ts';
+import type { Removal } from './removal.ts';
+import { datasetIn, OwnerQuery, PageQuery, readerOf, root } from './routes.ts';
+import type { Datasets } from './store.ts';
+
+export interface FileRoutesDeps {
+  readonly store: Store;
+  readonly datasets: Datasets;
+  readonly files: Files;
+  readonly sharing: Sharing;
+  readonly ingestion: Ingestion;
+  readonly removal: Removal;
+  readonly blobs: Pick<Blobs, 'get'>;
+}
+
+const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
+
+const FileObject = Type.Object({
+  id: Type.Integer(),
+  filename: Type.String(),
+  type: orNull(Type.String({ description: 'Read from the bytes; null before that.' })),
+  bytes: Type.Integer(),
+  pages: orNull(Type.Integer()),
+  passages: Type.Integer(),
+  tokens: Type.Integer(),
+  state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
+  stage: orNull(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
+  reason: orNull(Type.String()),
+  jobId: orNull(Type.String()),
+  sourceId: orNull(Type.Integer()),
+  createdAt: Type.String(),
+});
+
+const PassageObject = Type.Object({ id: Type.Integer(), page: orNull(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
+const nextCursor = orNull(Type.String());
+const common = { scope: 'datasets', owner: 'caller' } as const;
+const path = `${root}/:id/files`;
+const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file', 'file');
+
+function shown({ datasetId: _, createdAt, ...file }: DatasetFile) {
+  return { ...file, createdAt: createdAt.toISOString() };
+}
+
+/** The files of datasets. */
+export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
+  const { datasets, sharing, files } = deps;
+  return [
+    ...listRoutes(deps),
+    ...oneRoutes(deps),
+    ...passageRoutes(deps),
+    ...grantRoutes({
+      sharing,
+      scope: 'datasets',
+      path: `${path}/:file`,
+      what: 'file of a dataset',
+      async administered(caller, params, query) {
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params), 'admin');
+        return (await files.one(reader, id, fileIn(params))).id;
+      },
+    }),
+  ];
+}
+
+function listRoutes({ datasets, files, ingestion }: FileRoutesDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path,
+      summary: 'The files of a dataset.',
+      query: PageQuery,
+      output: Type.Object({ items: Type.Array(FileObject), nextCursor }),
+      async answer({ caller, params, query }) {
+        const { limit = 50, cursor } = query;
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params));
+        const found = await files.list(reader, id, { after: idBefore('dataset-files', cursor), limit: limit + 1 });
+        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-files', [last.id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path,
+      spends: true,
+      takes: 'files',
+      summary: 'Puts files into a dataset, as a form or as the bytes of one with its filename. Each has a job, which says how far it is.',
+      query: Type.Object({ filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
+      input: Type.Object({ file: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+      output: Type.Object({ items: Type.Array(FileObject) }),
+      async answer({ caller, params, query, files: given }) {
+        const dataset = await datasets.one(caller, datasetIn(params), 'edit');
+        if (given.length === 0)
+          throw new Fault('invalid', 'file must be a file: as a part of a multipart form, or the body itself with ?filename=.', {
+            field: 'file',
+            reason: 'missing',
+          });
+        const named = given.map((file) => {
+          if (file.field === '' && query.filename === undefined)
+            throw new Fault('invalid', 'filename must say what the file is called.', { field: 'filename', reason: 'missing' });
+          if (file.field !== '' && file.field !== 'file')
+            throw new Fault('invalid', `${file.field.slice(0, 100)} is not known: files are in file.`, { field: file.field.slice(0, 100) });
+          const filename = file.field === '' ? filenameOf(query.filename!, 'filename') : filenameOf(file.filename, 'file');
+          if (file.size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
+          return { filename, content: file.content };
+        });
+        if (new Set(named.map(({ filename }) => filename)).size < named.length)
+          throw new Fault('invalid', 'file must not have the same filename twice.', { field: 'file' });
+        const items = [];
+        for (const one of named) {
+          const { fileId } = await ingestion.begin(caller, dataset, { ...one, source: { form: 'file' } });
+          items.push(shown(await files.one(caller, dataset.id, fileId)));
+        }
+        return new Accepted({ items });
+      },
+    }),
+  ];
+}
+
+/** Types that a browser would run or show as a page. */
+const active = /html|xml|svg|script|^text\/css/;
+
+function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${path}/:file`,
+      summary: 'A file of a dataset.',
+      query: OwnerQuery,
+      output: FileObject,
+      async answer({ caller, params, query }) {
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params));
+        return shown(await files.one(reader, id, fileIn(params)));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${path}/:file`,
+      summary: 'Deletes a file from a dataset.',
+      query: OwnerQuery,
+      output: FileObject,
+      async answer({ caller, params, query }) {
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params), 'edit');
+        const file = await files.one(reader, id, fileIn(params), 'edit');
+        await removal.file(reader, file.id);
+        return shown(file);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${path}/:file/original`,
+      summary: 'The bytes of a file, as they came.',
+      query: OwnerQuery,
+      async answer({ caller, params, query }) {
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params));
+        const { blob, filename, type } = await files.original(reader, id, fileIn(params));
+        const { content } = await blobs.get(blob);
+        const known = type === null || active.test(type) ? 'application/octet-stream' : type;
+        return new Bytes(known, content, [
+          'content-disposition',
+          `attachment; filename*=UTF-8''${encodeURIComponent(filename).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)}`,
+          'content-security-policy',
+          "sandbox; default-src 'none'; frame-ancestors 'none'",
+        ]);
+      },
+    }),
+  ];
+}
+
+interface PassageRow {
+  readonly id: number;
+  readonly page: number | null;
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+function passageRoutes({ store, datasets, files }: FileRoutesDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${path}/:file/passages`,
+      summary: 'The passages of a file, in order.',
+      query: PageQuery,
+      output: Type.Object({ items: Type.Array(PassageObject), nextCursor }),
+      async answer({ caller, params, query }) {
+        const { limit = 50, cursor } = query;
+        const reader = readerOf(caller, query);
+        const { id } = await datasets.one(reader, datasetIn(params));
+        const file = await files.one(reader, id, fileIn(params));
+        const { rows } = await sql<PassageRow & { readonly ordinal: number }>`
+          select passages.id, page, start, "end", quote as text, ordinal from passages
+          join editions on editions.id = edition_id join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation
+          where file_id = ${file.id} and ordinal >= ${idBefore('passages', cursor)} order by ordinal limit ${limit + 1}`.execute(store.db);
+        const page = pageOf(rows, limit, (last) => cursorOf('passages', [last.ordinal + 1]));
+        return { ...page, items: page.items.map(({ ordinal: _, ...passage }) => passage) };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: '/server/mine/passages/:id',
+      summary: 'A passage of a file that you may read.',
+      query: OwnerQuery,
+      output: Type.Object({
+        id: Type.Integer(),
+        datasetId: Type.Integer(),
+        dataset: Type.String({ description: 'The full name.' }),
+        fileId: Type.Integer(),
+        filename: Type.String(),
+        page: orNull(Type.Integer()),
+        start: Type.Integer(),
+        end: Type.Integer(),
+        text: Type.String(),
+      }),
+      async answer({ caller, params, query }) {
+        const { rows } = await sql`
+          select passages.id, datasets.id as "datasetId", full_name as dataset, dataset_files.id as "fileId", filename, page, start, "end", quote as text
+          from passages join editions on editions.id = edition_id
+          join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation join datasets on datasets.id = dataset_files.dataset_id
+          where passages.id = ${idIn(params, 'id', 'passage')} and ${readableFiles(readerOf(caller, query))}`.execute(store.db);
+        if (!rows[0]) throw unknownThing('passage');
+        return rows[0];
+      },
+    }),
+  ];
+}

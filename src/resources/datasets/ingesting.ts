@@ -1,0 +1,335 @@
+import { sql } from 'kysely';
+import type { Caller } from '#core/context';
+import type { ConvertDocument, DocumentText } from '#core/document';
+import { Fault, faultOf, reasonOf } from '#core/fault';
+import { requestId } from '#kit/crypto/ids';
+import { Cancelled } from '#kit/async/client-left';
+import type { Blobs } from '#store/blobs';
+import { readableFiles } from '#store/grants';
+import { Postponed } from '#store/job-pauses';
+import type { RunningJob } from '#store/job';
+import type { Jobs } from '#store/jobs';
+import type { Access, Store } from '#store/open';
+import type { UploadFolder } from '#store/uploads';
+import { mayNotChange, type Stage } from './files.ts';
+import { ingestionKind, payloadOf, progressOf, type IngestionPayload, type IngestionProgress } from './ingestion.ts';
+import type { chunked } from './search/chunker.ts';
+import type { Chunk, Chunked, EmbeddingCache, EmbedText, GenerationCounts, PassageIndex, VectorModel } from './search/types.ts';
+import { slices } from './search/slices.ts';
+import { storable } from './texts.ts';
+
+export interface IngestingDeps {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly blobs: Pick<Blobs, 'get'>;
+  /** Where a file lies while it is read. */
+  readonly uploads: UploadFolder;
+  readonly convert: ConvertDocument;
+  readonly chunked: typeof chunked;
+  readonly index: PassageIndex;
+  readonly cache: Pick<EmbeddingCache, 'find' | 'keep'>;
+  readonly embed: EmbedText;
+  /** Does the model make vectors of texts in this language (ISO 639-1)? */
+  readonly reads: (caller: Caller, model: string, language: string) => boolean;
+  /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
+  readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;
+  /** Cuts the work when key or user is no more. @returns to be called when it is over */
+  readonly watch: (ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }) => () => void;
+  readonly now: () => number;
+  /** @throws the signal's reason */
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+}
+
+const concurrency = 4;
+/** Of one user. */
+const mostEach = 2;
+const leaseSeconds = 15;
+/** Texts of one call. */
+const batch = 64;
+/** Seconds for which a job waits where it stands; for more it begins again. */
+const longestWait = 120;
+
+/** Where each stage begins, of 1. */
+const begins: Readonly<Record<Stage, number>> = { store: 0, parse: 0.05, chunk: 0.3, embed: 0.35, index: 0.95 };
+
+/** Takes files that were put into datasets, from now on. */
+export function workOnIngestion(deps: IngestingDeps): void {
+  deps.jobs.work(ingestionKind, (job) => ingest(deps, job), { concurrency, mostEach, leaseSeconds });
+}
+
+/** One file from its bytes to its passages. Each step may be repeated: a job whose process was killed begins again, and what was embedded is not paid again. */
+async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly passages: number; readonly tokens: number }> {
+  const payload = payloadOf(job.payload);
+  const over = new AbortController();
+  let unwatch = () => {};
+  let telling: Telling | undefined;
+  try {
+    unwatch = deps.watch({ caller: payload, cut: (reason) => over.abort(reason) });
+    const told = (telling = await tellingOf(deps, job));
+    const caller = mayTrain(await deps.callerOf(payload));
+    job.begun();
+    const signal = AbortSignal.any([job.signal, over.signal]);
+    await told.reached('parse');
+    await mustCount(deps.store, payload, { jobId: job.id, caller });
+    const counts =
+      payload.source.form === 'copy'
+        ? await copied(deps, payload, payload.source.fileId, { caller, told })
+        : await read(deps, payload, { caller, signal, told });
+    await told.reached('index');
+    signal.throwIfAborted();
+    return await flipped(deps, payload, { jobId: job.id, caller: mayTrain(await deps.callerOf(payload)) }, counts);
+  } catch (error) {
+    const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
+    if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
+    const { code, details } = faultOf(reason);
+    if (code === 'rate-limited') throw new Postponed(details.retryAfter ?? 1);
+    await telling?.failed(code);
+    throw reason;
+  } finally {
+    unwatch();
+  }
+}
+
+interface Telling {
+  /** @param share of the stage's own work */
+  reached(stage: Stage, share?: number): Promise<void>;
+  failed(code: Fault['code']): Promise<void>;
+}
+
+/** Says how far a job is. What it has said before in an earlier try is not taken back. */
+async function tellingOf({ jobs, now }: IngestingDeps, job: RunningJob): Promise<Telling> {
+  const before = progressOf((await jobs.find(job.id))?.progress ?? null);
+  const startedAt = before.startedAt ?? new Date(now()).toISOString();
+  const order = Object.keys(begins);
+  let at: IngestionProgress = { stage: before.stage ?? 'store', share: before.share ?? 0, startedAt };
+  return {
+    async reached(stage, share = 0) {
+      const next = order[order.indexOf(stage) + 1];
+      const end = next === undefined ? 1 : begins[next as Stage];
+      const whole = begins[stage] + share * (end - begins[stage]);
+      at = { stage, share: Math.max(at.share, Math.round(whole * 1000) / 1000), startedAt };
+      await job.progress({ ...at });
+    },
+    failed: (fault) => job.progress({ ...at, fault }),
+  };
+}
+
+/** The key may have been narrowed since. @throws Fault `forbidden` */
+function mayTrain(caller: Caller): Caller {
+  if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
+    throw new Fault('forbidden', 'This key lacks the scope datasets.', { reason: 'scope' });
+  return caller;
+}
+
+interface VectorSettings {
+  readonly model: string;
+  readonly dimensions: number | null;
+}
+
+interface AtWork {
+  readonly jobId: string;
+  readonly caller: Caller;
+}
+
+/** The file, while this job is the one that works on it, and for somebody who may still change it. @throws Fault `not-found` where it was deleted or another content took its place, `forbidden` */
+async function mustCount({ db }: Access, { fileId, datasetId, filename }: IngestionPayload, { jobId, caller }: AtWork, lock = false): Promise<void> {
+  const { rows } = await sql<{ mayEdit: boolean }>`
+    select ${readableFiles(caller, 'edit')} as "mayEdit" from dataset_files join datasets on datasets.id = dataset_files.dataset_id
+    where dataset_files.id = ${fileId} and dataset_id = ${datasetId} and job_id = ${jobId} and dataset_files.deleted_at is null and datasets.deleted_at is null
+    ${lock ? sql`for update of dataset_files` : sql``}`.execute(db);
+  if (!rows[0]) throw new Fault('not-found', 'The file was deleted, or another content took its place.');
+  if (!rows[0].mayEdit) throw mayNotChange(filename);
+}
+
+interface Doing {
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+  readonly told: Telling;
+}
+
+interface Made {
+  readonly type: string | null;
+  readonly pages: number | null;
+}
+
+/** Reads, cuts and embeds a file. What it makes is found once its generation is the file's. */
+async function read(deps: IngestingDeps, payload: IngestionPayload, doing: Doing): Promise<Made> {
+  const { signal, told } = doing;
+  const document = await documentsOf(deps, payload, signal);
+  await told.reached('chunk');
+  const { chunks, language } = await cut(deps, document, payload, signal);
+  if (chunks.length === 0) throw new Fault('unprocessable', `${payload.filename} has no text.`, { field: 'file' });
+  await told.reached('embed');
+  await embedded(deps, payload, { chunks, language }, doing);
+  const pages = Math.max(0, ...document.flatMap(({ places }) => places.reduce((most, { page = 0 }) => Math.max(most, page), 0)));
+  return { type: document[0]!.type, pages: pages === 0 ? null : pages };
+}
+
+/** The text of a file, or the texts that were given, as they are kept: so that what is embedded is found again by what is kept. */
+async function documentsOf(deps: IngestingDeps, payload: IngestionPayload, signal: AbortSignal): Promise<readonly DocumentText[]> {
+  return (await textsOf(deps, payload, signal)).map((one) => ({
+    ...one,
+    text: storable(one.text),
+    ...(one.title === undefined ? {} : { title: storable(one.title) }),
+  }));
+}
+
+async function textsOf(
+  { blobs, uploads, convert }: IngestingDeps,
+  { source, filename, userId }: IngestionPayload,
+  signal: AbortSignal,
+): Promise<readonly DocumentText[]> {
+  if (source.form === 'copy') return [];
+  const { content } = await blobs.get(source.blob);
+  const held = await uploads.hold(content);
+  try {
+    if (source.form === 'file') return [await convert(held.content, { filename, owner: String(userId), signal })];
+    const text = await held.content.text();
+    const texts = source.form === 'text' ? [text] : (JSON.parse(text) as readonly string[]);
+    return texts.map((one) => ({ type: 'text/plain', text: one, places: [], title: source.title }));
+  } finally {
+    await held.remove();
+  }
+}
+
+/** The chunks of all texts, one after the other, as those of one text with an empty line between two. */
+async function cut(
+  { chunked }: Pick<IngestingDeps, 'chunked'>,
+  documents: readonly DocumentText[],
+  { filename }: Pick<IngestionPayload, 'filename'>,
+  signal: AbortSignal,
+): Promise<Chunked> {
+  const pause = slices(signal); // one for all: short texts take less than a slice each
+  const chunks: Chunk[] = [];
+  let language = 'und';
+  let start = 0;
+  for (const document of documents) {
+    const made = await chunked(document, { title: document.title ?? filename, pause });
+    if (language === 'und') ({ language } = made);
+    for (const chunk of made.chunks) chunks.push({ ...chunk, ordinal: chunks.length, start: chunk.start + start, end: chunk.end + start });
+    start += lengthOf(document.text) + 2;
+    await pause();
+  }
+  return { chunks, language };
+}
+
+/** In code points. */
+function lengthOf(text: string): number {
+  let length = text.length;
+  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) length--;
+  return length;
+}
+
+/** Adds all chunks to the index, with their vectors where the dataset's model is there and reads their language. */
+async function embedded(deps: IngestingDeps, payload: IngestionPayload, { chunks, language }: Chunked, { caller, signal, told }: Doing): Promise<void> {
+  const { store, index } = deps;
+  const { datasetId, fileId, generation } = payload;
+  const { model } = await datasetOf(store, datasetId);
+  let withVectors = deps.reads(caller, model, language);
+  for (let at = 0; at < chunks.length; at += batch) {
+    signal.throwIfAborted();
+    const piece = chunks.slice(at, at + batch);
+    const made = () => vectorsOf(deps, payload, piece, { caller, signal, mayBeGone: at === 0 });
+    const vectors = withVectors ? await patiently(deps, signal, made) : undefined;
+    withVectors = vectors !== undefined;
+    await store.transaction((inside) => index.add(inside, { datasetId, fileId, generation, language, chunks: piece, ...(vectors ? { vectors } : {}) }));
+    await told.reached('embed', Math.min(1, (at + batch) / chunks.length));
+  }
+}
+
+/** Waits where a limit per minute is reached: the file is not read again. */
+async function patiently<Made>({ sleep }: Pick<IngestingDeps, 'sleep'>, signal: AbortSignal, make: () => Promise<Made>): Promise<Made> {
+  for (;;) {
+    try {
+      return await make();
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'rate-limited') throw error;
+      const { retryAfter = 1 } = error.details;
+      if (retryAfter > longestWait) throw error;
+      await sleep(1000 * Math.max(1, retryAfter), signal);
+    }
+  }
+}
+
+async function datasetOf({ db }: Access, id: number): Promise<VectorSettings> {
+  const { rows } = await sql<VectorSettings>`
+    select embedding_model as model, coalesce(embedding_dimensions,
+      (select max(others.embedding_dimensions) from datasets others where others.embedding_model = datasets.embedding_model)) as dimensions
+    from datasets where id = ${id} and deleted_at is null`.execute(db);
+  if (!rows[0]) throw new Fault('not-found', 'The dataset was deleted.');
+  return rows[0];
+}
+
+/** The vectors of some chunks; those that were made before are not asked for again. @returns undefined where the dataset's model is gone: the words are still found */
+async function vectorsOf(
+  { store, cache, embed, index }: IngestingDeps,
+  { datasetId }: IngestionPayload,
+  chunks: readonly Chunk[],
+  { caller, signal, mayBeGone }: { readonly caller: Caller; readonly signal: AbortSignal; readonly mayBeGone: boolean },
+): Promise<(VectorModel & { readonly of: readonly Float32Array[] }) | undefined> {
+  const { model, dimensions } = await datasetOf(store, datasetId);
+  const texts = chunks.map(({ text }) => text);
+  const known = dimensions === null ? texts.map(() => undefined) : await cache.find({ model, dimensions }, texts);
+  const missing = [...new Set(texts.filter((_, at) => known[at] === undefined))];
+  let made: readonly Float32Array[] = [];
+  try {
+    if (missing.length > 0) made = await embed({ model, texts: missing, purpose: 'document', caller, requestId: requestId(), signal });
+  } catch (error) {
+    if (mayBeGone && error instanceof Fault && error.code === 'not-found') return undefined;
+    throw error;
+  }
+  const vectors: VectorModel = { model, dimensions: (made[0] ?? known.find((one) => one !== undefined))!.length };
+  if (made.length > 0) await cache.keep(vectors, missing, made);
+  await pin(store, datasetId, vectors);
+  await index.prepare(vectors);
+  const byText = new Map(missing.map((text, at) => [text, made[at]!]));
+  return { ...vectors, of: texts.map((text, at) => known[at] ?? byText.get(text)!) };
+}
+
+/** Keeps the dimensions of the dataset's first vector. @throws Fault `unprocessable` where the model makes others now */
+async function pin({ db }: Access, datasetId: number, { model, dimensions }: VectorModel): Promise<void> {
+  const { rows } = await sql<{ dimensions: number }>`
+    update datasets set embedding_dimensions = coalesce(embedding_dimensions, ${dimensions})
+    where id = ${datasetId} and embedding_model = ${model} and (embedding_dimensions is null or embedding_dimensions = ${dimensions})
+    returning embedding_dimensions as dimensions`.execute(db);
+  if (!rows[0]) throw new Fault('unprocessable', `The model ${model} makes vectors of ${dimensions} dimensions now, which do not fit those of the dataset.`);
+}
+
+async function copied(
+  { index, store }: IngestingDeps,
+  { fileId, generation, datasetId }: IngestionPayload,
+  from: number,
+  { caller, told }: Pick<Doing, 'caller' | 'told'>,
+): Promise<Made> {
+  const { type, pages, model, dimensions } = await sourceOf(store, from, caller);
+  await told.reached('embed');
+  if (dimensions !== null) await pin(store, datasetId, { model, dimensions });
+  await index.copy({ fileId: from }, { fileId, generation, datasetId });
+  return { type, pages };
+}
+
+/** A file that is copied, for somebody who may still read it. @throws Fault `not-found` */
+async function sourceOf({ db }: Access, fileId: number, caller: Caller): Promise<Made & VectorSettings> {
+  const { rows } = await sql<Made & VectorSettings>`
+    select type, pages, embedding_model as model, embedding_dimensions as dimensions from dataset_files join datasets on datasets.id = dataset_files.dataset_id
+    where dataset_files.id = ${fileId} and generation > 0 and ${readableFiles(caller)}`.execute(db);
+  if (!rows[0]) throw new Fault('not-found', 'The file that was to be copied is not there any more, or not for you.');
+  return rows[0];
+}
+
+/** Makes the new generation the file's. Those before it go. */
+async function flipped({ store, index }: IngestingDeps, payload: IngestionPayload, by: AtWork, { type, pages }: Made): Promise<GenerationCounts> {
+  const { fileId, generation, source } = payload;
+  const counts = await store.transaction(async (inside) => {
+    await mustCount(inside, payload, by, true);
+    if (source.form === 'copy') await sourceOf(inside, source.fileId, by.caller);
+    const made = await index.flip(inside, { fileId, generation });
+    await sql`
+      update dataset_files set generation = ${generation}, blob = next_blob, bytes = coalesce(next_bytes, bytes), next_blob = null, next_bytes = null, type = ${type},
+        pages = ${pages}, passages = ${made.passages}, tokens = ${made.tokens}, updated_at = now()
+      where id = ${fileId}`.execute(inside.db);
+    return made;
+  });
+  await index.remove({ fileId, exceptGeneration: generation });
+  return { passages: counts.passages, tokens: counts.tokens };
+}

@@ -1,0 +1,146 @@
+import type { Caller } from '#core/context';
+import { Fault, statuses, type FaultCode } from '#core/fault';
+import { isObject, textOf } from '#core/json';
+import type { Clock } from '#kit/async/clock';
+import type { Blobs } from '#store/blobs';
+import type { Job, Jobs } from '#store/jobs';
+import type { Access, Store } from '#store/open';
+import { assignJob, expectFile, type Stage } from './files.ts';
+import type { Dataset } from './store.ts';
+
+/** The kind of the jobs that bring files into datasets. */
+export const ingestionKind = 'ingestion';
+
+/** What a file is made of: its bytes; a text that was given with its title; several texts; or another file, whose passages are taken over. */
+export type Source =
+  | { readonly form: 'file'; readonly blob: string }
+  | { readonly form: 'text'; readonly blob: string; readonly title: string }
+  | { readonly form: 'array'; readonly blob: string; readonly title: string }
+  | { readonly form: 'copy'; readonly fileId: number; readonly blob: string | null };
+
+/** What the job of a file carries. */
+export interface IngestionPayload {
+  readonly userId: number;
+  readonly keyId: number;
+  readonly datasetId: number;
+  /** The full name. */
+  readonly dataset: string;
+  readonly fileId: number;
+  readonly filename: string;
+  readonly generation: number;
+  readonly source: Source;
+}
+
+/** How far a job is, as it is kept with it. */
+export interface IngestionProgress {
+  readonly stage: Stage;
+  /** From 0 to 1; only grows. */
+  readonly share: number;
+  readonly startedAt: string;
+  /** Of what ended it, for who waits for the answer. */
+  readonly fault?: FaultCode;
+}
+
+export interface IngestionDeps {
+  readonly store: Store;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly blobs: Blobs;
+  /** Bytes that a file may have. */
+  readonly fileBytes: () => number;
+  /** May the caller keep this original too? In the transaction that writes its row; absent: always. @throws Fault `too-large` */
+  readonly room?: (inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }) => Promise<void>;
+}
+
+/** A file as it comes. */
+export interface Incoming {
+  readonly filename: string;
+  readonly content: Uint8Array | Blob;
+  readonly source: { readonly form: 'file' } | { readonly form: 'text' | 'array'; readonly title: string };
+}
+
+export interface Begun {
+  readonly fileId: number;
+  readonly jobId: string;
+}
+
+/** Brings files into datasets, each by a job of its own. */
+export interface Ingestion {
+  /** Keeps the original and queues its job, both or neither. @throws Fault `too-large`, `overloaded`, `unprocessable` for one of no bytes, `forbidden` */
+  begin(caller: Caller, dataset: Dataset, incoming: Incoming): Promise<Begun>;
+  /** The same for a file of another dataset: nothing is read and embedded again. */
+  copy(
+    caller: Caller,
+    dataset: Dataset,
+    from: { readonly id: number; readonly filename: string; readonly bytes: number; readonly blob: string | null },
+  ): Promise<Begun>;
+  /** Waits for the end of a job. @throws Fault as it failed */
+  ended(jobId: string, signal?: AbortSignal): Promise<Job>;
+}
+
+export const ownerOf = (userId: number) => `user:${userId}`;
+
+const tries = 5;
+const shortestWait = 20;
+const longestWait = 300;
+
+export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: IngestionDeps): Ingestion {
+  async function queue(caller: Caller, dataset: Dataset, file: { filename: string; bytes: number; source: Source }): Promise<Begun> {
+    const { filename, bytes, source } = file;
+    const { userId, keyId } = caller;
+    const { begun, formerJob } = await store.transaction(async (inside) => {
+      if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
+      const { fileId, generation, formerJob } = await expectFile(inside, caller, { datasetId: dataset.id, filename, blob: source.blob, bytes });
+      const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
+      const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries });
+      await assignJob(inside, fileId, jobId);
+      return { begun: { fileId, jobId }, formerJob };
+    });
+    if (formerJob !== null) await jobs.cancel(formerJob);
+    return begun;
+  }
+  return {
+    async begin(caller, dataset, { filename, content, source }) {
+      const size = content instanceof Blob ? content.size : content.length;
+      if (size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
+      const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
+      return queue(caller, dataset, { filename, bytes, source: { ...source, blob: id } });
+    },
+    copy: (caller, dataset, { id: fileId, filename, bytes, blob }) => queue(caller, dataset, { filename, bytes, source: { form: 'copy', fileId, blob } }),
+    async ended(jobId, signal) {
+      for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
+        const job = await jobs.find(jobId);
+        if (!job) throw new Fault('not-found', 'There is no such job.');
+        if (job.state === 'done') return job;
+        if (job.state === 'failed') throw failureOf(job);
+        if (job.state === 'cancelled') throw new Fault('conflict', 'The job was cancelled.');
+        await clock.sleep(wait, signal);
+      }
+    },
+  };
+}
+
+/** Why a job failed, as whoever waited for it is told. */
+function failureOf({ error, progress }: Job): Fault {
+  const { fault } = progressOf(progress);
+  return new Fault(fault ?? 'internal', error ?? 'The file could not be read.');
+}
+
+/** What is kept of a job's progress. */
+export function progressOf(progress: Job['progress']): Partial<IngestionProgress> {
+  if (!isObject(progress)) return {};
+  const { stage, share, startedAt, fault } = progress;
+  const code = textOf(fault);
+  return {
+    ...(isStage(stage) ? { stage } : {}),
+    ...(typeof share === 'number' ? { share } : {}),
+    ...(typeof startedAt === 'string' ? { startedAt } : {}),
+    ...(Object.hasOwn(statuses, code) ? { fault: code as FaultCode } : {}),
+  };
+}
+
+const stages: readonly unknown[] = ['store', 'parse', 'chunk', 'embed', 'index'] satisfies readonly Stage[];
+const isStage = (stage: unknown): stage is Stage => stages.includes(stage);
+
+/** What a job carries, as it was written. */
+export const payloadOf = (payload: Job['progress']): IngestionPayload => payload as unknown as IngestionPayload;

@@ -1,0 +1,160 @@
+import { sql } from 'kysely';
+import { Type } from 'typebox';
+import { Fault } from '#core/fault';
+import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Job, Jobs } from '#store/jobs';
+import type { Store } from '#store/open';
+import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
+import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
+import { ingestionKind, ownerOf, payloadOf, progressOf } from './ingestion.ts';
+
+export interface JobRoutesDeps {
+  readonly store: Store;
+  readonly jobs: Jobs;
+}
+
+const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
+const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
+
+const JobObject = Type.Object({
+  id: Type.String(),
+  kind: Type.String(),
+  state: Type.Enum([...states]),
+  stage: orNull(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
+  progress: Type.Number({ minimum: 0, maximum: 1 }),
+  error: orNull(Type.String()),
+  tries: Type.Integer(),
+  dataset: orNull(Type.String({ description: 'The full name.' })),
+  filename: orNull(Type.String()),
+  addedAt: Type.String(),
+  endedAt: orNull(Type.String()),
+});
+
+const JobQuery = Type.Object(
+  {
+    ...ownerQuery,
+    kind: Type.Optional(Type.String({ maxLength: 100 })),
+    state: Type.Optional(Type.Enum([...states])),
+    dataset: Type.Optional(Type.String({ maxLength: 400, description: 'The full name.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+const OneQuery = Type.Object(ownerQuery, { additionalProperties: false });
+
+/** A job as it is read from its row. */
+export interface JobRow extends Pick<Job, 'id' | 'kind' | 'state' | 'tries' | 'progress' | 'result' | 'error' | 'addedAt' | 'endedAt'> {
+  readonly payload: Job['progress'];
+  /** Microseconds since 1970, as text. */
+  readonly place: string;
+}
+
+/** The kinds that users see. */
+const shownKinds = [ingestionKind];
+
+const columns = sql`id, kind, state, tries, progress, result, error, payload, added_at as "addedAt", ended_at as "endedAt", (extract(epoch from added_at) * 1000000)::int8::text as place`;
+
+/** A job of this user. @throws Fault `not-found` */
+export async function jobOf({ db }: Pick<Store, 'db'>, userId: number, id: string): Promise<JobRow> {
+  const { rows } = await sql<JobRow>`select ${columns} from job where id = ${id} and owner = ${ownerOf(userId)} and kind = any(${shownKinds}::text[])`.execute(
+    db,
+  );
+  if (!rows[0]) throw unknownThing('job');
+  return rows[0];
+}
+
+function shownJob({ id, kind, state, progress, error, tries, payload, addedAt, endedAt }: JobRow) {
+  const { stage = null, share = 0 } = progressOf(progress);
+  const { dataset, filename } = payloadOf(payload);
+  return {
+    id,
+    kind,
+    state,
+    stage: state === 'done' ? null : stage,
+    progress: state === 'done' ? 1 : share,
+    error,
+    tries,
+    dataset,
+    filename,
+    addedAt: addedAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  };
+}
+
+/** The jobs that somebody began. */
+export function jobRoutes({ store, jobs }: JobRoutesDeps): readonly NounRoute[] {
+  const root = '/server/mine/jobs';
+  const common = { scope: 'datasets', owner: 'caller', output: JobObject } as const;
+  const one = async (userId: number, params: Readonly<Record<string, string>>) => jobOf(store, userId, (params['id'] ?? '').slice(0, 100));
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Your jobs, newest first.',
+      query: JobQuery,
+      output: Type.Object({ items: Type.Array(JobObject), nextCursor: orNull(Type.String()) }),
+      async answer({ caller, query: { kind, state, dataset, limit = 50, cursor, owner } }) {
+        const userId = ownerIn(caller, { owner });
+        const conditions = [sql`owner = ${ownerOf(userId)} and kind = any(${shownKinds}::text[])`];
+        if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
+        if (state !== undefined) conditions.push(sql`state = ${state}`);
+        if (dataset !== undefined) conditions.push(sql`payload ->> 'dataset' = ${dataset}`);
+        if (cursor !== undefined) conditions.push(behind(cursor));
+        const { rows } = await sql<JobRow>`
+          select ${columns} from job where ${sql.join(conditions, sql` and `)} order by added_at desc, id desc limit ${limit + 1}`.execute(store.db);
+        const { items, nextCursor } = pageOf(rows, limit, ({ place, id }) => cursorOf('jobs', [place, id]));
+        return { items: items.map(shownJob), nextCursor };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'A job of yours.',
+      query: OneQuery,
+      answer: async ({ caller, params, query }) => shownJob(await one(ownerIn(caller, query), params)),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/retry`,
+      summary: 'Has a job that failed or was cancelled go on where it stood.',
+      query: OneQuery,
+      async answer({ caller, params, query }) {
+        const userId = ownerIn(caller, query);
+        const { id, payload } = await one(userId, params);
+        if (!(await isCurrent(store, id, payloadOf(payload).fileId))) throw new Fault('conflict', 'The file was deleted, or another content took its place.');
+        if (!(await jobs.retry(id))) throw new Fault('conflict', 'Only a job that failed or was cancelled is tried again.');
+        return shownJob(await jobOf(store, userId, id));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/cancel`,
+      summary: 'Cancels a job of yours.',
+      query: OneQuery,
+      async answer({ caller, params, query }) {
+        const userId = ownerIn(caller, query);
+        const { id } = await one(userId, params);
+        if (!(await jobs.cancel(id))) throw new Fault('conflict', 'The job is over already.');
+        return shownJob(await jobOf(store, userId, id));
+      },
+    }),
+  ];
+}
+
+/** The jobs behind the one at which a page ended. */
+function behind(cursor: string) {
+  const [place, id, ...rest] = placeOf('jobs', cursor);
+  if (typeof place !== 'string' || !/^\d{1,17}$/.test(place) || typeof id !== 'string' || rest.length > 0) throw badCursor();
+  return sql`((extract(epoch from added_at) * 1000000)::int8, id) < (${place}::int8, ${id})`;
+}
+
+async function isCurrent({ db }: Pick<Store, 'db'>, jobId: string, fileId: number): Promise<boolean> {
+  const { rows } = await sql`select from dataset_files where id = ${fileId} and job_id = ${jobId} and deleted_at is null`.execute(db);
+  return rows.length > 0;
+}

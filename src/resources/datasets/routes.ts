@@ -1,0 +1,215 @@
+import { Type } from 'typebox';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import type { Reader } from '#store/grants';
+import { ownerOf, ownerQuery } from '../owner.ts';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { grantRoutes, type Sharing } from '../sharing.ts';
+import { classificationOf, shortName } from './names.ts';
+import type { Removal } from './removal.ts';
+import type { Dataset, Datasets, DatasetSizes } from './store.ts';
+
+export interface DatasetRoutesDeps {
+  readonly datasets: Datasets;
+  readonly sharing: Sharing;
+  readonly removal: Removal;
+  readonly defaultModel: () => string;
+  /** Is it an embedding model that the caller may use? */
+  readonly hasModel: (caller: Caller, name: string) => boolean;
+}
+
+export const root = '/server/mine/datasets';
+const common = { scope: 'datasets', owner: 'caller' } as const;
+
+const NewDataset = Type.Object(
+  {
+    name: Type.String({ maxLength: 400, description: '4 to 99 characters.' }),
+    classification: Type.Optional(Type.Enum(['Unclassified', 'CUI'])),
+    isTabular: Type.Optional(Type.Boolean()),
+    embedding: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'The model that makes its vectors; absent: the default one.' })),
+  },
+  { additionalProperties: false },
+);
+
+const DatasetObject = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  dataset: Type.String({ description: 'The full name.' }),
+  owner: Type.Integer({ description: "Its owner's id." }),
+  right: Type.Enum(['read', 'edit', 'admin', 'owner']),
+  classification: Type.Enum(['Unclassified', 'CUI']),
+  isTabular: Type.Boolean(),
+  files: Type.Integer(),
+  passages: Type.Integer(),
+  bytes: Type.Integer(),
+  embedding: Type.Object({
+    model: Type.String(),
+    dimensions: Type.Union([Type.Integer(), Type.Null()]),
+    building: Type.Union([Type.Number(), Type.Null()], { description: 'How far the vectors of another model are, from 0 to 1.' }),
+  }),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+export const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+
+export const PageQuery = Type.Object(
+  {
+    ...ownerQuery,
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+/** Whose things are looked at: the caller's, or for an administrator those of another user. */
+export function readerOf(caller: Caller, query: { readonly owner?: number | undefined }): Reader {
+  const userId = ownerOf(caller, query);
+  return userId === caller.userId ? caller : { userId, teamIds: [] };
+}
+
+export const datasetIn = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'dataset');
+
+function shown({
+  id,
+  name,
+  fullName,
+  ownerId,
+  right,
+  classification,
+  isTabular,
+  model,
+  dimensions,
+  createdAt,
+  updatedAt,
+  files,
+  passages,
+  bytes,
+}: Dataset & DatasetSizes) {
+  return {
+    id,
+    name,
+    dataset: fullName,
+    owner: ownerId,
+    right,
+    classification,
+    isTabular,
+    files,
+    passages,
+    bytes,
+    embedding: { model, dimensions, building: null },
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+}
+
+const wholeOf = (datasets: Datasets) => async (dataset: Dataset) => shown({ ...dataset, ...(await datasets.sizes(dataset.id)) });
+
+/** @throws Fault `invalid` for a name that is no embedding model of the caller's */
+function embeddingIn({ hasModel }: Pick<DatasetRoutesDeps, 'hasModel'>, caller: Caller, name: string): string {
+  if (hasModel(caller, name)) return name;
+  throw new Fault('invalid', 'embedding must be an embedding model that is available to you.', { field: 'embedding' });
+}
+
+/** A user's datasets, and those shared with them. */
+export function datasetRoutes(deps: DatasetRoutesDeps): readonly NounRoute[] {
+  const { datasets, sharing } = deps;
+  return [
+    ...allRoutes(deps),
+    ...oneRoutes(deps),
+    ...grantRoutes({
+      sharing,
+      scope: 'datasets',
+      path: `${root}/:id`,
+      what: 'dataset',
+      administered: async (caller, params, query) => (await datasets.one(readerOf(caller, query), datasetIn(params), 'admin')).id,
+    }),
+  ];
+}
+
+function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): readonly NounRoute[] {
+  const whole = wholeOf(datasets);
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'The datasets that you may use.',
+      query: PageQuery,
+      output: Type.Object({ items: Type.Array(DatasetObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ caller, query }) {
+        const { limit = 50, cursor } = query;
+        const found = await datasets.list(readerOf(caller, query), { after: idBefore('datasets', cursor), limit: limit + 1 });
+        return pageOf(found.map(shown), limit, (last) => cursorOf('datasets', [last.id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: 'Makes a dataset.',
+      query: OwnerQuery,
+      input: NewDataset,
+      output: DatasetObject,
+      makes: true,
+      async answer({ caller, query, input: { classification, isTabular = false, embedding, ...input } }) {
+        const name = shortName(input.name, 'name');
+        const model = embedding === undefined ? defaultModel() : embeddingIn({ hasModel }, caller, embedding);
+        return whole(await datasets.add(ownerOf(caller, query), { name, classification: classificationOf(name, classification), isTabular, model }));
+      },
+    }),
+  ];
+}
+
+function oneRoutes({ datasets, removal, hasModel }: DatasetRoutesDeps): readonly NounRoute[] {
+  const whole = wholeOf(datasets);
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'A dataset that you may use.',
+      query: OwnerQuery,
+      output: DatasetObject,
+      answer: async ({ caller, params, query }) => whole(await datasets.one(readerOf(caller, query), datasetIn(params))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      path: `${root}/:id`,
+      summary: 'Changes a dataset. What is left out stays as it is.',
+      query: OwnerQuery,
+      input: NewDataset,
+      output: DatasetObject,
+      async answer({ caller, params, query, input: { classification, isTabular, embedding, ...input } }) {
+        const reader = readerOf(caller, query);
+        const before = await datasets.one(reader, datasetIn(params), 'edit');
+        const name = shortName(input.name, 'name');
+        if (embedding !== undefined && embedding !== before.model) {
+          embeddingIn({ hasModel }, caller, embedding);
+          if ((await datasets.sizes(before.id)).files > 0)
+            throw new Fault('conflict', 'embedding can be another model only while there are no files in the dataset: make another dataset.', {
+              field: 'embedding',
+            });
+        }
+        const change = { name, classification: classificationOf(name, classification ?? before.classification), isTabular: isTabular ?? before.isTabular };
+        return whole(await datasets.change(reader, before.id, { ...change, ...(embedding === undefined ? {} : { model: embedding }) }));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      summary: 'Deletes a dataset of yours, with all that is in it.',
+      query: OwnerQuery,
+      output: DatasetObject,
+      async answer({ caller, params, query }) {
+        const reader = readerOf(caller, query);
+        const before = await whole(await datasets.one(reader, datasetIn(params), 'owner'));
+        await removal.datasets(reader, [before.id]);
+        return before;
+      },
+    }),
+  ];
+}

@@ -1,0 +1,79 @@
+import { Type } from 'typebox';
+import type { SearchPassages } from '#core/passages';
+import { requestId } from '#kit/crypto/ids';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+
+const rank = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'From 1; null where that channel did not find it or did not run.' });
+
+const Found = Type.Object({
+  index: Type.Integer({ description: 'From 1.' }),
+  dataset: Type.String(),
+  filename: Type.String(),
+  page: Type.Union([Type.Integer(), Type.Null()], { description: 'From 1; null where the file has no pages.' }),
+  chunk_id: Type.Integer(),
+  score: Type.Number(),
+  text: Type.String({ description: 'With the title and the headings above it.' }),
+  ranks: Type.Object({ lexical: rank, vector: rank, fused: rank, rerank: rank }),
+  cut: Type.Optional(Type.String({ description: 'Why it was left out: limit, context, merged or rerank.' })),
+});
+
+const Asked = Type.Object(
+  {
+    dataset: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 })], {
+      description: 'The full name of a dataset, several of them, or `all`.',
+    }),
+    message: Type.String({ minLength: 1, description: 'The question.' }),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 25 })),
+    explain: Type.Optional(Type.Boolean({ default: false, description: 'With those that were left out, and why.' })),
+  },
+  { additionalProperties: true },
+);
+
+/** What a search finds, without an answer to the question. */
+export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'POST',
+      path: '/server/get-dataset-results',
+      scope: 'datasets',
+      owner: 'caller',
+      spends: true,
+      summary: 'The passages of datasets that a question finds.',
+      input: Asked,
+      output: Type.Object({
+        response: Type.Array(Found),
+        count: Type.Integer(),
+        vectors_down: Type.Optional(Type.Literal(true, { description: 'Only words were searched: the model of the vectors is not there.' })),
+        warnings: Type.Optional(Type.Array(Type.String())),
+      }),
+      async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal = new AbortController().signal }) {
+        const names = [dataset].flat();
+        const { passages, vectorsDown, warnings } = await search({
+          caller,
+          datasets: names.includes('all') ? 'all' : names.filter((name) => name !== 'none'),
+          question: message,
+          limit,
+          explain,
+          requestId: by.requestId ?? requestId(),
+          signal,
+        });
+        return {
+          response: passages.map(({ id, dataset: name, filename, page, score, text, ranks, cut }, at) => ({
+            index: at + 1,
+            dataset: name,
+            filename,
+            page,
+            chunk_id: id,
+            score,
+            text,
+            ranks,
+            ...(cut ? { cut } : {}),
+          })),
+          count: passages.length,
+          ...(vectorsDown ? { vectors_down: true } : {}),
+          ...(warnings.length > 0 ? { warnings } : {}),
+        };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,58 @@
+import { sql, type RawBuilder } from 'kysely';
+import { Fault } from '#core/fault';
+import type { Caller } from '#core/context';
+import { allows, readableFiles } from '#store/grants';
+import type { Database } from '#store/open';
+
+/** A dataset that is searched. */
+export interface ScopedDataset {
+  readonly id: number;
+  readonly name: string;
+  /** Whose vectors its passages have. */
+  readonly model: string | null;
+  readonly dimensions: number | null;
+}
+
+/** The part of the index that one question is asked of: the generations that count of the files that the caller may read. */
+export interface Scope {
+  readonly datasets: readonly ScopedDataset[];
+  readonly languages: readonly Language[];
+  /** A subselect with the columns `id`, `dataset_id`, `file_id`, `passages`, `terms` and `language` of the generations: the permission stands in it, so it holds in every statement. */
+  readonly editions: RawBuilder<unknown>;
+}
+
+export interface Language {
+  readonly datasetId: number;
+  readonly language: string;
+  readonly passages: number;
+}
+
+const mostNames = 1000;
+
+/** @throws Fault `not-found` for a dataset that the caller may not read, as for one that does not exist; `invalid` for too many */
+export async function scopeOf(db: Database, { caller, datasets: names }: { caller: Caller; datasets: 'all' | readonly string[] }): Promise<Scope> {
+  if (names !== 'all' && names.length > mostNames) throw new Fault('invalid', `At most ${mostNames} datasets are searched at once.`, { field: 'dataset' });
+  const wanted = names === 'all' ? sql`true` : sql`datasets.full_name = any(${[...new Set(names)].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])`;
+  const { rows: datasets } = await sql<ScopedDataset>`
+    select id, full_name as name, embedding_model as model, embedding_dimensions as dimensions from datasets
+    where ${wanted} and deleted_at is null and ${allows('dataset', 'read', caller, { id: sql.ref('datasets.id'), owner: sql.ref('datasets.owner_id') })} order by id`.execute(
+    db,
+  );
+  if (names !== 'all') {
+    const found = new Set(datasets.map(({ name }) => name));
+    const missing = names.find((name) => !found.has(name));
+    if (missing !== undefined) throw new Fault('not-found', `There is no dataset ${shortened(missing)}.`, { field: 'dataset' });
+  }
+  const ids = datasets.map(({ id }) => id);
+  const editions = sql`
+    select editions.id, editions.dataset_id, editions.file_id, editions.passages, editions.terms, editions.language
+    from datasets join dataset_files on dataset_files.dataset_id = datasets.id
+    join editions on editions.file_id = dataset_files.id and editions.generation = dataset_files.generation
+    where datasets.id = any(${ids}::bigint[]) and ${readableFiles(caller)}`;
+  const { rows: languages } = await sql<Language>`
+    select dataset_id as "datasetId", language, sum(passages)::int as passages from (${editions}) as edition
+    where passages > 0 group by dataset_id, language`.execute(db);
+  return { datasets, languages, editions };
+}
+
+const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -1,0 +1,142 @@
+import { sql } from 'kysely';
+import type { Passage, PassageSearch, SearchPassages } from '#core/passages';
+import type { Store } from '#store/open';
+import { arranged, withoutSpace, type PlacedPassage } from './arranged.ts';
+import { fused, type Candidate } from './fused.ts';
+import { languageOf } from './language.ts';
+import { lexicalRanks } from './lexical.ts';
+import { nearest } from './nearest.ts';
+import { isEnglish, partsOf, questionVector, type QuestionDeps } from './question-vectors.ts';
+import { mostReranked, type Rerank } from './rerank.ts';
+import { scopeOf, type Scope } from './scope.ts';
+import { slices } from './slices.ts';
+import { openVectorTables, type VectorTables } from './vector-tables.ts';
+import type { VectorRanker } from './vector-ranker.ts';
+
+export interface SearchDeps extends QuestionDeps {
+  readonly store: Store;
+  /** For a database without pgvector. */
+  readonly ranker: VectorRanker;
+  readonly rerank: Rerank;
+  readonly tables?: VectorTables;
+}
+
+/** Passages of each channel. */
+const channelLimit = 100;
+
+/** The search in datasets: by words (BM25) and by vectors, fused by rank, reranked where there is a service. What the caller may not read is not read. */
+export function openSearch({ store, ranker, rerank, tables = openVectorTables(store), ...question }: SearchDeps): SearchPassages {
+  return async (search) => {
+    const { limit, explain = false, requestId, signal } = search;
+    const scope = await scopeOf(store.db, search);
+    const [lexical, vectors] = await Promise.all([lexicalRanks(store.db, scope, search.question, channelLimit), byVectors(scope, search)]);
+    signal.throwIfAborted();
+    const candidates = fused(lexical, vectors.found);
+    const considered = explain ? candidates : candidates.slice(0, Math.max(2 * limit, mostReranked));
+    const placed = await placedPassages(store, scope, considered);
+    const order = await reranked(placed, { question: search.question, requestId, signal });
+    const { kept, cut } = arranged(order.found, limit);
+    return {
+      passages: [...kept, ...(explain ? [...cut, ...order.cut] : [])],
+      vectorsDown: vectors.down,
+      warnings: [...vectors.warnings, ...order.warnings],
+    };
+  };
+
+  async function byVectors(scope: Scope, search: PassageSearch) {
+    const warnings: string[] = [];
+    const parts = partsOf(scope, question.isEnglishOnly);
+    const language = parts.some(({ model }) => question.isEnglishOnly(model)) ? await languageOf(search.question, slices(search.signal)) : 'en';
+    const found = await Promise.all(
+      parts.map(async ({ model, dimensions, scope: part }) => {
+        const table = await tables.find({ model, dimensions });
+        if (!table) return [];
+        if (question.isEnglishOnly(model) && !isEnglish(language)) {
+          warnings.push(`${model} reads English only: the question was searched by its words alone.`);
+          return [];
+        }
+        const vector = await questionVector(question, { model, dimensions }, search);
+        if (!vector) {
+          warnings.push(`${model} makes no vectors at the moment: the question was searched by its words alone.`);
+          return undefined;
+        }
+        const near = await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal });
+        return near.map(({ id }) => id);
+      }),
+    );
+    const others = scope.languages.filter(({ datasetId, language: one }) => !isEnglish(one) && isReadInEnglish(scope, datasetId));
+    if (others.length > 0) warnings.push('Texts that are not English were searched by their words alone: the model of their vectors reads English only.');
+    return { found: found.filter((ids) => ids !== undefined), down: found.includes(undefined), warnings: [...new Set(warnings)] };
+  }
+
+  function isReadInEnglish({ datasets }: Scope, datasetId: number): boolean {
+    const model = datasets.find(({ id }) => id === datasetId)?.model;
+    return typeof model === 'string' && question.isEnglishOnly(model);
+  }
+
+  /** In the order of the service, where there is one and it answers. */
+  async function reranked(found: readonly PlacedPassage[], { question: text, requestId, signal }: Pick<PassageSearch, 'question' | 'requestId' | 'signal'>) {
+    const sent = found.slice(0, mostReranked);
+    try {
+      const results = await rerank(
+        text,
+        sent.map(({ passage }) => passage.text),
+        signal,
+      );
+      if (!results) return { found, cut: [], warnings: [] };
+      const order = results.map(({ index, score }, at): PlacedPassage => {
+        const one = sent[index]!;
+        return { ...one, passage: { ...one.passage, score, ranks: { ...one.passage.ranks, rerank: at + 1 } } };
+      });
+      const ranked = new Set(results.map(({ index }) => index));
+      const cut = found.filter((_, index) => !ranked.has(index)).map(({ passage }): Passage => ({ ...passage, cut: 'rerank' }));
+      return { found: order, cut, warnings: [] };
+    } catch (error) {
+      signal.throwIfAborted();
+      question.failed(error, requestId);
+      return { found, cut: [], warnings: ['The reranking service did not answer: the passages stand in the order of the search.'] };
+    }
+  }
+}
+
+interface Row {
+  readonly id: number;
+  readonly edition: number;
+  readonly ordinal: number;
+  readonly page: number | null;
+  readonly start: number;
+  readonly end: number;
+  readonly context: string;
+  readonly quote: string;
+  readonly dataset: string;
+  readonly filename: string;
+}
+
+/** Reads the candidates, as far as the caller may read them now. */
+async function placedPassages({ db }: Store, { editions }: Scope, candidates: readonly Candidate[]): Promise<readonly PlacedPassage[]> {
+  if (candidates.length === 0) return [];
+  const { rows } = await sql<Row>`
+    select passages.id, passages.edition_id as edition, passages.ordinal, passages.page, passages.start, passages."end", passages.context, passages.quote,
+      datasets.full_name as dataset, dataset_files.filename
+    from passages join (${editions}) as scope on scope.id = passages.edition_id
+    join datasets on datasets.id = scope.dataset_id join dataset_files on dataset_files.id = scope.file_id
+    where passages.id = any(${candidates.map(({ id }) => id)}::bigint[])`.execute(db);
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return candidates
+    .filter(({ id }) => found.has(id))
+    .map(({ id, lexical, vector, score }, at) => {
+      const { edition, ordinal, page, start, end, context, quote, dataset, filename } = found.get(id)!;
+      const passage = {
+        id,
+        dataset,
+        filename,
+        page,
+        range: [start, end],
+        quote,
+        text: '',
+        score,
+        ranks: { lexical, vector, fused: at + 1, rerank: null },
+      } as const;
+      return { passage: withoutSpace(passage, { context, whole: quote, start }), edition, ordinal, context, whole: quote, span: [start, end] };
+    });
+}

@@ -1,0 +1,153 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { sql } from 'kysely';
+import { Fault } from '#core/fault';
+import type { Store } from '#store/open';
+import { tableName, type VectorTable } from './vector-tables.ts';
+import type { Load, Near, Page, WorkerAnswer, WorkerMessage } from './vector-messages.ts';
+
+/** A thread that compares a question with the vectors of a database without pgvector. It keeps those that it has read, within a bound. */
+export interface VectorRanker {
+  /** @throws the signal's reason */
+  rank(asked: RankAsked): Promise<readonly Near[]>;
+  close(): Promise<void>;
+}
+
+export interface RankAsked {
+  readonly table: VectorTable;
+  readonly vector: Float32Array;
+  readonly limit: number;
+  /** Whose passages are compared, and how many each has. */
+  readonly editions: readonly { readonly id: number; readonly passages: number }[];
+  readonly signal: AbortSignal;
+}
+
+export interface VectorRankerDeps {
+  readonly store: Pick<Store, 'db'>;
+  /** Of vectors that are kept. */
+  readonly cacheBytes: () => number;
+}
+
+interface Waiting {
+  readonly table: VectorTable;
+  readonly resolve: (found: readonly Near[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Bytes of vectors that one statement reads. */
+const loadBytes = 4 * 2 ** 20;
+const mostWaiting = 200;
+
+/** The thread starts with the first question. */
+export const openVectorRanker = (deps: VectorRankerDeps): VectorRanker => new RankingThread(deps);
+
+class RankingThread implements VectorRanker {
+  readonly #deps: VectorRankerDeps;
+  #worker: Worker | undefined;
+  #jobs = 0;
+  readonly #waiting = new Map<number, Waiting>();
+
+  constructor(deps: VectorRankerDeps) {
+    this.#deps = deps;
+  }
+
+  async rank({ table, vector, limit, editions, signal }: RankAsked): Promise<readonly Near[]> {
+    signal.throwIfAborted();
+    if (editions.length === 0) return [];
+    if (this.#waiting.size >= mostWaiting) throw new Fault('overloaded', 'Too many questions wait for the vectors.', { retryAfter: 1 });
+    const worker = (this.#worker ??= this.#begin());
+    worker.ref();
+    const id = this.#jobs++;
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Near[]>();
+    const leave = () => {
+      this.#take(id)?.reject(signal.reason);
+      worker.postMessage({ type: 'dropped', id } satisfies WorkerMessage);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    this.#waiting.set(id, { table, resolve, reject });
+    worker.postMessage({
+      type: 'rank',
+      id,
+      table: table.id,
+      dimensions: table.dimensions,
+      vector,
+      limit,
+      editions: Float64Array.from(editions, (one) => one.id),
+      sizes: Uint32Array.from(editions, ({ passages }) => passages),
+      cacheBytes: this.#deps.cacheBytes(),
+    } satisfies WorkerMessage);
+    return promise.finally(() => signal.removeEventListener('abort', leave));
+  }
+
+  async close(): Promise<void> {
+    const last = this.#worker;
+    this.#fail(new Error('The server is closing.'));
+    await last?.terminate();
+  }
+
+  #begin(): Worker {
+    const worker = new Worker(new URL(`./vector-worker${extname(import.meta.filename)}`, import.meta.url));
+    const died = (error: unknown) => {
+      if (this.#worker === worker) this.#fail(error); // the next question starts another
+    };
+    worker.on('message', (answer: WorkerAnswer) => void this.#hear(worker, answer));
+    worker.once('error', died);
+    worker.once('exit', (code) => died(new Error(`The thread that compares vectors ended with ${code}.`)));
+    return worker;
+  }
+
+  async #hear(worker: Worker, answer: WorkerAnswer): Promise<void> {
+    if (answer.type === 'found') return this.#take(answer.id)?.resolve(answer.found);
+    const tell = (message: WorkerMessage, moved: ArrayBuffer[] = []) => worker.postMessage(message, moved);
+    const asking = this.#waiting.get(answer.id);
+    if (!asking) return tell({ type: 'dropped', id: answer.id });
+    try {
+      const pages = await read(this.#deps.store, asking.table, answer);
+      const moved = pages.map(({ vectors }) => vectors.buffer);
+      tell({ type: 'loaded', id: answer.id, pages }, moved);
+    } catch (error) {
+      this.#take(answer.id)?.reject(error);
+      tell({ type: 'dropped', id: answer.id });
+    }
+  }
+
+  #take(id: number): Waiting | undefined {
+    const one = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#worker?.unref();
+    return one;
+  }
+
+  #fail(error: unknown): void {
+    this.#worker = undefined;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+/** Reads whole generations, a bounded number of rows in a statement. */
+async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { editions }: Load): Promise<(Page & { readonly vectors: Float32Array<ArrayBuffer> })[]> {
+  const { dimensions } = table;
+  const rowsAtOnce = Math.max(1, Math.floor(loadBytes / (4 * dimensions)));
+  const found = new Map<number, { ids: number[]; parts: Buffer[] }>(editions.map((edition) => [edition, { ids: [], parts: [] }]));
+  for (let after = { edition: 0, id: 0 }; ;) {
+    const { rows } = await sql<{ edition: number; id: number; vector: Buffer }>`
+      select edition_id as edition, passage_id as id, vector from ${tableName(table)}
+      where edition_id = any(${editions}::bigint[]) and (edition_id, passage_id) > (${after.edition}::bigint, ${after.id}::bigint)
+      order by edition_id, passage_id limit ${rowsAtOnce}`.execute(db);
+    for (const { edition, id, vector } of rows) {
+      const one = found.get(edition)!;
+      one.ids.push(id);
+      one.parts.push(vector);
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < rowsAtOnce) break;
+    after = last;
+  }
+  return Array.from(found, ([edition, { ids, parts }]) => {
+    const vectors = new Float32Array(ids.length * dimensions);
+    const bytes = new Uint8Array(vectors.buffer);
+    for (const [at, part] of parts.entries()) bytes.set(part.subarray(0, 4 * dimensions), 4 * dimensions * at);
+    return { edition, ids: Float64Array.from(ids), vectors };
+  });
+}

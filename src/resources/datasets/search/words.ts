@@ -1,0 +1,53 @@
+/** The text search configurations of PostgreSQL 15 by language; other languages have `simple`, which only folds case. */
+const configurations: Readonly<Record<string, string>> = {
+  ar: 'arabic',
+  ca: 'catalan',
+  da: 'danish',
+  de: 'german',
+  el: 'greek',
+  en: 'english',
+  es: 'spanish',
+  eu: 'basque',
+  fi: 'finnish',
+  fr: 'french',
+  ga: 'irish',
+  hi: 'hindi',
+  hu: 'hungarian',
+  hy: 'armenian',
+  id: 'indonesian',
+  it: 'italian',
+  lt: 'lithuanian',
+  ne: 'nepali',
+  nl: 'dutch',
+  no: 'norwegian',
+  pt: 'portuguese',
+  ro: 'romanian',
+  ru: 'russian',
+  sr: 'serbian',
+  sv: 'swedish',
+  ta: 'tamil',
+  tr: 'turkish',
+  yi: 'yiddish',
+};
+
+export const configurationOf = (language: string): string => (Object.hasOwn(configurations, language) ? configurations[language]! : 'simple');
+
+const between = /[^\p{L}\p{N}\p{M}]+/gu;
+/** Scripts that are written without spaces. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
+
+/**
+ * A text as words in lower case with single spaces between them, for `to_tsvector`: what is a word then does not depend on the locale of the database. What is written
+ * without spaces is given as overlapping pairs of characters.
+ */
+export const wordsOf = (text: string): string =>
+  text.normalize('NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(/ {2,}/g, ' ').trim();
+
+function pairs(run: string): string {
+  const points = Array.from(run);
+  if (points.length === 1) return ` ${run} `;
+  return ` ${points
+    .slice(1)
+    .map((point, at) => points[at]! + point)
+    .join(' ')} `;
+}

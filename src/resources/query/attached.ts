@@ -1,0 +1,86 @@
+import type { ConvertDocument } from '#core/document';
+import type { MediaPart } from '#core/conversation';
+import { Fault, noRoom } from '#core/fault';
+import type { Context } from '#core/context';
+import type { CountTokens } from '#core/measure';
+import type { UploadedFile } from '#http/uploads';
+import { bestParts } from './best-parts.ts';
+import type { AttachedText } from './material.ts';
+
+export interface AttachedDeps {
+  /** Absent: files are not read here. */
+  readonly convert: ConvertDocument | undefined;
+  readonly countTokens: CountTokens;
+}
+
+export interface Attaching {
+  readonly question: string;
+  /** Tokens for all files together. */
+  readonly room: number;
+  /** Whether the model sees images. */
+  readonly sees: boolean;
+}
+
+const mostFiles = 20;
+/** Bytes of an image that a model is given; larger ones are read as text. */
+const mostImage = 20 * 2 ** 20;
+
+/**
+ * The files that came with a question: images as they are for a model that sees, everything else as text, whole where it fits, else its best parts.
+ *
+ * @throws Fault `unprocessable`, `unsupported-type`, `too-large`, `invalid`, `overloaded`, naming the file
+ */
+export async function attachedOf(
+  files: readonly UploadedFile[],
+  { question, room, sees }: Attaching,
+  { convert, countTokens }: AttachedDeps,
+  { caller, signal, memory }: Context,
+): Promise<{ readonly files: readonly AttachedText[]; readonly media: readonly MediaPart[] }> {
+  if (files.length > mostFiles) throw new Fault('invalid', `file must be given at most ${mostFiles} times.`, { field: 'file' });
+  const media: MediaPart[] = [];
+  const texts: { readonly filename: string; readonly text: string }[] = [];
+  const held = (bytes: number) => {
+    if (memory && !memory.take(bytes)) throw noRoom();
+  };
+  for (const { content, filename, size } of files) {
+    const name = shownName(filename);
+    if (size === 0) throw new Fault('unprocessable', `file ${name} is empty.`, { field: 'file' });
+    const mediaType = sees && size <= mostImage ? await imageType(content) : undefined;
+    if (mediaType !== undefined) {
+      held(size * 2);
+      media.push({ type: 'media', kind: 'image', mediaType, base64: Buffer.from(await content.arrayBuffer()).toString('base64'), name });
+      continue;
+    }
+    if (!convert) throw new Fault('unsupported', `file ${name}: files are not read by this server.`, { field: 'file' });
+    const { text } = await convert(content, { filename: name, owner: String(caller.userId), signal }).catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error;
+      throw new Fault(error.code, `file ${name}: ${error.message}`, { ...error.details, field: 'file' });
+    });
+    held(text.length * 2);
+    texts.push({ filename: name, text });
+  }
+  const each = Math.floor(room / Math.max(1, texts.length));
+  const fitted = texts.map(async ({ filename, text }): Promise<AttachedText> => {
+    const tokens = text.length <= each ? 0 : await countTokens([text], { owner: String(caller.userId), signal });
+    if (tokens <= each) return { filename, text, isPart: false };
+    return { filename, text: await bestParts(text, question, Math.floor((text.length * each) / tokens)), isPart: true };
+  });
+  return { files: await Promise.all(fitted), media };
+}
+
+/** In one line of a prompt or a message. */
+const shownName = (filename: string) =>
+  filename
+    .replaceAll(/[\p{C}\s]+/gu, ' ')
+    .trim()
+    .slice(0, 200)
+    .toWellFormed() || 'file';
+
+/** The media type of an image that models take, by its first bytes. */
+async function imageType(content: Blob): Promise<string | undefined> {
+  const head = Buffer.from(await content.slice(0, 12).arrayBuffer()).toString('latin1');
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  if (/^GIF8[79]a/.test(head)) return 'image/gif';
+  return head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' ? 'image/webp' : undefined;
+}

@@ -1,0 +1,98 @@
+import type { GenerateResult } from '#core/fold';
+import type { Context } from '#core/context';
+import type { Part, ToolCallPart } from '#core/conversation';
+import { citationMarksIn } from '#kit/text/citation-marks';
+import type { Completion } from './fields.ts';
+import { referencesOf, type Material } from './material.ts';
+
+export interface CompletionDeps {
+  readonly uuid: string;
+  readonly persona: number;
+  /** Names with commas between them, `all` or `none`. */
+  readonly datasets: string;
+  readonly material: Material;
+  readonly wantsUsage: boolean;
+  /** Stands before the answer. */
+  readonly prefix: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** An answer as clients of the native interface read it. */
+export function completionOf(result: GenerateResult, { progress }: Context, deps: CompletionDeps): Completion {
+  const { material } = deps;
+  const parts = result.candidates[0]?.parts ?? [];
+  const message = deps.prefix + parts.map(saidIn).join('');
+  const calls = parts.filter((part) => part.type === 'tool-call');
+  const sent = deps.wantsUsage ? (progress.booked ?? result.usage) : undefined;
+  return {
+    ...emptyCompletion(deps.uuid, message),
+    type: 'completion',
+    references: referencesOf(material),
+    vectors_down: material.vectorsDown,
+    tool_calls: calls.length > 0 ? calls.map(({ id, name, json }) => ({ id, type: 'function', function: { name, arguments: json } })) : null,
+    tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: parsed(json) })),
+    usage: sent ? usageOf(sent, progress.planTokens ?? 0) : null,
+    provenance: {
+      model: result.started.model,
+      datasets: deps.datasets,
+      persona: { id: deps.persona, version: null },
+      agents: [],
+      timestamp: deps.at,
+    },
+    citations: citationsOf(message, material),
+    sources: material.web.map(({ title, url }, at) => ({ index: material.passages.length + at + 1, title, url })),
+  };
+}
+
+/** What has come of an answer so far. */
+export const emptyCompletion = (uuid: string, message: string): Completion => ({
+  message,
+  uuid,
+  type: 'yield',
+  references: '',
+  embedding_down: false,
+  vectors_down: false,
+  added_obj: null,
+  tool_calls: null,
+  tool_calls_unified: [],
+  tool_responses: [],
+  usage: null,
+  provenance: null,
+  citations: [],
+  sources: [],
+  error: null,
+});
+
+/** The words of a part that the reader sees. */
+export const saidIn = (part: Part): string => (part.type === 'text' || part.type === 'refusal' ? part.text : '');
+
+function citationsOf(message: string, { passages }: Material): Completion['citations'] {
+  if (passages.length === 0) return [];
+  const marks = citationMarksIn(message);
+  return passages.map(({ id, dataset, filename, page, range, quote, score, text }, at) => ({
+    index: at + 1,
+    dataset,
+    filename,
+    page,
+    range: [...range],
+    quote,
+    chunk_id: id,
+    score,
+    text,
+    at: marks.flatMap(({ numbers, start, end }) => (numbers.includes(at + 1) ? [[start, end]] : [])),
+  }));
+}
+
+function usageOf({ input, output }: { readonly input: number; readonly output: number }, planTokens: number): Completion['usage'] {
+  const tokens = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+  return { model_tokens: tokens, ...tokens, plan_tokens: planTokens };
+}
+
+function parsed(json: ToolCallPart['json']): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}

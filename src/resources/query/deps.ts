@@ -1,0 +1,41 @@
+import type { Caller } from '#core/context';
+import type { ConvertDocument } from '#core/document';
+import type { Generate } from '#core/generate';
+import type { KnownModels } from '#core/known-models';
+import type { CountTokens } from '#core/measure';
+import type { Passage, SearchPassages } from '#core/passages';
+import type { Clock } from '#kit/async/clock';
+import type { Web } from './web.ts';
+
+/** What questions are answered with. */
+export interface QueryDeps {
+  readonly generate: Generate;
+  /** What a caller may ask. */
+  readonly models: (caller: Caller) => KnownModels;
+  /** Names of models: of a question that names none, of follow-up questions, and of what words questions anew (undefined: nothing does). */
+  readonly defaults: () => { readonly chat: string; readonly followUp: string; readonly rewording: string | undefined };
+  /** The system prompt of a persona. @throws Fault `not-found` for one that the caller may not use */
+  readonly promptOf: (caller: Caller, persona: number) => Promise<string>;
+  readonly search: SearchPassages;
+  /** Absent: attached files are not read. */
+  readonly convert: ConvertDocument | undefined;
+  readonly countTokens: CountTokens;
+  readonly web: Web;
+  /** Keeps what was answered, for those who vote on it. */
+  readonly keep: (answer: GivenAnswer) => Promise<void>;
+  /** Whether an answer begins with two line breaks. */
+  readonly leadingNewlines: () => boolean;
+  readonly clock: Clock;
+}
+
+/** An answer that was given. */
+export interface GivenAnswer {
+  readonly uuid: string;
+  readonly userId: number;
+  readonly requestId: string;
+  readonly model: string;
+  /** What was asked last. */
+  readonly message: string;
+  readonly answer: string;
+  readonly passages: readonly Pick<Passage, 'id' | 'dataset' | 'filename' | 'page' | 'text'>[];
+}

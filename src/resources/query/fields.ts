@@ -1,0 +1,134 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import type { JsonObject } from '#core/json';
+
+/** Null counts as absent. */
+const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+const Message = Type.Object({
+  user: Type.String({ maxLength: 50, description: '`me` or `gpt`; also `user`, `assistant`, `ai`, `system`.' }),
+  message: Type.String(),
+});
+
+const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));
+
+const toolName = Type.String({ minLength: 1, maxLength: 256 });
+
+const Tool = Type.Object({
+  type: Type.Literal('function'),
+  function: Type.Object({
+    name: toolName,
+    description: optional(Type.String()),
+    parameters: optional(anyObject('JSON Schema of the arguments: an object schema.')),
+    strict: optional(Type.Boolean()),
+  }),
+});
+
+const ToolChoice = Type.Union([
+  Type.Enum(['auto', 'none', 'required']),
+  Type.Object({ type: Type.Literal('function'), function: Type.Object({ name: toolName }) }),
+]);
+
+/** Names of datasets. */
+const dataset = Type.Union([Type.String({ maxLength: 20_000 }), Type.Array(Type.String({ maxLength: 20_000 }), { maxItems: 10_000 })], {
+  description: 'Full names of datasets, as a list or with commas between them; `all`: each that you may read; `none` (the default): none.',
+});
+
+const message = Type.Union([Type.String({ minLength: 1 }), Type.Array(Message, { minItems: 1, maxItems: 10_000 })], {
+  description: 'The question, or the conversation so far.',
+});
+
+const model = optional(Type.String({ maxLength: 256, description: 'Absent or `auto`: the chat model of the settings.' }));
+
+const AskedFields = {
+  message,
+  dataset: optional(dataset),
+  model,
+  app_name: optional(Type.String({ maxLength: 200, description: 'For the books.' })),
+};
+
+const ignored = optional(Type.Unknown({ description: 'Ignored.' }));
+
+/** Fields of `/server/query`. Unknown ones are ignored. */
+export const QueryFields = Type.Object({
+  ...AskedFields,
+  persona: optional(
+    Type.Union([Type.Number(), Type.String({ maxLength: 200 })], { description: 'The id of a persona; what is no integer means the default, 1.' }),
+  ),
+  system_prompt: optional(Type.String({ description: "In place of the persona's." })),
+  limit_references: optional(
+    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Most passages; 0: nothing is looked up; absent: as many as fit, at most 25.' }),
+  ),
+  temperature: optional(Type.Number({ minimum: 0, maximum: 2, default: 0 })),
+  live: optional(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: '1: the web is searched; 2: two of the pages are read as well.' })),
+  streaming: optional(Type.Boolean({ default: false })),
+  usage: optional(Type.Boolean({ default: false, description: 'Whether the answer has figures in `usage`.' })),
+  timezone: optional(Type.String({ maxLength: 100, description: 'IANA name, for the date that the model is told.' })),
+  tools: optional(Type.Array(Tool, { maxItems: 10_000 })),
+  tool_choice: optional(ToolChoice),
+  reasoning_effort: optional(Type.Enum(['low', 'medium', 'high'])),
+  mode: optional(Type.Enum(['chat', 'deep_agent'], { default: 'chat' })),
+  enabled_mcp_tools: optional(Type.Union([Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 }), anyObject()])),
+  tools_to_execute: optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 })),
+  file: ignored,
+  skip_search: ignored,
+  video_options: ignored,
+  conversation_type: ignored,
+});
+export type QueryFields = Static<typeof QueryFields>;
+
+export const FollowUpFields = Type.Object(AskedFields);
+export type FollowUpFields = Static<typeof FollowUpFields>;
+
+const ModelTokens = Type.Object({ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer(), total_tokens: Type.Integer() });
+const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const range = Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: 'From, to before; in code points.' });
+
+const CitationItem = Type.Object({
+  index: Type.Integer(),
+  dataset: Type.String(),
+  filename: Type.String(),
+  page: orNull(Type.Integer()),
+  range,
+  quote: Type.String(),
+  chunk_id: Type.Integer({ description: 'Opens it under `/server/mine/passages/{id}`.' }),
+  score: Type.Number(),
+  text: Type.String({ description: 'What the model was given.' }),
+  at: Type.Array(range, { description: 'Where `message` cites it.' }),
+});
+
+/** What every question is answered with. */
+export const completionMembers = {
+  message: Type.String({ description: 'The answer.' }),
+  uuid: Type.String({ description: 'For vote-down.' }),
+  type: Type.String({ description: '`completion`; in a stream `yield` until the last.' }),
+  references: Type.String(),
+  embedding_down: Type.Boolean(),
+  vectors_down: Type.Boolean({ description: 'The passages were found by their words alone.' }),
+  added_obj: Type.Null(),
+  tool_calls: orNull(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        type: Type.Literal('function'),
+        function: Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON.' }) }),
+      }),
+    ),
+  ),
+  tool_calls_unified: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), arguments: Type.Unknown() })),
+  tool_responses: Type.Array(Type.Unknown()),
+  usage: orNull(Type.Object({ model_tokens: ModelTokens, ...ModelTokens.properties, plan_tokens: Type.Integer() })),
+  provenance: orNull(
+    Type.Object({
+      model: Type.String(),
+      datasets: Type.String(),
+      persona: Type.Object({ id: Type.Integer(), version: Type.Null() }),
+      agents: Type.Array(Type.Unknown()),
+      timestamp: Type.String(),
+    }),
+  ),
+  citations: Type.Array(CitationItem),
+  sources: Type.Array(Type.Object({ index: Type.Integer(), title: Type.String(), url: Type.String() })),
+  error: Type.Null(),
+};
+export type Completion = Static<typeof Completion>;
+export const Completion = Type.Object(completionMembers);

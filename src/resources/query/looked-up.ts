@@ -1,0 +1,69 @@
+import type { Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import type { Context } from '#core/context';
+import type { CountTokens } from '#core/measure';
+import type { Passage } from '#core/passages';
+import type { QueryDeps } from './deps.ts';
+import { questionFor } from './question.ts';
+import { foundOnWeb, type Live } from './web.ts';
+import type { Material } from './material.ts';
+
+/** Where a question is looked up. */
+export interface LookedUp {
+  readonly datasets: 'all' | readonly string[];
+  /** Most passages; 0: nothing is looked up. */
+  readonly limit: number;
+  readonly live: Live;
+}
+
+/** Most passages of an answer, however many a client wants. */
+export const mostPassages = 25;
+const mostDatasets = 100;
+
+/** The datasets of a request: names as a list, or in one text with commas between them. @throws Fault `invalid` */
+export function datasetsOf(given: string | readonly string[] | null | undefined): LookedUp['datasets'] {
+  const names = (typeof given === 'string' ? given.split(',') : (given ?? [])).map((name) => name.trim());
+  if (names.includes('all')) return 'all';
+  const chosen = [...new Set(names)].filter((name) => name !== '' && name !== 'none');
+  if (chosen.length > mostDatasets)
+    throw new Fault('invalid', `dataset must have at most ${mostDatasets} names; "all" means all that you may read.`, { field: 'dataset' });
+  return chosen;
+}
+
+/** What datasets and the web have on the last question. @throws Fault `not-found` for a dataset that the caller may not read */
+export async function lookedUp(
+  turns: readonly Turn[],
+  { datasets, limit, live }: LookedUp,
+  room: number,
+  deps: QueryDeps,
+  context: Context,
+): Promise<Pick<Material, 'passages' | 'web' | 'isEmptyHanded' | 'vectorsDown'>> {
+  const asksDatasets = limit > 0 && (datasets === 'all' || datasets.length > 0);
+  const asksWeb = limit > 0 && live > 0;
+  if (!asksDatasets && !asksWeb) return { passages: [], web: [], isEmptyHanded: false, vectorsDown: false };
+  const { generate, clock, defaults } = deps;
+  const question = await questionFor(turns, { generate, clock, model: defaults().rewording }, context);
+  const [found, web] = await Promise.all([
+    asksDatasets
+      ? deps.search({ caller: context.caller, datasets, question, limit, requestId: context.requestId, permits: context.permits, signal: context.signal })
+      : { passages: [], vectorsDown: false, warnings: [] },
+    foundOnWeb(deps.web, asksWeb ? live : 0, question, context),
+  ]);
+  if (found.warnings.length > 0) (context.progress.warnings ??= []).push(...found.warnings);
+  const passages = await fitting(found.passages.filter(({ cut }) => cut === undefined).slice(0, limit), room, deps.countTokens, context);
+  return { passages, web, isEmptyHanded: passages.length === 0 && web.length === 0, vectorsDown: found.vectorsDown };
+}
+
+/** Tokens of the title of a passage and what stands around it. */
+const aroundPassage = 16;
+
+/** The best passages, as many as there is room for. */
+async function fitting(passages: readonly Passage[], room: number, countTokens: CountTokens, { caller, signal }: Context): Promise<readonly Passage[]> {
+  const asking = { owner: String(caller.userId), signal };
+  let left = room;
+  for (const [at, { text, filename }] of passages.entries()) {
+    left -= (await countTokens([text, filename], asking)) + aroundPassage;
+    if (left < 0) return passages.slice(0, at);
+  }
+  return passages;
+}

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import type { Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
+import { promptSize, promptTokens } from '#core/measure';
+import { placesOf, type Model } from '#core/target';
+import { Conversation, unknownThing } from '#http/noun-route';
+import type { UploadedFile } from '#http/uploads';
+import { attachedOf } from './attached.ts';
+import { completionOf, emptyCompletion } from './completion.ts';
+import type { QueryDeps } from './deps.ts';
+import type { QueryFields } from './fields.ts';
+import { datasetsOf, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
+import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
+import { preparing } from './preparing.ts';
+import { dateIn } from './today.ts';
+import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
+
+/** The persona of a question that names none. */
+const defaultPersona = 1;
+
+export interface Asked {
+  readonly caller: Caller;
+  readonly fields: QueryFields;
+  readonly files: readonly UploadedFile[];
+  /** Whether the answer is to come as a stream; absent: as the request says. */
+  readonly streams?: true;
+}
+
+/** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
+export function query(deps: QueryDeps, { fields, files, streams }: Asked): Conversation {
+  const turns = turnsOf(fields.message);
+  const tools = toolsOf(fields.tools);
+  const toolChoice = toolChoiceOf(fields.tool_choice, tools);
+  const where = lookedUpIn(fields);
+  const persona = personaIn(fields.persona);
+  const today = dateIn(fields.timezone ?? undefined, deps.clock);
+  refuseUnbuilt(fields);
+  const uuid = randomUUID();
+  const prefix = deps.leadingNewlines() ? '\n\n' : '';
+  let material: Material = noMaterial;
+
+  const prepared = async (call: GenerateCall, context: Context): Promise<GenerateCall> => {
+    const model = modelOf(call.model, deps.models(context.caller), context);
+    const prompt = await deps.promptOf(context.caller, persona);
+    if (hasEntries(fields.enabled_mcp_tools)) (context.progress.warnings ??= []).push('enabled_mcp_tools: there are no such tools here');
+    material = await materialFor({ turns, files, where, model }, deps, context);
+    const own = typeof fields.system_prompt === 'string' ? fields.system_prompt : prompt;
+    const dated = own === prompt || fields.timezone ? [today] : [];
+    const system = [...systemTurn([own]), ...systemTurn([...dated, ...instructionsFor(material)])];
+    const ready = { ...call, turns: [...system, ...withMaterial(turns, material)], ...coolest(fields, model, context) };
+    await refuseLong(ready, model, deps, context);
+    return ready;
+  };
+
+  return new Conversation({
+    call: {
+      dialect: 'native',
+      model: modelIn(fields.model, deps.defaults().chat),
+      turns,
+      tools,
+      ...(toolChoice ? { toolChoice } : {}),
+      output: { type: 'text' },
+      sampling: typeof fields.temperature === 'number' ? { temperature: fields.temperature } : {},
+      ...(fields.reasoning_effort ? { reasoning: { effort: fields.reasoning_effort } } : {}),
+      stream: false,
+      extra: {},
+    },
+    generate: preparing(prepared, deps.generate),
+    streams: streams ?? fields.streaming ?? undefined,
+    app: fields.app_name ?? undefined,
+    soFar: (text) => emptyCompletion(uuid, prefix + text),
+    async whole(result, context) {
+      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const named = where.datasets === 'all' ? 'all' : where.datasets.join(',') || 'none';
+      const completion = completionOf(result, context, { uuid, persona, datasets: named, material, wantsUsage: fields.usage === true, prefix, at });
+      const { caller, requestId } = context;
+      const model = result.started.model;
+      await deps.keep({ uuid, userId: caller.userId, requestId, model, message: questionOf(turns), answer: completion.message, passages: material.passages });
+      return completion;
+    },
+  });
+}
+
+/** Names that mean the chat model of the settings: `openai_gpt` is what older clients send. */
+const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
+
+export const modelIn = (given: string | null | undefined, usual: string): string => (anyModel.has(given ?? '') ? usual : given!);
+
+/** The model that is to answer, or the first of those that the client chose. @throws Fault `invalid` where there is none of the name */
+export function modelOf(name: string, models: KnownModels, { targets }: Context): Model | undefined {
+  const model = modelNamed(models, targets?.[0] ?? name);
+  if (targets || model?.kind === 'chat') return model;
+  throw new Fault('invalid', unknownModel(name, models).message, { field: 'model', reason: 'model' });
+}
+
+function lookedUpIn({ dataset, limit_references: limit, live }: QueryFields): LookedUp {
+  return { datasets: datasetsOf(dataset), limit: Math.min(limit ?? mostPassages, mostPassages), live: live === 1 || live === 2 ? live : 0 };
+}
+
+/** An integer, also in digits; everything else is the default. @throws Fault `not-found` for one that can be no id */
+function personaIn(given: QueryFields['persona']): number {
+  const isId = typeof given === 'number' ? Number.isInteger(given) : /^-?\d{1,20}$/.test(given ?? '');
+  const id = isId ? Number(given) : defaultPersona;
+  if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
+  return id;
+}
+
+function refuseUnbuilt({ mode, tools_to_execute: calls }: QueryFields): void {
+  if (mode === 'deep_agent') throw new Fault('unsupported', 'mode: there are no deep agents here.', { field: 'mode' });
+  if (calls && calls.length > 0) throw new Fault('not-found', 'tools_to_execute: no such call waits for an approval.', { field: 'tools_to_execute' });
+}
+
+const hasEntries = (tools: QueryFields['enabled_mcp_tools']) => (Array.isArray(tools) ? tools.length > 0 : Object.keys(tools ?? {}).length > 0);
+
+/** Tokens of a model of which nothing is known. */
+const usualContext = 32_768;
+
+interface Needed {
+  readonly turns: readonly Turn[];
+  readonly files: readonly UploadedFile[];
+  readonly where: LookedUp;
+  readonly model: Model | undefined;
+}
+
+/** What goes into the prompt: files take a quarter of the context, what is looked up half of it. */
+export async function materialFor({ turns, files, where, model }: Needed, deps: QueryDeps, context: Context): Promise<Material> {
+  const size = model?.limits.context ?? usualContext;
+  const sees = model?.abilities?.includes('vision') === true;
+  const attached =
+    files.length > 0 ? await attachedOf(files, { question: questionOf(turns), room: Math.floor(size / 4), sees }, deps, context) : { files: [], media: [] };
+  return { ...attached, ...(await lookedUp(turns, where, Math.floor(size / 2), deps, context)) };
+}
+
+export function systemTurn(texts: readonly string[]): readonly Turn[] {
+  const text = texts.filter((one) => one.trim() !== '').join('\n\n');
+  return text === '' ? [] : [{ role: 'system', parts: [{ type: 'text', text }] }];
+}
+
+/** Temperature 0 where the client names none, and where every target takes it: nobody is to be told of a field that was not sent. */
+function coolest(
+  { temperature, reasoning_effort: effort }: QueryFields,
+  model: Model | undefined,
+  { strict }: Context,
+): Pick<GenerateCall, 'sampling'> | undefined {
+  if (typeof temperature === 'number' || effort || strict || !model) return undefined;
+  const takesIt = placesOf(model.targets).every(({ supports }) => supports && supports.fields.temperature.fate !== 'ignored');
+  return takesIt ? { sampling: { temperature: 0 } } : undefined;
+}
+
+/** @throws Fault `invalid` for a prompt that the model cannot read, where that is known */
+export async function refuseLong(call: GenerateCall, model: Model | undefined, { countTokens }: QueryDeps, context: Context): Promise<void> {
+  const most = model?.limits.context;
+  if (most === undefined || model?.larger !== undefined || context.targets) return;
+  const { fixed, bytes } = promptSize(call);
+  if (fixed + bytes <= most || (await promptTokens(call, countTokens, context)) <= most) return;
+  throw new Fault('invalid', `message is longer than the context of the model, which is ${most} tokens.`, { field: 'message', reason: 'context-length' });
+}

@@ -1,0 +1,64 @@
+import type { Role, Tool, ToolChoice, Turn } from '#core/conversation';
+import { Fault } from '#core/fault';
+import type { QueryFields } from './fields.ts';
+
+/** Speakers, as clients name them. */
+const roles: Readonly<Record<string, Role>> = {
+  me: 'user',
+  user: 'user',
+  human: 'user',
+  gpt: 'model',
+  ai: 'model',
+  assistant: 'model',
+  model: 'model',
+  system: 'system',
+};
+
+/** The turns of a message. Blank turns of the model are left out: clients send them where the model called a tool. @throws Fault `invalid` */
+export function turnsOf(message: QueryFields['message']): readonly Turn[] {
+  const items = typeof message === 'string' ? [{ user: 'me', message }] : message;
+  const turns = items.flatMap(({ user, message: text }, at): readonly Turn[] => {
+    const name = user.toLowerCase();
+    const role = Object.hasOwn(roles, name) ? roles[name] : undefined;
+    if (!role) throw new Fault('invalid', `message[${at}].user must be "me" or "gpt".`, { field: `message[${at}].user` });
+    if (text.trim() === '') return [];
+    return [{ role, parts: [{ type: 'text', text: role === 'model' ? text.trim() : text }] }];
+  });
+  if (!turns.some(({ role }) => role === 'user')) throw new Fault('invalid', 'message must have a question in it.', { field: 'message' });
+  return turns;
+}
+
+/** The text of a turn. */
+export const textOfTurn = ({ parts }: Turn): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+
+/** What was asked last. */
+export const questionOf = (turns: readonly Turn[]): string => textOfTurn(turns.findLast(({ role }) => role === 'user')!);
+
+/** @throws Fault `invalid` for two tools of one name */
+export function toolsOf(given: QueryFields['tools']): readonly Tool[] {
+  const names = new Set<string>();
+  return (given ?? []).map(({ function: { name, description, parameters, strict } }, at) => {
+    if (names.has(name)) throw new Fault('invalid', `tools[${at}].function.name is that of another tool.`, { field: `tools[${at}].function.name` });
+    names.add(name);
+    return {
+      type: 'function',
+      name,
+      ...(typeof description === 'string' ? { description } : {}),
+      ...(parameters ? { parameters } : {}),
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+    };
+  });
+}
+
+/** @throws Fault `invalid` for a tool that is not there */
+export function toolChoiceOf(given: QueryFields['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
+  if (given === undefined || given === null) return undefined;
+  const wrong = (text: string) => new Fault('invalid', `tool_choice ${text}.`, { field: 'tool_choice' });
+  if (typeof given === 'string') {
+    if (given === 'required' && tools.length === 0) throw wrong('is only allowed with tools');
+    return tools.length > 0 ? { type: given } : undefined;
+  }
+  const { name } = given.function;
+  if (!tools.some((tool) => tool.type === 'function' && tool.name === name)) throw wrong('names a tool that is not in tools');
+  return { type: 'tool', name };
+}

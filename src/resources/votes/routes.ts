@@ -1,0 +1,107 @@
+import { Type } from 'typebox';
+import { Fault } from '#core/fault';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import type { Audit } from '#store/auditing';
+import type { Store } from '#store/open';
+import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
+import type { Vote, VoteStore } from './store.ts';
+
+/** Votes against answers, in the words of the native interface. */
+export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'POST',
+      path: '/server/vote-down',
+      scope: 'query',
+      owner: 'caller',
+      summary: 'Marks an answer of yours as unhelpful or wrong: administrators see it, with what it was made from.',
+      input: Type.Object({
+        uuid: Type.String({
+          pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
+          maxLength: 36,
+          expected: 'must be the uuid of an answer',
+        }),
+      }),
+      answer: ({ caller, input: { uuid } }) => votes.voteDown(caller.userId, uuid.toLowerCase()),
+    }),
+  ];
+}
+
+const orNull = Type.Union([Type.String(), Type.Null()]);
+const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description: `ISO 8601. ${description}` }));
+
+const VoteObject = Type.Object({
+  id: Type.Integer(),
+  at: Type.String(),
+  userId: Type.Integer(),
+  uuid: Type.String(),
+  requestId: Type.String(),
+  model: Type.String(),
+  message: Type.Union([Type.String(), Type.Null()], { description: 'What was asked; null where it is not kept, and for auditors.' }),
+  answer: orNull,
+  passages: Type.Array(
+    Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: Type.Union([Type.Integer(), Type.Null()]), text: Type.String() }),
+  ),
+});
+
+/** The votes of all users, for administrators. */
+export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: Audit): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'GET',
+      path: '/server/admin/votes',
+      scope: 'admin',
+      owner: 'admin',
+      summary: 'Answers that users voted against, with what was asked and what the answer was made from; newest first. That they were looked at is audited.',
+      query: Type.Object(
+        {
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
+          from: time('Not before.'),
+          to: time('Before.'),
+        },
+        { additionalProperties: false },
+      ),
+      output: Type.Object({ items: Type.Array(VoteObject), nextCursor: orNull }),
+      async answer({ caller, by, query: { limit = 50, cursor, userId, from, to } }) {
+        const wanted = { userId, from: timeIn('from', from), to: timeIn('to', to), before: placeBefore(cursor), limit: limit + 1 };
+        const found = await votes.list(wanted);
+        const page = pageOf(found, limit, ({ at, id }) => cursorOf('votes', [at.toISOString(), id]));
+        if (caller.role !== 'admin') return { ...page, items: page.items.map(shown).map(withoutTexts) };
+        if (page.items.some(({ message }) => message !== null)) await audit(store, { by, action: 'votes.read', target: { kind: 'votes', id: userId ?? null } });
+        return { ...page, items: page.items.map(shown) };
+      },
+    }),
+  ];
+}
+
+const shown = ({ at, id, userId, uuid, requestId, model, message, answer, passages }: Vote) => ({
+  id,
+  at: at.toISOString(),
+  userId,
+  uuid,
+  requestId,
+  model,
+  message,
+  answer,
+  passages,
+});
+
+/** Auditors see that there was a vote, and no prompts. */
+const withoutTexts = (vote: ReturnType<typeof shown>) => ({ ...vote, message: null, answer: null, passages: [] });
+
+function timeIn(field: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = /^\d{4}-\d\d-\d\d([T ][\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?$/.test(text) ? new Date(text) : undefined;
+  if (time && Number.isFinite(time.getTime())) return time;
+  throw new Fault('invalid', `${field} must be a time in ISO 8601.`, { field });
+}
+
+function placeBefore(cursor: string | undefined): { readonly at: Date; readonly id: number } | undefined {
+  if (cursor === undefined) return undefined;
+  const [at, id, ...rest] = placeOf('votes', cursor);
+  const time = new Date(String(at));
+  if (typeof at !== 'string' || typeof id !== 'number' || rest.length > 0 || !Number.isFinite(time.getTime())) throw badCursor();
+  return { at: time, id };
+}

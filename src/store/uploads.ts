@@ -1,0 +1,47 @@
+import { open, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { openAsBlob } from 'node:fs';
+import { join } from 'node:path';
+import { overloaded } from '#store/sql-error';
+import { hasCode } from '#store/files';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
+
+/** Files of requests that are being answered, by the bytes of their content. */
+export interface UploadFolder {
+  /** Nothing stays where that fails. @throws Fault `overloaded` when the disk is full, and what the content throws */
+  hold(content: AsyncIterable<Uint8Array>): Promise<{ readonly content: Blob; remove(): Promise<void> }>;
+}
+
+/** Milliseconds after which a file that nobody has written to is an ended process's: no request takes as long. */
+const staleMilliseconds = 24 * 3_600_000;
+
+/** A folder whose files are removed with their requests; what ended processes left goes at the start. The operating system writes when it likes: nothing here outlives a crash. */
+export async function openUploads(folder: string, clock: Clock): Promise<UploadFolder> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found && clock.now() - found.mtimeMs > staleMilliseconds) await rm(join(folder, name), { force: true });
+  }
+  return {
+    async hold(content) {
+      const path = join(folder, randomText(22));
+      const remove = () => rm(path, { force: true });
+      try {
+        await written(path, content);
+        return { content: await openAsBlob(path), remove };
+      } catch (error) {
+        await remove();
+        throw hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error;
+      }
+    },
+  };
+}
+
+async function written(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    for await (const piece of content) await file.writeFile(piece);
+  } finally {
+    await file.close();
+  }
+}
