@@ -1,8 +1,7 @@
 import { trimEnd } from '#kit/text/trim-end';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings, type SettingsArgs } from '#config/index';
-import { providerModules } from '#providers/modules';
+import { keyInEnvironment, readDataFolder, readSettings, type SettingsArgs } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
 import { localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
@@ -37,26 +36,40 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
   const remote = await remoteAdmin(options);
   if (remote) return remote;
   const { url: _url, key: _key, ...args } = options;
+  const { providerModules } = await import('#providers/modules'); // this and the database are nothing that a client of a server needs
   const { settings } = readSettings({ kinds: providerModules, args });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
     throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);
-  const { localAdmin } = await import('./local-admin.ts'); // loads the database, which a client of a server does not need
+  const { localAdmin } = await import('./local-admin.ts');
   return localAdmin(settings);
 }
 
 /** A client of the server at `--url`, else of the server that runs on the data folder; `undefined` where none runs. @throws CliError, BadSettings */
-export async function remoteAdmin({ url, key, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
+export async function remoteAdmin({ url, key: given, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
+  const key = given === '-' ? keyFromInput() : given;
   if (url !== undefined) {
-    if (key === undefined) throw new CliError("--url needs --key: an administrator's API key for that server.", 400);
-    return adminAt(url, key);
+    const known = key ?? keyInEnvironment();
+    if (known === undefined)
+      throw new CliError(
+        "--url needs an administrator's API key for that server: set DRAGOMAN_KEY, or add --key (--key - reads it from the standard input).",
+        400,
+      );
+    return adminAt(url, known);
   }
-  const { settings } = readSettings({ kinds: providerModules, args });
-  const server = serverOn(settings.data);
+  const data = readDataFolder({ args });
+  const server = serverOn(data);
   if (server && (await isReachable(server.url))) return adminAt(server.url, key ?? server.token);
   if (key !== undefined)
-    throw new CliError(`No server is running on ${settings.data}. Add --url to use a server, or leave out --key to work on the data folder itself.`, 400);
+    throw new CliError(`No server is running on ${data}. Add --url to use a server, or leave out --key to work on the data folder itself.`, 400);
   return undefined;
+}
+
+/** The first line of the standard input. */
+function keyFromInput(): string {
+  const key = readFileSync(0, 'utf8').split('\n', 1)[0]!.trim();
+  if (key === '') throw new CliError('--key -: the standard input has no key.', 400);
+  return key;
 }
 
 /** Address and token of the server that runs on a data folder, as it wrote them there. The server may have been killed since. */

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { readSettings, runningOllama, type Settings } from '#config/index';
 import { sharedOptions, type AdminOptions } from './admin-command.ts';
 import type { AdminClient } from './admin-client.ts';
-import type { Check } from '#app/diagnostics/doctor';
+import type { Check } from '#app/diagnostics/check';
 import { systemClock } from '#kit/async/clock';
 import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
@@ -71,6 +71,7 @@ async function checksWithoutServer(settings: Settings): Promise<readonly Check[]
         clock,
         database: () => examineDatabase({ folder, clock, ...(databaseUrl === undefined ? {} : { databaseUrl }) }),
         providers: () => providers,
+        upstreams,
         regions: () => [],
         lessons: () => [],
       }),

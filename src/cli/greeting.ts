@@ -1,3 +1,4 @@
+import { program } from '#config/program';
 import type { FirstUser } from '#app/first-user';
 
 export interface GreetingDeps {
@@ -25,11 +26,19 @@ export function greeting({ version, url, data, first, models, hasProvider }: Gre
 
   API reference    ${url}/docs
   Data folder      ${data}
-  Models           ${named}${hasProvider ? '' : '\n                   No provider is configured yet: set OPENAI_API_KEY, or run npx dragoman init.'}
-${first ? firstStart(url, first) : ''}`;
+  Models           ${named}${hasProvider ? '' : noProvider}
+${first ? firstStart(url, first, models) : lostKey}`;
 }
 
-function firstStart(url: string, { email, key }: FirstUser): string {
+const noProvider = `
+                   No provider is configured yet: set OPENAI_API_KEY, or run ${program} init.`;
+
+const lostKey = `
+  Lost your key? ${program} user list shows the users, and ${program} key create --email ADDRESS --name NAME makes a new key.
+`;
+
+function firstStart(url: string, { email, key }: FirstUser, models: readonly string[]): string {
+  const model = models.includes('built-in') ? 'built-in' : (models[0] ?? 'MODEL');
   return `
   Your first user and API key. Save the key: it is not shown again.
 
@@ -40,6 +49,6 @@ function firstStart(url: string, { email, key }: FirstUser): string {
 
   curl ${url}/server/chatcompat/v1/chat/completions \\
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
-    -d '{"model": "built-in", "messages": [{"role": "user", "content": "Say exactly: it works"}]}'
+    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Say exactly: it works"}]}'
 `;
 }

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { settingsSchema } from '#config/index';
-import { settingsText, writeSettingsFile } from './init.ts';
+import { settingsText, shortText, writeSettingsFile } from './init.ts';
 import { folderWith, kinds, readFrom, readSettings } from '../../test/support/settings-folder.ts';
 
 const text = settingsText('./dragoman.schema.json');
@@ -37,18 +37,36 @@ test('every line of the file is a comment and fits a screen', () => {
 
 test('the first line of the file names the schema that ships with the package', () => {
   const folder = folderWith();
-  const address = readFileSync(writeSettingsFile(folder), 'utf8').match(/^# yaml-language-server: \$schema=(\S+)\n/)?.[1] ?? '';
+  const address = readFileSync(writeSettingsFile(folder, 'full'), 'utf8').match(/^# yaml-language-server: \$schema=(\S+)\n/)?.[1] ?? '';
   expect(existsSync(address.startsWith('file:') ? fileURLToPath(address) : resolve(folder, address))).toBe(true);
 });
 
 test('the file is readable by its owner alone', () => {
-  expect(statSync(writeSettingsFile(folderWith())).mode & 0o777).toBe(0o600);
+  expect(statSync(writeSettingsFile(folderWith(), 'full')).mode & 0o777).toBe(0o600);
 });
 
 test('an existing file is left unchanged', () => {
   const folder = folderWith('port: 1');
-  expect(() => writeSettingsFile(folder)).toThrow('already exists and was left unchanged.');
+  expect(() => writeSettingsFile(folder, 'full')).toThrow('already exists and was left unchanged.');
   expect(readSettings({ cwd: folder, env: {} }).settings.port).toBe(1);
   writeFileSync(join(folder, 'dragoman.yaml'), '');
-  expect(() => writeSettingsFile(folder)).toThrow('already exists');
+  expect(() => writeSettingsFile(folder, 'full')).toThrow('already exists');
+});
+
+test.each([[{}], [{ OPENAI_API_KEY: 'a' }], [{ ANTHROPIC_API_KEY: 'a' }], [{ GEMINI_API_KEY: 'a' }]])(
+  'the short file is ten lines that work with %o',
+  (some) => {
+    const short = shortText('./dragoman.schema.json', some);
+    expect(short.trimEnd().split('\n')).toHaveLength(10);
+    const { settings } = readFrom(short, { env: some });
+    expect(Object.keys(settings.providers)).toHaveLength(Object.keys(some).length);
+    expect(settings.models['*'] === undefined).toBe(Object.keys(some).length === 0);
+    expect(settings.newUsers.plan).toBe('free');
+  },
+);
+
+test('the short file with its provider uncommented is valid', () => {
+  const short = shortText('./dragoman.schema.json', {}).replaceAll(/^ {2}# /gm, '  ');
+  const { settings } = readFrom(short, { env: { OPENAI_API_KEY: 'a' } });
+  expect([Object.keys(settings.providers), settings.models['*']?.targets]).toEqual([['openai'], [{ provider: 'openai' }]]);
 });

@@ -1,8 +1,9 @@
+import { program } from '#config/program';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { stringify } from 'yaml';
-import { settingsSchema } from '#config/index';
+import { settingsSchema, theEnvironment } from '#config/index';
 import type { Rule } from '#config/form';
 import { providerModules } from '#providers/modules';
 
@@ -10,19 +11,45 @@ const schemaFile = fileURLToPath(new URL('../../dragoman.schema.json', import.me
 const width = 140;
 
 /**
- * `dragoman init`: writes a settings file in which every setting is a comment, readable by its owner alone.
+ * `dragoman init`: writes a settings file, readable by its owner alone: `short` of a few lines that work, `full` with every setting as a comment.
  * @returns its path
  * @throws Error if the file exists; it is left unchanged
  */
-export function writeSettingsFile(folder: string): string {
+export function writeSettingsFile(folder: string, kind: 'short' | 'full', env = theEnvironment()): string {
   const file = join(folder, 'dragoman.yaml');
   try {
-    writeFileSync(file, settingsText(addressFrom(folder)), { flag: 'wx', mode: 0o600 });
+    const schema = addressFrom(folder);
+    writeFileSync(file, kind === 'full' ? settingsText(schema) : shortText(schema, env), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new Error(`${file} already exists and was left unchanged.`, { cause: error });
     throw error;
   }
   return file;
+}
+
+/** A few lines that work: with the provider whose key the environment has, else with the built-in model and a provider to uncomment. */
+export function shortText(schema: string, env: Readonly<Record<string, string | undefined>>): string {
+  const known = providerModules.flatMap(({ dialect, fromEnvironment }) =>
+    fromEnvironment?.key === undefined ? [] : [{ dialect, ...fromEnvironment, key: fromEnvironment.key }],
+  );
+  const found = known.find(({ key }) => env[key]);
+  const { name, dialect, baseUrl, key } = found ?? known[0]!;
+  const provider = `  ${name}: ${flow({ dialect, baseUrl, apiKeys: [`\${${key}}`] })}`;
+  const model = `  "*": ${flow({ targets: [{ provider: name }] })}`;
+  const away = (line: string) => (found ? line : line.replace(/^ {2}/, '  # '));
+  return [
+    `# yaml-language-server: $schema=${schema}`,
+    `# All settings: ${program} init --full. "\${NAME}" is the environment's NAME; a file .env beside this one is read too.`,
+    'port: 8080',
+    'providers:',
+    `${away(provider)}${found ? '' : `   # set ${key}, and remove the "# "`}`,
+    'models:',
+    `  built-in: {}   # answers offline; false hides it`,
+    `${away(model)}   # every other name goes to this provider`,
+    'plans:',
+    '  free: { requestsPerMinute: 60, monthlyTokens: 1000000 }   # of users who are added without --plan',
+    '',
+  ].join('\n');
 }
 
 /** Every setting with its default or an example. Without the `# ` at the start of each line after the first, it is a valid settings file. */

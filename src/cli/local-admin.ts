@@ -15,6 +15,7 @@ export async function localAdmin(settings: Settings): Promise<AdminClient> {
     database,
     settings: () => settings,
     clock: systemClock,
+    prompts: { find: () => Promise.resolve(undefined) }, // texts are shown by servers alone
     teamsChanged: () => {},
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });

@@ -1,6 +1,6 @@
 import { readSettings, runningOllama, watchSettings, type Reading, type SettingsArgs } from '#config/index';
 import { greeting } from './greeting.ts';
-import { causeOf, openLog, type Log } from '#telemetry/log';
+import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
 import { providerModules } from '#providers/modules';
@@ -18,7 +18,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   const read = () => readSettings({ kinds: providerModules, args, ollama });
   const start = read();
   const { settings } = start;
-  const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone');
+  const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone', settings.workers > 1 ? 'json' : formatOf(settings));
   // An uncaught error is a bug: requests in flight may finish, and a service manager starts the server again.
   const fail = (error: unknown) => {
     log.fatal(causeOf(error), 'Unexpected error: the server is stopping.');

@@ -1,3 +1,4 @@
+import { program as command } from '#config/program';
 import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions, type ShownUser } from './admin-command.ts';
 import { plain, table } from './table.ts';
@@ -13,7 +14,7 @@ export function userCommands(program: Command): void {
     needs: { '--email <address>': 'E-mail address.' },
     takes: {
       '--plan <name>': 'Plan. Default: newUsers.plan in the settings; if that is not set, the plan "free" if there is one, otherwise "unlimited".',
-      '--role <role>': 'user or admin. Default: user.',
+      '--role <role>': 'user, auditor or admin. Default: user.',
     },
     async run(admin, { json, email, plan, role }) {
       const made = (await admin.ask('POST', '/server/admin/users', {
@@ -23,7 +24,7 @@ export function userCommands(program: Command): void {
       })) as ShownUser;
       if (json) return printJson({ id: made.id, email: made.email, plan: made.plan, role: made.role });
       console.log(
-        `Added ${made.email} with the role ${made.role} and the plan ${made.plan}.\nTo create a key: npx dragoman key create --email ${made.email} --name NAME`,
+        `Added ${made.email} with the role ${made.role} and the plan ${made.plan}.\nTo create a key: ${command} key create --email ${made.email} --name NAME`,
       );
     },
   });
@@ -67,6 +68,18 @@ export function userCommands(program: Command): void {
       const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { status: undo ? 'active' : 'suspended' })) as ShownUser;
       if (json) return printJson(changed);
       console.log(undo ? `${changed.email} is active again.` : `${changed.email} is suspended. Their keys no longer work.`);
+    },
+  });
+
+  adminCommand<AdminOptions & { email: string; yes?: true }>(user, {
+    name: 'delete',
+    description: 'Delete a user with all keys and what is kept for them. Recorded usage stays.',
+    needs: { '--email <address>': "The user's e-mail address.", '--yes': 'Confirm: this cannot be undone.' },
+    async run(admin, { json, email }) {
+      const { id } = await userOf(admin, email);
+      const gone = (await admin.ask('DELETE', `/server/admin/users/${id}`)) as ShownUser;
+      if (json) return printJson(gone);
+      console.log(`${gone.email} is deleted.`);
     },
   });
 }

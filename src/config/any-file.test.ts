@@ -2,13 +2,15 @@ import * as fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { BadSettings } from './index.ts';
 import { folderWith, kinds, readSettings } from '../../test/support/settings-folder.ts';
 import type { Rule } from './form.ts';
 import { allSettings } from './schema/index.ts';
 import { formsFor } from './shape.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
 
 const complete = Compile(allSettings(kinds));
 const env = { NAME: 'value', URL: 'https://a.example', OPENAI_API_KEY: 'k' };
@@ -54,8 +56,12 @@ function formed(rule: Rule, name = ''): fc.Arbitrary<unknown> {
   if (rule.enum) return fc.constantFrom(...rule.enum);
   if (rule.anyOf) return fc.oneof(...rule.anyOf.map((one) => nearly(one, name)));
   if (rule.items) return fc.array(nearly(rule.items, name), { maxLength: 2 });
-  if (rule.properties) return some(rule.properties, rule.required ?? []);
-  if (typeof rule.additionalProperties === 'object') return fc.dictionary(fc.constantFrom(...names), nearly(rule.additionalProperties), { maxKeys: 2 });
+  const declared = rule.properties && some(rule.properties, rule.required ?? []);
+  if (typeof rule.additionalProperties === 'object') {
+    const others = fc.dictionary(fc.constantFrom(...names), nearly(rule.additionalProperties), { maxKeys: 2 });
+    return declared ? fc.tuple(fc.option(declared, { freq: 1 }), others).map(([some, more]) => ({ ...(some as object | null), ...more })) : others;
+  }
+  if (declared) return declared;
   if (rule.type === 'string') return fc.constantFrom(...(words[name] ?? ['p', 'm', 'us']));
   if (rule.type === 'boolean') return fc.boolean();
   return fc.integer({ min: 0, max: 300 });
@@ -73,7 +79,9 @@ function some(properties: Readonly<Record<string, Rule>>, required: readonly str
 function outcome(folder: string, text: string): string {
   writeFileSync(join(folder, 'dragoman.yaml'), text);
   try {
-    return complete.Check(readSettings({ cwd: folder, env }).settings) ? 'settings' : 'settings that are not complete';
+    const { hidesBuiltIn, offeredBy, ...settings } = readSettings({ cwd: folder, env }).settings;
+    const isComplete = typeof hidesBuiltIn === 'boolean' && (offeredBy === undefined || offeredBy === 'openai') && complete.Check(settings);
+    return isComplete ? 'settings' : 'settings that are not complete';
   } catch (error) {
     if (!(error instanceof BadSettings)) return error instanceof Error ? `${error.stack}` : 'something thrown that is no error';
     const places = error.problems.map(({ place }) => place);

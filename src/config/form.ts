@@ -42,14 +42,22 @@ export function pruned(rule: Rule | undefined, value: unknown): unknown {
 
 /** Adds the default of every absent member. */
 export function filled(rule: Rule, value: unknown): unknown {
-  if (value === null || typeof value !== 'object' || rule.anyOf) return value;
+  if (value === null || typeof value !== 'object') return value;
+  if (rule.anyOf) {
+    const [first, ...others] = rule.anyOf.filter(({ type }) => type === 'object');
+    return first && others.length === 0 ? filled(first, value) : value;
+  }
   if (Array.isArray(value)) return rule.items ? value.map((item) => filled(rule.items!, item)) : value;
   if (!rule.properties) return bare(Object.entries(value).map(([name, inner]) => [name, filled(memberOf(rule, name)!, inner)]));
   const members = Object.entries(rule.properties).flatMap(([name, inner]): [string, unknown][] => {
     if (Object.hasOwn(value, name)) return [[name, filled(inner, (value as Record<string, unknown>)[name])]];
     return Object.hasOwn(inner, 'default') ? [[name, filled(inner, inner.default)]] : [];
   });
-  return Object.fromEntries(members);
+  const others = typeof rule.additionalProperties === 'object' ? rule.additionalProperties : undefined;
+  const more = others
+    ? Object.entries(value).flatMap(([name, inner]): [string, unknown][] => (Object.hasOwn(rule.properties!, name) ? [] : [[name, filled(others, inner)]]))
+    : [];
+  return others ? bare([...members, ...more]) : Object.fromEntries(members);
 }
 
 /** The rule for the value at a path. */

@@ -49,9 +49,14 @@ export const builtInKind = (name: string) => (Object.hasOwn(builtIn, name) ? bui
 export const defaultPlan = (plans: Settings['plans']): string => (plans['free'] ? 'free' : 'unlimited');
 
 /** The default models. "*" is never one of them, since it names no model. */
-export function defaultNames(given: Partial<Settings['defaults']>, { providers, models }: Pick<Settings, 'providers' | 'models'>): Settings['defaults'] {
-  const own = Object.keys(providers).length > 0 ? Object.entries(models).filter(([name]) => name !== '*' && !builtInKind(name)) : [];
+export function defaultNames(
+  given: Pick<Settings['defaults'], 'fallback'> & Partial<Settings['defaults']>,
+  { providers, models, hidesBuiltIn }: Pick<Settings, 'providers' | 'models' | 'hidesBuiltIn'>,
+): Settings['defaults'] {
+  const hasProviders = Object.keys(providers).length > 0;
+  const own = hasProviders || hidesBuiltIn ? Object.entries(models).filter(([name]) => name !== '*' && !builtInKind(name)) : [];
   const first = (kind: string) => own.find(([, model]) => model.kind === kind)?.[0];
-  const { chat = first('chat') ?? 'built-in', embedding = first('embedding') ?? 'built-in-embedding', speech = first('speech') ?? 'built-in-speech' } = given;
-  return { chat, embedding, speech, gencompat: given.gencompat ?? chat, followUp: given.followUp ?? chat };
+  const { chat = first('chat') ?? 'built-in', speech = first('speech') ?? 'built-in-speech', fallback } = given;
+  const embedding = given.embedding ?? first('embedding') ?? (hasProviders || hidesBuiltIn ? undefined : 'built-in-embedding');
+  return { chat, ...(embedding === undefined ? {} : { embedding }), speech, fallback, gencompat: given.gencompat ?? chat, followUp: given.followUp ?? chat };
 }

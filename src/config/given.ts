@@ -13,7 +13,7 @@ interface Row {
 }
 
 /** The environment variables that are settings. `found.ts` reads those of providers; the runtime itself reads NODE_EXTRA_CA_CERTS. */
-const variables: readonly Row[] = [
+export const variables: readonly Row[] = [
   { name: 'PORT', path: ['port'] },
   { name: 'HOST', path: ['host'] },
   { name: 'DRAGOMAN_DATA', path: ['data'] },
@@ -40,6 +40,7 @@ const optionFlags = {
   data: '--data <folder>',
   databaseUrl: '--database-url <url>',
   logLevel: '--log-level <level>',
+  logFormat: '--log-format <format>',
 } as const;
 
 type OptionName = keyof typeof optionFlags;
@@ -60,6 +61,11 @@ function descriptionOf({ description, enum: values, default: initial }: Rule): s
   return `${description!}${values ? ` One of: ${values.join(', ')}.` : ''}${typeof initial === 'string' || typeof initial === 'number' ? ` Default: ${initial}.` : ''}`;
 }
 
+export const theEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
+
+/** The key with which commands sign in at a server. */
+export const keyInEnvironment = (env = theEnvironment()): string | undefined => env['DRAGOMAN_KEY'] || undefined;
+
 export const fromEnvironment = (env: Variables): Layer =>
   singles(variables.flatMap(({ name, path }): Single[] => (env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name]) }])));
 
@@ -72,6 +78,8 @@ export const fromOptions = (args: SettingsArgs): Layer =>
   );
 
 /** Converts a text to the type of its setting. A text that cannot be converted stays text, and validation rejects it. */
-function read(rule: Rule | undefined, text: string): unknown {
+export function read(rule: Rule | undefined, text: string): unknown {
+  if (rule?.type === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
+  if (rule?.type === 'number' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(text)) return Number(text);
   return rule?.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -19,11 +19,13 @@ describe('precedence', () => {
       data: join(cwd, 'data'),
       workers: 1,
       logLevel: 'info',
+      logFormat: 'auto',
       publicUrl: '',
       trustedProxies: [],
       providers: {},
       models: {},
-      defaults: { chat: 'built-in', embedding: 'built-in-embedding', gencompat: 'built-in', speech: 'built-in-speech', followUp: 'built-in' },
+      defaults: { chat: 'built-in', embedding: 'built-in-embedding', fallback: true, gencompat: 'built-in', speech: 'built-in-speech', followUp: 'built-in' },
+      hidesBuiltIn: false,
       plans: {},
       newUsers: { plan: 'unlimited', signup: false, domains: [] },
       charge: { embeddings: 'inference' },
@@ -53,6 +55,7 @@ describe('precedence', () => {
       guard: { checks: [] },
       search: { engine: 'searxng', url: '', apiKey: '' },
       rerank: { url: '', apiKey: '', model: '' },
+      retrieval: { vectorCacheBytes: 268_435_456 },
       mcp: { mode: 'open', whitelist: [], stdio: [] },
       outbound: { allow: [], proxy: '', noProxy: '', caFile: '' },
       auth: { keyInQuery: false, oidc: { issuer: '', clientId: '', clientSecret: '' } },
@@ -108,7 +111,15 @@ describe('precedence', () => {
     });
     const args = { port: '7', host: 'h', data: '/d', databaseUrl: 'postgresql://x', logLevel: 'debug', help: true };
     expect(readSettings({ cwd, env: {}, args }).settings).toMatchObject({ port: 7, host: 'h', data: '/d', databaseUrl: 'postgresql://x', logLevel: 'debug' });
-    expect(settingsOptions.map(({ flags }) => flags.split(' ')[0])).toEqual(['--config', '--port', '--host', '--data', '--database-url', '--log-level']);
+    expect(settingsOptions.map(({ flags }) => flags.split(' ')[0])).toEqual([
+      '--config',
+      '--port',
+      '--host',
+      '--data',
+      '--database-url',
+      '--log-level',
+      '--log-format',
+    ]);
     for (const { description } of settingsOptions) expect(description).toMatch(/\w\.$/);
   });
 
@@ -228,7 +239,7 @@ describe('providers of the environment', () => {
 });
 
 describe('defaults', () => {
-  const builtIn = { chat: 'built-in', embedding: 'built-in-embedding', gencompat: 'built-in', speech: 'built-in-speech', followUp: 'built-in' };
+  const builtIn = { chat: 'built-in', fallback: true, gencompat: 'built-in', speech: 'built-in-speech', followUp: 'built-in' };
   const models = `models:
   emb: { kind: embedding, targets: [{ provider: openai }] }
   built-in: { tokensPerSecond: 9 }
@@ -238,13 +249,25 @@ describe('defaults', () => {
 
   test.each([
     ['with "*" alone', '', { OPENAI_API_KEY: 'k' }, builtIn],
-    ['without providers', 'models: { m: { targets: [{ provider: built-in }] } }', {}, builtIn],
-    ['with models', models, { OPENAI_API_KEY: 'k' }, { chat: 'first', embedding: 'emb', gencompat: 'first', speech: 'built-in-speech', followUp: 'first' }],
+    ['without providers', 'models: { m: { targets: [{ provider: built-in }] } }', {}, { ...builtIn, embedding: 'built-in-embedding' }],
+    [
+      'with hidden built-in models',
+      'models: { built-in: false, m: { targets: [{ provider: built-in }] } }',
+      {},
+      { ...builtIn, chat: 'm', gencompat: 'm', followUp: 'm' },
+    ],
+    ['without fallback', 'defaults: { fallback: false }', {}, { ...builtIn, embedding: 'built-in-embedding', fallback: false }],
+    [
+      'with models',
+      models,
+      { OPENAI_API_KEY: 'k' },
+      { chat: 'first', embedding: 'emb', fallback: true, gencompat: 'first', speech: 'built-in-speech', followUp: 'first' },
+    ],
     [
       'as said',
       `${models}\ndefaults: { chat: second, gencompat: built-in }`,
       { OPENAI_API_KEY: 'k' },
-      { chat: 'second', embedding: 'emb', gencompat: 'built-in', speech: 'built-in-speech', followUp: 'second' },
+      { chat: 'second', embedding: 'emb', fallback: true, gencompat: 'built-in', speech: 'built-in-speech', followUp: 'second' },
     ],
     [
       'a name that "*" takes',

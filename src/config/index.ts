@@ -1,9 +1,9 @@
 // Merges the settings of all sources into one validated value. config/schema declares every setting once, config/sense has the checks that a schema cannot
 // express, and config/found enables providers without a file. Nothing else reads the environment.
-import { existsSync, lstatSync } from 'node:fs';
-import { isAbsolute, relative, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ProviderKind } from '#core/provider-kind';
 import { BadSettings, type BadSetting } from './bad-settings.ts';
+import { variablesBeside } from './dotenv.ts';
 import { foundProviders } from './found.ts';
 import { fromEnvironment, fromOptions, type SettingsArgs } from './given.ts';
 import type { Layer } from './layer.ts';
@@ -12,13 +12,15 @@ import { ruleAt, type Rule } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
 import type { Trouble } from './sense/trouble.ts';
+import { mayFollowFrom } from './problems.ts';
 import { notInEffect } from './not-in-effect.ts';
 import type { Reading } from './reading.ts';
 import { settled } from './settled.ts';
 import { formsFor, shaped } from './shape.ts';
 import { shown } from './shown.ts';
+import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
-import { variablesOf, type Variables } from './variables.ts';
+import { variablesOf } from './variables.ts';
 import { readFile } from './yaml-file.ts';
 
 /** The sources of the settings. */
@@ -39,23 +41,25 @@ export interface Origin {
  */
 export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama }: Origin): Reading {
   const { file: fileForm, all: form } = formsFor(kinds);
-  const variables = variablesOf(env);
-  const path = settingsPath(args, variables, cwd);
+  const path = settingsPath(args, variablesOf(env), cwd);
+  const variables = variablesOf({ ...variablesBeside(join(dirname(path), '.env')), ...env });
   const file = isThere(path) ? path : undefined;
   const layers = {
     options: fromOptions(args),
     environment: fromEnvironment(variables),
-    file: file === undefined ? undefined : readFile(file, nameOf(file, cwd), variables),
+    file: file === undefined ? undefined : readFile(file, nameOf(file, cwd), variables, fileForm),
   };
   const options = shaped(form, layers.options);
   const environment = shaped(form, layers.environment);
-  const written = layers.file && shaped(fileForm, layers.file);
-  refuse([options, environment, written].flatMap((one) => one?.problem ?? []));
+  const unread = layers.file?.problems ?? [];
+  const written = layers.file && shaped(fileForm, layers.file, unread);
+  const problems = [...unread, ...[options, environment, written].flatMap((one) => one?.problems ?? [])];
 
   const found = foundProviders(variables, ollama, written?.value['models'] !== undefined, kinds);
   const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
-  refuse(Array.from(troubles(settings, kinds), (trouble) => told(trouble, bestFirst, settings, form)));
+  const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where }) => !mayFollowFrom(where, problems));
+  refuse([...problems, ...senseless.map((trouble) => told(trouble, bestFirst, settings, form))]);
   return {
     settings,
     ...(file === undefined ? {} : { file }),
@@ -65,29 +69,6 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   };
 }
 
-/** The path of the settings file. A file that an option or variable names must exist. */
-function settingsPath({ config }: SettingsArgs, env: Variables, cwd: string): string {
-  const named = config ?? env['DRAGOMAN_CONFIG'];
-  const path = resolve(cwd, named ?? 'dragoman.yaml');
-  if (named !== undefined && !existsSync(path))
-    refuse([{ place: config === undefined ? 'DRAGOMAN_CONFIG' : '--config', message: `This must name a file. Found ${JSON.stringify(named)}.` }]);
-  return path;
-}
-
-/** True also for a dangling link and for a path without permission: reading the file then reports the problem. */
-function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return true;
-  }
-}
-
-function nameOf(file: string, cwd: string): string {
-  const name = relative(cwd, file);
-  return name.startsWith('..') || isAbsolute(name) ? file : name;
-}
-
 function told({ path, text, name, silent }: Trouble, layers: readonly Layer[], settings: Settings, form: Rule): BadSetting {
   const [layer] = layers.toSorted((a, b) => depthOf(b.value, path) - depthOf(a.value, path)) as [Layer];
   const what = name || silent ? '' : shown(path, ruleAt(form, path), layer.written(path) ?? valueAt(settings, path));
@@ -95,10 +76,12 @@ function told({ path, text, name, silent }: Trouble, layers: readonly Layer[], s
 }
 
 function refuse(problems: readonly BadSetting[]): void {
-  if (problems.length > 0) throw new BadSettings(problems);
+  if (problems.length > 0) throw new BadSettings(problems.map(({ place, message }) => ({ place, message })));
 }
 
 export { BadSettings } from './bad-settings.ts';
+export { keyInEnvironment, theEnvironment } from './given.ts';
+export { readDataFolder } from './data-folder.ts';
 export { settingsOptions, type SettingsArgs } from './given.ts';
 export { settingsSchema } from './json-schema.ts';
 export { runningOllama } from './ollama.ts';

@@ -8,10 +8,9 @@ test('names the settings of the file that are not yet in effect, and no others',
 trustedProxies: [10.0.0.0/8]
 limits: { bodyBytes: 1000, fileBytes: 1000 }
 newUsers: { signup: true }
-compat: { leadingNewlines: true }
 models: { vectors: { kind: embedding, targets: [{ provider: built-in }], dimensions: 512 } }
 `);
-  expect(notInEffect).toEqual(['trustedProxies', 'limits.fileBytes', 'newUsers.signup', 'compat', 'models.vectors.dimensions']);
+  expect(notInEffect).toEqual(['newUsers.signup', 'models.vectors.dimensions']);
 });
 
 test('names none where none is set', () => {
@@ -22,8 +21,9 @@ test('names none where none is set', () => {
 test('each has a note in the schema, with all that is in it, and no other setting has one', () => {
   const { properties } = settingsSchema(kinds) as { properties: Readonly<Record<string, Rule>> };
   const noted = (rule: Rule | undefined) => rule?.description?.endsWith('Not yet in effect.');
-  expect(noted(properties['alerts'])).toBe(true);
-  expect(noted(properties['alerts']?.properties?.['url'])).toBe(true);
+  expect(noted(properties['otel'])).toBe(true);
+  expect(noted(properties['otel']?.properties?.['endpoint'])).toBe(true);
+  expect(noted(properties['alerts'])).toBe(false);
   expect(noted(properties['auth'])).toBe(false);
   expect(noted(properties['auth']?.properties?.['oidc']?.properties?.['issuer'])).toBe(true);
   expect(noted(properties['auth']?.properties?.['keyInQuery'])).toBe(false);

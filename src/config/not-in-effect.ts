@@ -2,24 +2,14 @@ import type { Rule } from './form.ts';
 
 /** Settings that are accepted but not read yet. `*` is any name. A change that implements a setting removes its line. */
 const table: ReadonlySet<string> = new Set([
-  'alerts', // no alerts are sent
   'auth.oidc', // no sign-in
-  'blobs', // files are in the data folder
-  'bodies', // no prompt log
-  'compat', // no native interface
-  'cors', // no preflight is answered
-  'defaults.followUp', // no follow-up questions
   'defaults.speech', // speech goes by the name of its model alone
   'limits.agentSeconds', // no agents
-  'limits.fileBytes', // no uploads but the recordings of a request, which bodyBytes bounds
   'mcp', // no MCP
   'models.*.dimensions', // embeddings have the length that a request or the model says
   'newUsers.domains', // no sign-up
   'newUsers.signup',
   'otel', // no traces
-  'rerank', // no datasets
-  'retention.bodiesDays', // no prompt log
-  'trustedProxies', // the client is the peer of the connection
 ]);
 
 const note = 'Not yet in effect.';

@@ -13,16 +13,22 @@ export function settled(
   { options, environment, file, found }: { readonly options: Given; readonly environment: Given; readonly file: Given; readonly found: Given },
   { cwd, file: path, kinds }: { readonly cwd: string; readonly file: string | undefined; readonly kinds: readonly ProviderKind[] },
 ): Settings {
+  const { 'built-in': own, ...others } = (file['models'] ?? found['models'] ?? {}) as Given;
+  const offeredBy = file['models'] === undefined ? anyProvider(found) : undefined;
   const merged = {
     ...found,
     ...file,
     ...environment,
     ...options,
     providers: { ...(found['providers'] as Given), ...(file['providers'] as Given) },
-    models: withKinds((file['models'] ?? found['models'] ?? {}) as Given),
+    models: withKinds(own === undefined || own === false ? others : { 'built-in': own, ...others }),
     outbound: { ...(file['outbound'] as Given), ...(environment['outbound'] as Given) },
   };
-  const settings = filled(formsFor(kinds).all, merged) as Settings;
+  const settings: Settings = {
+    ...(filled(formsFor(kinds).all, merged) as Settings),
+    hidesBuiltIn: own === false,
+    ...(offeredBy === undefined ? {} : { offeredBy }),
+  };
   const { providers, defaults, newUsers, publicUrl, plans, data, outbound, googleCredentials } = settings;
   const folder = path === undefined ? cwd : dirname(path);
   return {
@@ -35,6 +41,9 @@ export function settled(
     outbound: { ...outbound, caFile: outbound.caFile && resolve(folder, outbound.caFile) },
   };
 }
+
+/** The provider of the environment that `"*"` goes to. */
+const anyProvider = ({ models }: Given): string | undefined => (models as Partial<Settings['models']> | undefined)?.['*']?.targets[0]?.provider;
 
 /** A built-in model has its own kind even if its entry does not set one. */
 const withKinds = (models: Given): Given => eachOf(models, (model, name) => (builtInKind(name) ? { kind: builtInKind(name), ...(model as object) } : model));

@@ -1,8 +1,11 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type ErrorCode, type Pair, type ParsedNode, type YAMLMap } from 'yaml';
 import { bare } from './bare.ts';
-import { BadSettings, type BadSetting } from './bad-settings.ts';
+import { BadSettings } from './bad-settings.ts';
 import type { Layer } from './layer.ts';
+import { ruleAt, type Rule } from './form.ts';
+import { read } from './given.ts';
+import type { LocatedProblem } from './problems.ts';
 import { fieldOf, type Path } from './path.ts';
 import { substituted } from './substitute.ts';
 import type { Variables } from './variables.ts';
@@ -11,8 +14,14 @@ const largestFile = 1024 * 1024;
 const deepest = 32;
 const reserved = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Reads the settings of a file together with the line of each value. `name` is the name of the file in messages. */
-export function readFile(file: string, name: string, env: Variables): Layer {
+/** The settings of a file, with what cannot be read in them. */
+export interface FileLayer extends Layer {
+  /** Values that are not understood. They stand in `value` as they were written, or as undefined. */
+  readonly problems: readonly LocatedProblem[];
+}
+
+/** @param rule of the file's settings, so that `${NAME}` may stand for a number or a boolean; `name` is the name of the file in messages. @throws BadSettings where it is not YAML */
+export function readFile(file: string, name: string, env: Variables, rule?: Rule): FileLayer {
   const lines = new LineCounter();
   const placeAt = (offset: number) => {
     const { line, col } = lines.linePos(offset);
@@ -31,10 +40,10 @@ export function readFile(file: string, name: string, env: Variables): Layer {
   if (mistake) throw new BadSettings([{ place: placeAt(mistake.pos[0]), message: sentences[mistake.code] ?? 'This is not YAML.' }]);
 
   const root = document.contents ?? undefined;
-  const problems: BadSetting[] = [];
+  const problems: LocatedProblem[] = [];
   const value = plain(root, []);
-  if (problems.length > 0) throw new BadSettings(problems);
   return {
+    problems,
     value: value as Layer['value'],
     place(path, part) {
       const { key, node } = find(root, path);
@@ -49,7 +58,7 @@ export function readFile(file: string, name: string, env: Variables): Layer {
   function plain(node: ParsedNode | undefined, path: Path): unknown {
     if (!node) return path.length === 0 ? {} : null;
     const refuse = (message: string, at: ParsedNode = node) =>
-      void problems.push({ place: placeAt(at.range[0]), message: `${fieldOf(path) || 'The file'} ${message}` });
+      void problems.push({ path, place: placeAt(at.range[0]), message: `${fieldOf(path) || 'The file'} ${message}` });
     if (path.length > deepest) return refuse(`is nested deeper than ${deepest} levels.`);
     if (!isScalar(node) && !isMap(node) && !isSeq(node)) return refuse('is an alias (*); write the value out.');
     if (node.anchor !== undefined) return refuse('has an anchor (&); write each value out.');
@@ -58,7 +67,9 @@ export function readFile(file: string, name: string, env: Variables): Layer {
     if (isMap(node)) return members(node, path, refuse);
     if (typeof node.value !== 'string') return isPlain(node.value) ? node.value : refuse('must be text, a number, true or false.');
     const { text, problem } = substituted(node.value, env);
-    return problem === undefined ? text : refuse(problem);
+    if (problem === undefined) return text === node.value ? text : read(rule && ruleAt(rule, path), text);
+    refuse(problem);
+    return node.value;
   }
 
   function members(map: YAMLMap.Parsed, path: Path, refuse: (message: string, at: ParsedNode) => void): unknown {

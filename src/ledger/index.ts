@@ -1,12 +1,13 @@
+import type { Book } from '#core/account';
 import type { Context } from '#core/context';
 import type { LeaseSource } from '#core/lease';
 import type { RoutedCall } from '#core/routed-call';
-import { Accounts } from './admission/accounts.ts';
+import { Accounts, type AccountsDeps } from './admission/accounts.ts';
 import { noteAllowances } from './admission/allowances.ts';
 import { CallLimits, noHolds, type CallLimitsDeps } from './admission/call-limits.ts';
 import { CostEstimate } from './admission/cost-estimate.ts';
 import type { Hold } from './admission/local-lease.ts';
-import { Reservation } from './admission/reservation.ts';
+import { furtherBooks, Reservation } from './admission/reservation.ts';
 import { WaitingLine, type WaitingLineDeps } from './admission/waiting-line.ts';
 import type { CallJournal } from './journal/journal.ts';
 
@@ -31,6 +32,7 @@ export interface LedgerDeps extends CallLimitsDeps, WaitingLineDeps {
   /** Output tokens set aside at a time where the call names no maximum. */
   readonly reserveOutput: () => number;
   readonly log: (problem: string, cause: unknown) => void;
+  readonly reached?: AccountsDeps['reached'];
 }
 
 export function openLedger(deps: LedgerDeps): Ledger {
@@ -56,15 +58,16 @@ export function openLedger(deps: LedgerDeps): Ledger {
   /** Admits the call. The journal has that at the end of this turn, before any provider is asked: see `Reservation.begun`. */
   const begin = (call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number): Reservation => {
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
+    const books = furtherBooks(holds);
     let written: Promise<void>;
     try {
-      written = writeBegan(journal, call, context, estimate, at);
+      written = writeBegan(journal, call, context, estimate, at, books);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
     }
     if (holds.length > 0) noteAllowances(context.progress, holds, clock);
-    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written });
+    return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
   };
 
   return {
@@ -106,9 +109,17 @@ export function openLedger(deps: LedgerDeps): Ledger {
   };
 }
 
-function writeBegan(journal: CallJournal, call: RoutedCall, context: Context, { promptTokens }: CostEstimate, at: number): Promise<void> {
+function writeBegan(
+  journal: CallJournal,
+  call: RoutedCall,
+  context: Context,
+  { promptTokens }: CostEstimate,
+  at: number,
+  owners: readonly Book[] | undefined,
+): Promise<void> {
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
-  const { rate, price } = call.route;
-  return journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, balance, promptTokens, rate, price });
+  const { rate, price, name } = call.route;
+  const route = name === call.model ? undefined : name;
+  return journal.began({ requestId, step, at, userId, teamIds, keyId, app, face, tags, model: call.model, route, owners, balance, promptTokens, rate, price });
 }

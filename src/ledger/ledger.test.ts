@@ -257,17 +257,17 @@ describe('a reservation', () => {
     const refused = (asked: RoutedCall) => reserve(asked).catch((fault: Fault) => fault);
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
       code: 'quota-spent',
-      message: 'This request may cost 4106 tokens of your plan, and 1000 tokens are left for this month: ask for a max_tokens of 990 at most.',
+      message: 'This request may cost 4106 tokens of your plan, and 1000 tokens are left for this month (monthlyTokens): ask for a max_tokens of 990 at most.',
       details: { field: 'max_tokens' },
     });
     await expect(reserve(call({ maxTokens: 990 }))).resolves.toBeDefined();
     plan = { monthlyTokens: 8 };
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
-      message: expect.stringContaining('8 tokens are left for this month: send a shorter prompt.'),
+      message: expect.stringContaining('8 tokens are left for this month (monthlyTokens): send a shorter prompt.'),
     });
     sink.book('nobody', [row(9)]);
     ledger = open();
-    expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month.' });
+    expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month (monthlyTokens).' });
   });
 
   test('a caller who cannot pay is refused before a token of the prompt is counted', async () => {

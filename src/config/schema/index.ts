@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox';
 import { bodies, auth, cache, compat, cors, guard, responses, retention } from './rules.ts';
 import { limits, routing } from './limits.ts';
 import { defaults, models } from './models.ts';
-import { alerts, blobs, mcp, otel, outbound, rerank, search } from './outside.ts';
+import { alerts, blobs, mcp, otel, outbound, rerank, retrieval, search } from './outside.ts';
 import { charge, newUsers, plans } from './plans.ts';
 import { providers } from './providers.ts';
 import { list, oneOf, text, word } from './shapes.ts';
@@ -23,7 +23,16 @@ export const fileSettings = (kinds: readonly ProviderKind[]) =>
       ),
       workers: Type.Integer({ minimum: 1, maximum: 1024, description: 'Number of processes on this machine; more than 1 requires databaseUrl.', default: 1 }),
       logLevel: oneOf('Lowest severity that is logged.', logLevels, { default: 'info' }),
-      publicUrl: text('Public URL of this server, as published in /openapi.json. Empty: derived from host and port.'),
+      logFormat: oneOf(
+        'Form of the log: `pretty` for people, with colours; `auto`: pretty where stderr is a terminal, otherwise JSON.',
+        ['auto', 'json', 'pretty'],
+        {
+          default: 'auto',
+        },
+      ),
+      publicUrl: text(
+        'Public URL of this server: published in /openapi.json, issuer and audience of access tokens, which end when it changes. Empty: derived from host and port.',
+      ),
       trustedProxies: list('Addresses or networks whose X-Forwarded-* headers are trusted.', word('An IP address, or a network such as 10.0.0.0/8.')),
       providers: providers(kinds),
       models,
@@ -40,6 +49,7 @@ export const fileSettings = (kinds: readonly ProviderKind[]) =>
       guard,
       search,
       rerank,
+      retrieval,
       mcp,
       outbound,
       auth,
@@ -72,9 +82,16 @@ export const allSettings = (kinds: readonly ProviderKind[]) =>
 /** Settings, validated once at the boundary and trusted behind it. Maps by name (`providers`, `models`, `plans`…) have no prototype: a lookup finds own names only. */
 export type Settings = Fixed<Settled>;
 
+type Defaults = Static<typeof defaults>;
+
 type Settled = Omit<Static<ReturnType<typeof allSettings>>, 'defaults' | 'newUsers'> & {
-  defaults: Required<Static<typeof defaults>>;
+  /** Without `embedding`, no model stands in for an unknown embedding model. */
+  defaults: Required<Omit<Defaults, 'embedding'>> & Pick<Defaults, 'embedding'>;
   newUsers: Required<Static<typeof newUsers>>;
+  /** Clients cannot request the built-in models by name; `{ provider: built-in }` remains a target. */
+  hidesBuiltIn: boolean;
+  /** The provider from the environment that answers every other name: the lists of models show what it offers. */
+  offeredBy?: string;
 };
 
 type Fixed<Value> = Value extends object ? { readonly [Key in keyof Value]: Fixed<Value[Key]> } : Value;
@@ -83,4 +100,4 @@ export type ProviderSettings = Settings['providers'][string];
 export type ModelSettings = Settings['models'][string];
 
 /** Settings that take effect only after a restart. */
-export const restartSettings = ['host', 'port', 'data', 'databaseUrl', 'workers', 'outbound'] as const satisfies readonly (keyof Settings)[];
+export const restartSettings = ['host', 'port', 'data', 'databaseUrl', 'workers', 'outbound', 'logFormat'] as const satisfies readonly (keyof Settings)[];

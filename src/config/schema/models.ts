@@ -1,7 +1,7 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { catalogueDate } from '#core/catalogue-date';
 import { abilities } from '#core/target';
-import { amount, count, list, named, oneOf, record, word } from './shapes.ts';
+import { amount, count, list, oneOf, record, word, yes } from './shapes.ts';
 
 const rates = {
   input: amount('Price of 1 million prompt tokens', 'US dollars'),
@@ -43,7 +43,7 @@ const price = (description: string) =>
     character: Type.Optional(amount('Price of one character of synthesized speech, in addition to the tokens', 'US dollars')),
     search: Type.Optional(
       amount(
-        'Price of one web search by the provider, in addition to the tokens; absent: 0.01 at the OpenAI and Anthropic APIs, 0.014 at the Gemini API, elsewhere 0',
+        'Price of one web search by the provider, in addition to the tokens; absent: 0.01 at the OpenAI and Anthropic APIs, 0.014 at the Gemini API, where an answer of Gemini 2.5 with searches costs 0.035 whatever their number, elsewhere 0',
         'US dollars',
       ),
     ),
@@ -105,37 +105,46 @@ const model = record('The targets and properties of a model.', {
   ),
 });
 
-export const models = named(
-  'Models that clients may request, by name. "*" matches any other chat model name. The built-in models (built-in, built-in-embedding, built-in-speech) are always available and need no entry.',
-  model,
-  {
-    examples: [
-      {
-        'gpt-5.2': {
-          targets: [
-            { provider: 'openai', model: 'gpt-5.2', weight: 1 },
-            { provider: 'claude', model: 'claude-sonnet-5' },
-          ],
-          price: { input: 1.25, output: 10 },
-          rate: { input: 1, output: 1 },
-          limits: { context: 400000, output: 128000 },
-          aliases: ['gpt-4o'],
+/** `built-in: false` hides the built-in models; all other members are models. */
+export const models = Type.Unsafe<Record<string, Static<typeof model>>>(
+  Type.Object(
+    { 'built-in': Type.Optional(Type.Union([model, Type.Literal(false)], { description: 'The built-in chat model; false hides all built-in models.' })) },
+    {
+      additionalProperties: model,
+      description:
+        'Models that clients may request, by name. "*" matches any other chat model name. The built-in models (built-in, built-in-embedding, built-in-speech) need no entry, and are available unless `built-in` is false.',
+      default: {},
+      examples: [
+        {
+          'gpt-5.2': {
+            targets: [
+              { provider: 'openai', model: 'gpt-5.2', weight: 1 },
+              { provider: 'claude', model: 'claude-sonnet-5' },
+            ],
+            price: { input: 1.25, output: 10 },
+            rate: { input: 1, output: 1 },
+            limits: { context: 400000, output: 128000 },
+            aliases: ['gpt-4o'],
+          },
+          'gemini-2.5-flash': { targets: [{ provider: 'platform', model: 'gemini-2.5-flash' }], tier: 'flash' },
+          'gemini-2.5-pro': { targets: [{ provider: 'platform', model: 'gemini-2.5-pro' }], tier: 'pro', residency: 'us' },
+          'text-embedding-3-small': { kind: 'embedding', targets: [{ provider: 'openai', model: 'text-embedding-3-small' }], dimensions: 1536 },
+          'tts-1': { kind: 'speech', targets: [{ provider: 'openai', model: 'tts-1' }] },
+          'built-in': { tokensPerSecond: 50 },
+          '*': { targets: [{ provider: 'openai' }] },
         },
-        'gemini-2.5-flash': { targets: [{ provider: 'platform', model: 'gemini-2.5-flash' }], tier: 'flash' },
-        'gemini-2.5-pro': { targets: [{ provider: 'platform', model: 'gemini-2.5-pro' }], tier: 'pro', residency: 'us' },
-        'text-embedding-3-small': { kind: 'embedding', targets: [{ provider: 'openai', model: 'text-embedding-3-small' }], dimensions: 1536 },
-        'tts-1': { kind: 'speech', targets: [{ provider: 'openai', model: 'tts-1' }] },
-        'built-in': { tokensPerSecond: 50 },
-        '*': { targets: [{ provider: 'openai' }] },
-      },
-    ],
-  },
+      ],
+    },
+  ),
 );
 
 export const defaults = Type.Object(
   {
     chat: Type.Optional(word('Chat model; also the default of gencompat and followUp.')),
-    embedding: Type.Optional(word('Model for embedding requests that name an unknown model.')),
+    embedding: Type.Optional(
+      word('Model for embedding requests that name an unknown model. If absent, and no embedding model is configured, a server with providers answers 404.'),
+    ),
+    fallback: yes('Whether embedding requests that name an unknown model are answered by the model `embedding`; false: they are answered with 404.', true),
     gencompat: Type.Optional(word('Preferred model of its tier for Gemini-style names that match no model.')),
     speech: Type.Optional(word('Model for speech.')),
     followUp: Type.Optional(word('Model for follow-up questions.')),
@@ -144,7 +153,7 @@ export const defaults = Type.Object(
     additionalProperties: false,
     default: {},
     description:
-      'Default models. If absent: the first model of the kind in `models`, or the built-in model if there is none or no provider is set; gencompat and followUp default to chat.',
+      'Default models. If absent: the first model of the kind in `models`, or the built-in model if there is none or no provider is set (for embeddings: if no provider is set); gencompat and followUp default to chat.',
     examples: [{ chat: 'gpt-5.2', embedding: 'text-embedding-3-small', gencompat: 'gemini-2.5-flash', speech: 'tts-1', followUp: 'gpt-5.2' }],
   },
 );

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { group, list, named, oneOf, record, text, word } from './shapes.ts';
+import { count, group, list, named, oneOf, record, text, word } from './shapes.ts';
 
 /** External services besides clients and providers. */
 export const search = group('Web search.', {
@@ -18,6 +18,12 @@ export const rerank = group('Reranking of passages.', {
   url: text('URL of the reranking service; empty: no reranking.'),
   apiKey: text('API key of the service.'),
   model: text('Name of the reranking model.'),
+});
+
+export const retrieval = group('Search in datasets.', {
+  vectorCacheBytes: count('Memory per process for vectors of datasets, with a database server that has no pgvector', 'bytes', 1_048_576, {
+    default: 268_435_456,
+  }),
 });
 
 export const mcp = group('MCP servers.', {

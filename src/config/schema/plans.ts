@@ -1,14 +1,39 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { amount, count, group, list, named, oneOf, record, word, yes } from './shapes.ts';
+
+const modelLimits = record('Limits of one model.', {
+  monthlyTokens: Type.Optional(count('Inference quota for the model per calendar month, UTC', 'plan tokens', 0)),
+  monthlyUsd: Type.Optional(amount('Spending limit for the model per calendar month, UTC', 'US dollars')),
+  requestsPerMinute: Type.Optional(count('Maximum number of requests to the model per minute', 'requests', 0)),
+});
 
 const plan = record('Limits of the users of a plan.', {
   monthlyTokens: Type.Optional(count('Inference quota per calendar month, UTC', 'plan tokens', 0)),
   monthlyTrainTokens: Type.Optional(
     count('Training quota per calendar month, UTC; also pays for embeddings if `charge.embeddings` is train', 'plan tokens', 0),
   ),
+  dailyTokens: Type.Optional(count('Inference quota per calendar day, UTC', 'plan tokens', 0)),
   requestsPerMinute: Type.Optional(count('Maximum number of requests per minute', 'requests', 0)),
+  tokensPerMinute: Type.Optional(count('Maximum of inference in any 60 seconds', 'plan tokens', 0)),
   concurrentStreams: Type.Optional(count('Maximum number of concurrent streams', 'streams', 0)),
   monthlyUsd: Type.Optional(amount('Spending limit per calendar month, UTC; if set, models without a price are refused', 'US dollars')),
+  dailyUsd: Type.Optional(amount('Spending limit per calendar day, UTC; if set, models without a price are refused', 'US dollars')),
+  models: Type.Optional(
+    Type.Array(word('Name or alias of a model.'), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'The only models that there are for users of this plan; absent: all.',
+    }),
+  ),
+  modelLimits: Type.Optional(
+    Type.Unsafe<Record<string, Static<typeof modelLimits>>>({
+      type: 'object',
+      additionalProperties: modelLimits,
+      maxProperties: 100,
+      description: 'Limits of single models, by name.',
+    }),
+  ),
+  storageBytes: Type.Optional(count('Originals of files of a user, each content once', 'bytes', 0)),
   residency: Type.Optional(
     word(
       'Name of a region list under `residency` of a provider; other regions, and providers without regions, are never used for users of this plan. The built-in models remain available.',

@@ -79,7 +79,14 @@ export const cors = group('Cross-origin requests from browsers (CORS).', {
 });
 
 export const compat = group('Compatibility with older servers that some clients rely on.', {
-  nativeErrors: oneOf('http: errors have their real HTTP status; envelope: HTTP 200 with the status in the body.', ['http', 'envelope'], { default: 'http' }),
-  vendorNames: yes('Whether the model names of other servers are accepted.', true),
+  nativeErrors: oneOf(
+    'Errors of the native interface. http: they have their real HTTP status; envelope: HTTP 200 with the status in the body.',
+    ['http', 'envelope'],
+    { default: 'http' },
+  ),
+  vendorNames: yes(
+    'Whether fields of the native interface also have the names that carry a vendor name, beside the neutral ones; false: the neutral ones alone.',
+    true,
+  ),
   leadingNewlines: yes('Whether an answer starts with two newlines.', false),
 });

@@ -44,6 +44,7 @@ export function* addresses(settings: Settings): Iterable<Trouble> {
   for (const [at, origin] of cors.origins.entries()) yield* wrong(['cors', 'origins', at], origin === '*' ? undefined : wrongOrigin(origin));
   for (const [at, network] of trustedProxies.entries())
     if (!isNetwork(network)) yield { path: ['trustedProxies', at], text: 'must be an address, or a network such as 10.0.0.0/8.' };
+  if (alerts.url !== '' && alerts.secret === '') yield { path: ['alerts', 'secret'], text: 'is needed: alerts are signed with it.' };
   const proxy = outbound.proxy === '' ? undefined : URL.parse(outbound.proxy);
   if (proxy === null || (proxy && !/^https?:$/.test(proxy.protocol)))
     yield { path: ['outbound', 'proxy'], text: 'must be an address such as http://proxy:3128.' };

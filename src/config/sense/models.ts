@@ -7,6 +7,8 @@ import type { Trouble } from './trouble.ts';
 
 /** These need no entry if there is a provider with an OpenAI dialect. */
 const wellKnownEmbeddings = new Set(['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002']);
+/** What a default is that nothing sets: with hidden built-in models it names none. */
+const unset = { chat: 'built-in', embedding: 'built-in-embedding', speech: 'built-in-speech' } as const;
 const kindOfDefault = { chat: 'chat', embedding: 'embedding', gencompat: 'chat', speech: 'speech', followUp: 'chat' } as const;
 
 export function* models(settings: Settings): Iterable<Trouble> {
@@ -88,7 +90,7 @@ function* aliases({ models }: Settings): Iterable<Trouble> {
     }
 }
 
-function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble> {
+function* defaults({ defaults, models, providers, hidesBuiltIn }: Settings): Iterable<Trouble> {
   const all = Object.entries(models);
   // `aliases` reports an alias that is also the name of a model.
   const kinds = new Map([
@@ -97,9 +99,13 @@ function* defaults({ defaults, models, providers }: Settings): Iterable<Trouble>
   ]);
   const hasOpenAi = Object.values(providers).some(({ dialect }) => dialect === 'openai-chat' || dialect === 'openai-responses');
   const kindOf = (name: string, wanted: string) =>
-    builtInKind(name) ?? kinds.get(name) ?? (hasOpenAi && wellKnownEmbeddings.has(name) ? 'embedding' : kinds.has('*') ? 'chat' : undefined) ?? `no ${wanted}`;
+    (hidesBuiltIn ? undefined : builtInKind(name)) ??
+    kinds.get(name) ??
+    (hasOpenAi && wellKnownEmbeddings.has(name) ? 'embedding' : kinds.has('*') ? 'chat' : undefined) ??
+    `no ${wanted}`;
   for (const [member, wanted] of Object.entries(kindOfDefault)) {
     const name = defaults[member as keyof typeof kindOfDefault];
+    if (name === undefined || (hidesBuiltIn && name === unset[wanted])) continue;
     // A default that follows the chat model is reported at the chat model.
     if (wanted === 'chat' && member !== 'chat' && name === defaults.chat) continue;
     const kind = name === '*' ? undefined : kindOf(name, wanted);

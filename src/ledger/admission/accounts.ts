@@ -1,8 +1,8 @@
-import { accountName, type Account } from '#core/account';
+import { accountName, partsOf, type Account } from '#core/account';
 import type { Clock } from '#kit/async/clock';
 import { Fault, faultOf } from '#core/fault';
-import type { LeaseRequest, LeaseGrant, LeaseSource, PermitKind } from '#core/lease';
-import { monthOf } from '#core/plan';
+import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type PermitKind } from '#core/lease';
+import { dayOf, monthOf } from '#core/plan';
 import { leaseRequest, mayStock } from './lease-request.ts';
 import { drift, first, LocalLease, type Hold, type Growth, type Lack, type MessageNumbers } from './local-lease.ts';
 
@@ -10,6 +10,8 @@ export interface AccountsDeps {
   readonly source: LeaseSource;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
+  /** Called when 80 or 100 per cent of a limit of a month or day is known to be spent; absent: nobody wants to know. */
+  readonly reached?: ((reached: { readonly account: Account; readonly share: 80 | 100; readonly limit: number; readonly used: number }) => void) | undefined;
 }
 
 /** Milliseconds between two requests for what others hold. */
@@ -32,6 +34,7 @@ export class Accounts {
   readonly #source: LeaseSource;
   readonly #clock: Clock;
   readonly #log: AccountsDeps['log'];
+  readonly #reached: AccountsDeps['reached'];
   readonly #leases = new Map<string, LocalLease>();
   /** Leases for the next message to the source, which goes at the end of this tick. */
   readonly #unsent = new Set<LocalLease>();
@@ -42,7 +45,8 @@ export class Accounts {
   #sweepAt = manyAccounts;
   #closed: Fault | undefined;
 
-  constructor({ source, clock, log }: AccountsDeps) {
+  constructor({ source, clock, log, reached }: AccountsDeps) {
+    this.#reached = reached;
     this.#source = source;
     this.#clock = clock;
     this.#log = log;
@@ -131,6 +135,7 @@ export class Accounts {
     const { lease } = hold;
     const now = this.#clock.monotonic();
     lease.settle(hold, cost, now);
+    if (this.#reached && cost > 0) this.#noteShare(lease);
     this.#move(lease);
     if (now < lease.recalledUntil) this.#plan(lease);
   }
@@ -232,6 +237,7 @@ export class Accounts {
       const { granted, spent, left } = grants[place]!;
       lease.acknowledge(reported[place]!);
       lease.receive(granted, spent, left);
+      if (this.#reached) this.#noteShare(lease);
       this.#finished(lease);
       this.#move(lease);
     }
@@ -310,7 +316,8 @@ export class Accounts {
 
   #lapse(lapsed: readonly PermitKind[], isTakenBack: boolean): void {
     for (const lease of this.#leases.values()) {
-      if (!lapsed.some((kind) => kind === lease.account.kind)) continue;
+      const kind = permitKind(lease.account.kind);
+      if (kind === undefined || !lapsed.includes(kind)) continue;
       lease.lapse(isTakenBack);
       if (lease.owes) this.#plan(lease);
     }
@@ -329,13 +336,12 @@ export class Accounts {
     });
   }
 
-  /** Gives back what has been idle for so many milliseconds, and what is left of earlier months. */
+  /** Gives back what has been idle for so many milliseconds, and what is left of earlier months and days. */
   async #sweep(milliseconds: number): Promise<void> {
     const now = this.#clock.monotonic();
-    const month = monthOf(this.#clock.now());
     const returning: LocalLease[] = [];
     for (const lease of this.#leases.values()) {
-      const isPast = lease.account.month !== '' && lease.account.month < month;
+      const isPast = this.#isPast(lease.account);
       if (!lease.isIdle || now - lease.usedAt < (isPast ? soonMilliseconds : milliseconds)) continue;
       if (lease.hasReturns) returning.push(lease);
       else this.#forget(lease);
@@ -343,10 +349,25 @@ export class Accounts {
     await this.#giveBack(returning, now);
   }
 
-  /** Forgets an account of which nothing is held. One with more billed than granted is kept for its month: a grant has yet to cover that. */
+  #noteShare(lease: LocalLease): void {
+    const { account, limit, spent } = lease;
+    if (account.month === '' || limit === 0 || spent < 0.8 * limit - drift) return;
+    const share = spent >= limit - drift ? 100 : 80;
+    for (const one of [80, 100] as const) if (one > lease.toldShare && one <= share) this.#reached?.({ account, share: one, limit, used: spent });
+    lease.toldShare = Math.max(lease.toldShare, share);
+  }
+
+  /** Whether the month or the day of an account is over. */
+  #isPast({ owner, month }: Account): boolean {
+    if (month === '') return false;
+    const now = this.#clock.now();
+    return month < monthOf(now) || (owner.includes('@') && (partsOf(owner).day ?? '9') < dayOf(now));
+  }
+
+  /** Forgets an account of which nothing is held. One with more billed than granted is kept for its period: a grant has yet to cover that. */
   #forget(lease: LocalLease): void {
     const { account, free, usedAt } = lease;
-    const isPast = account.month !== '' && account.month < monthOf(this.#clock.now());
+    const isPast = this.#isPast(account);
     const isEmpty = Math.abs(free) < drift || (isPast && free < 0);
     const isRecent = this.#clock.monotonic() - usedAt < soonMilliseconds;
     if (isEmpty && !isRecent && !lease.minute?.unreportedCount && !lease.owes && lease.isIdle) this.#leases.delete(lease.name);

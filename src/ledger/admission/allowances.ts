@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/async/clock';
 import type { Allowance, Progress } from '#core/context';
-import { secondsToNextMonth } from '#core/plan';
 import type { Hold } from './local-lease.ts';
+import { secondsLeft } from './limit-words.ts';
 
 /** Notes what is left of the tightest limits of requests and of tokens, for the answer's headers. */
 export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock): void {
@@ -12,8 +12,11 @@ export function noteAllowances(progress: Progress, holds: readonly Hold[], clock
     const { account, limit, minute } = lease;
     if (account.kind === 'usd' || account.kind === 'streams') continue;
     const remaining = Math.max(0, lease.room(now));
-    if (minute && !(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute.reset(now) };
-    if (!minute && !(tokens && tokens.remaining <= remaining)) tokens = { limit, remaining, reset: secondsToNextMonth(clock.now()) };
+    if (account.kind === 'requests') {
+      if (!(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute!.reset(now) };
+    } else if (!(tokens && tokens.remaining <= remaining)) {
+      tokens = { limit, remaining, reset: minute ? minute.reset(now) : secondsLeft(account, clock.now()) };
+    }
   }
   if (requests) progress.requests = requests;
   if (tokens) progress.tokens = tokens;

@@ -1,9 +1,10 @@
-import type { Account, AccountKind, Balance, Owner } from '#core/account';
+import type { AccountKind, Balance, Book, Owner } from '#core/account';
 import type { Clock } from '#kit/async/clock';
 import type { Caller, Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Permits } from '#core/permits';
-import { monthOf, secondsToNextMonth, type Plan } from '#core/plan';
+import { permitKind } from '#core/lease';
+import { areLimits, dayOf, monthOf, secondsToNextMonth, type ModelLimits, type Plan } from '#core/plan';
 import type { RoutedCall } from '#core/routed-call';
 import type { Accounts } from './accounts.ts';
 import { Hold } from './local-lease.ts';
@@ -13,12 +14,23 @@ export interface CallLimitsDeps {
   readonly planOf: (caller: Caller) => Plan | undefined;
   /** `{}` for a team without limits; undefined: what it may spend is not known. */
   readonly teamPlan: (teamId: number) => Plan | undefined;
+  /** The name of the model behind a name or an alias; undefined: there is none. Asked only for limits of single models. */
+  readonly modelName?: (name: string) => string | undefined;
   readonly clock: Clock;
 }
 
 export const noHolds: readonly Hold[] = [];
 
-/** The accounts that limit a call, by the plans of its caller and of the caller's teams. */
+/** A call as its limits see it. */
+interface Limited {
+  readonly call: RoutedCall;
+  readonly balance: Balance;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly holds: Hold[];
+}
+
+/** The accounts that limit a call: by the plan of its caller, the caller's teams and the API key. */
 export class CallLimits {
   readonly #deps: CallLimitsDeps;
   readonly #accounts: Accounts;
@@ -31,38 +43,79 @@ export class CallLimits {
   /**
    * One hold for each account that limits the call. Nothing is set aside yet.
    *
-   * @param at milliseconds since 1970: the month of the accounts
-   * @throws Fault `quota-spent` where a plan is not known, `forbidden` where a plan in US dollars meets a model without a price
+   * @param at milliseconds since 1970: the month and the day of the accounts
+   * @throws Fault `quota-spent` where limits are not known, `forbidden` where a limit in US dollars meets a model without a price
    */
   holdsOf(call: RoutedCall, { caller, balance = 'inference', permits }: Context, at: number): readonly Hold[] {
     const { planOf, teamPlan } = this.#deps;
-    let holds = this.#add(noHolds, `user:${caller.userId}`, planOf(caller), call, balance, at);
-    for (const teamId of caller.teamIds) holds = this.#add(holds, `team:${teamId}`, teamPlan(teamId), call, balance, at);
+    let holds: Hold[] | undefined;
+    const add = (whose: 'user' | 'team' | 'key', id: number, plan: Plan | undefined) => {
+      if (!plan || !isSane(plan)) throw unknownLimits(whose, at);
+      if (isLimiting(plan)) this.#add({ call, balance, at, holds: (holds ??= []) }, whose, id, plan);
+    };
+    add('user', caller.userId, planOf(caller));
+    for (const teamId of caller.teamIds) add('team', teamId, teamPlan(teamId));
+    if (caller.keyLimits) add('key', caller.keyId, caller.keyLimits);
+    if (holds === undefined) return noHolds;
     for (const hold of holds) hold.isTaken = hasTaken(permits, hold);
     return holds;
   }
 
-  #add(holds: readonly Hold[], owner: Owner, plan: Plan | undefined, call: RoutedCall, balance: Balance, at: number): readonly Hold[] {
-    if (!plan || !isSane(plan))
-      throw new Fault('quota-spent', 'Your plan does not exist on this server: ask an administrator.', { retryAfter: secondsToNextMonth(at) });
-    const tokens = balance === 'train' ? plan.monthlyTrainTokens : plan.monthlyTokens;
-    const { monthlyUsd, requestsPerMinute, concurrentStreams } = plan;
-    const streams = call.stream ? concurrentStreams : undefined;
-    if (tokens === undefined && monthlyUsd === undefined && requestsPerMinute === undefined && streams === undefined) return holds;
-    if (monthlyUsd !== undefined && !call.route.price)
-      throw new Fault('forbidden', `Your plan is limited in US dollars, and ${call.route.name} has no price.`, { field: 'model' });
-    const now = this.#deps.clock.monotonic();
-    const month = monthOf(at);
-    const all = [...holds];
-    const add = (kind: AccountKind, limit: number | undefined, account: Account = { owner, kind, month }) => {
-      if (limit !== undefined) all.push(new Hold(this.#accounts.find(account, limit, now)));
-    };
-    add('requests', requestsPerMinute, { owner, kind: 'requests', month: '' });
-    add('streams', streams, { owner, kind: 'streams', month: '' });
-    add(balance, tokens);
-    add('usd', monthlyUsd);
-    return all;
+  #add(limited: Limited, whose: 'user' | 'team' | 'key', id: number, plan: Plan): void {
+    const { call, balance, at } = limited;
+    const owner: Owner = `${whose}:${id}`;
+    const isInference = balance === 'inference';
+    const { modelLimits, dailyUsd, monthlyUsd } = plan;
+    if ((monthlyUsd ?? dailyUsd) !== undefined) requirePrice(call, whose);
+    this.#hold(limited, owner, 'requests', plan.requestsPerMinute);
+    this.#hold(limited, owner, 'streams', call.stream ? plan.concurrentStreams : undefined);
+    if (isInference) this.#hold(limited, owner, 'tokens', plan.tokensPerMinute);
+    this.#hold(limited, owner, balance, isInference ? plan.monthlyTokens : plan.monthlyTrainTokens);
+    this.#hold(limited, owner, 'usd', monthlyUsd);
+    if ((plan.dailyTokens ?? dailyUsd) !== undefined) {
+      const day: Book = `${owner}@${dayOf(at)}`;
+      if (isInference) this.#hold(limited, day, 'inference', plan.dailyTokens);
+      this.#hold(limited, day, 'usd', dailyUsd);
+    }
+    if (modelLimits) this.#addModel(limited, owner, modelLimits, whose);
   }
+
+  #addModel(limited: Limited, owner: Owner, all: Readonly<Record<string, ModelLimits>>, whose: 'user' | 'team' | 'key'): void {
+    const { call, balance } = limited;
+    const { name } = call.route;
+    const { modelName } = this.#deps;
+    for (const [given, limits] of Object.entries(all)) {
+      if (given !== name && (!modelName || modelName(given) !== name)) continue;
+      const book: Book = `${owner}/${name}`;
+      if (limits.monthlyUsd !== undefined) requirePrice(call, whose);
+      this.#hold(limited, book, 'requests', limits.requestsPerMinute);
+      if (balance === 'inference') this.#hold(limited, book, 'inference', limits.monthlyTokens);
+      this.#hold(limited, book, 'usd', limits.monthlyUsd);
+      return; // of a model and its aliases one stands
+    }
+  }
+
+  #hold({ holds, at }: Limited, owner: Book, kind: AccountKind, limit: number | undefined): void {
+    if (limit === undefined) return;
+    const month = permitKind(kind) === undefined ? monthOf(at) : '';
+    holds.push(new Hold(this.#accounts.find({ owner, kind, month }, limit, this.#deps.clock.monotonic())));
+  }
+}
+
+function unknownLimits(whose: 'user' | 'team' | 'key', at: number): Fault {
+  const what = whose === 'key' ? 'The limits of your API key cannot be read' : 'Your plan does not exist on this server';
+  return new Fault('quota-spent', `${what}: ask an administrator.`, { retryAfter: secondsToNextMonth(at) });
+}
+
+function requirePrice(call: RoutedCall, whose: 'user' | 'team' | 'key'): void {
+  if (call.route.price) return;
+  const what = { user: 'Your plan', team: "Your team's plan", key: 'Your API key' }[whose];
+  const { name } = call.route;
+  throw new Fault(
+    'forbidden',
+    `${what} is limited in US dollars, and ${name} has no price: an administrator can set it as models.${name}.price in the settings.`,
+    { field: 'model' },
+  );
 }
 
 /** Has another step of the request taken this permit? */
@@ -71,10 +124,34 @@ function hasTaken(permits: Permits, { lease: { account } }: Hold): boolean {
   return account.kind === 'streams' && permits.hasStream(account.owner);
 }
 
-/** A plan with a limit that is no number allows nothing: its caller is refused, not let through. */
-function isSane({ monthlyTokens, monthlyTrainTokens, monthlyUsd, requestsPerMinute, concurrentStreams }: Plan): boolean {
-  return isLimit(monthlyTokens) && isLimit(monthlyTrainTokens) && isLimit(monthlyUsd) && isLimit(requestsPerMinute) && isLimit(concurrentStreams);
+/** Whether any limit of spending is set. */
+function isLimiting(plan: Plan): boolean {
+  const { monthlyTokens, monthlyTrainTokens, dailyTokens, monthlyUsd, dailyUsd } = plan;
+  const { requestsPerMinute, tokensPerMinute, concurrentStreams, modelLimits } = plan;
+  return (
+    (monthlyTokens ?? monthlyTrainTokens ?? dailyTokens ?? monthlyUsd ?? dailyUsd ?? requestsPerMinute ?? tokensPerMinute ?? concurrentStreams) !== undefined ||
+    modelLimits !== undefined
+  );
 }
 
-/** Also of what the types do not allow: plans come out of a database. */
+/** Limits of which one is no number allow nothing: their caller is refused, not let through. */
+function isSane(plan: Plan): boolean {
+  const { monthlyTokens, monthlyTrainTokens, dailyTokens, monthlyUsd, dailyUsd, requestsPerMinute, tokensPerMinute, concurrentStreams, modelLimits } = plan;
+  return (
+    isLimit(monthlyTokens) &&
+    isLimit(monthlyTrainTokens) &&
+    isLimit(dailyTokens) &&
+    isLimit(monthlyUsd) &&
+    isLimit(dailyUsd) &&
+    isLimit(requestsPerMinute) &&
+    isLimit(tokensPerMinute) &&
+    isLimit(concurrentStreams) &&
+    (modelLimits === undefined || areModelLimits(modelLimits))
+  );
+}
+
+/** Also of what the types do not allow: limits come out of a database. */
 const isLimit = (limit: unknown) => limit === undefined || (typeof limit === 'number' && limit >= 0);
+
+const areModelLimits = (all: unknown) =>
+  areLimits(all) && Object.values(all as object).every((one: unknown) => areLimits(one) && Object.values(one as object).every(isLimit));

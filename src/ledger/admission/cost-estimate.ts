@@ -6,6 +6,7 @@ import { promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
+import { unitOf, type LimitWords } from './limit-words.ts';
 import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
 
@@ -85,8 +86,8 @@ export class CostEstimate {
     for (const hold of holds) {
       const { kind } = hold.lease.account;
       hold.isPatient = this.isUnwatched;
-      hold.least = this.amount(kind, least);
-      hold.most = this.amount(kind, most);
+      hold.least = this.amount(kind, kind === 'tokens' ? Math.min(least, atOnce) : least);
+      hold.most = this.amount(kind, kind === 'tokens' ? Math.min(most, atOnce) : most); // a full minute ends no answer: what it says beyond that, the next calls wait for
       hold.step = most === atOnce ? hold.most : this.amount(kind, atOnce);
     }
   }
@@ -129,18 +130,18 @@ export class CostEstimate {
   /** What the prompt and so many output tokens cost, in the account's unit. */
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
-    if (kind === 'usd') return mostUsd(price, input, output) + this.#most.usd;
+    if (kind === 'usd') return mostUsd(price, input, output) * this.#most.rate + this.#most.usd;
     return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
   }
 
   /** Output tokens of all candidates that an amount of an account covers, after the prompt. */
   output(kind: AccountKind, amount: number): number {
-    if (!isSpent(kind)) return Infinity;
+    if (!isSpent(kind) || kind === 'tokens') return Infinity;
     const rates = kind === 'usd' ? ratesOf(this.#call.route.price ?? free, this.#prompt) : this.#call.route.rate;
     const { input, output } = rates;
     if (output === 0) return Infinity;
     return kind === 'usd'
-      ? Math.floor(((amount - this.#most.usd) * 1e6 - this.#prompt * dearestInput(rates)) / output + slack)
+      ? Math.floor((((amount - this.#most.usd) * 1e6) / this.#most.rate - this.#prompt * dearestInput(rates)) / output + slack)
       : Math.floor((amount - this.#prompt * input) / output);
   }
 
@@ -153,26 +154,38 @@ export class CostEstimate {
   }
 
   /** Why the call does not fit into what is unspent of an account. @param retryAfter seconds */
-  spentFault({ lease: local, least }: Hold, retryAfter: number): Fault {
-    const { kind, owner } = local.account;
+  spentFault({ lease: local, least }: Hold, { of, period, limit }: LimitWords, retryAfter: number): Fault {
+    const { kind } = local.account;
     const left = Math.max(0, local.limit - local.spent);
-    const whose = owner.startsWith('team:') ? "your team's plan" : 'your plan';
-    const what = { inference: 'tokens', train: 'training tokens', usd: 'US dollars', requests: 'requests', streams: 'streams' }[kind];
-    if (left <= 0) return new Fault('quota-spent', `You have used up the ${what} of ${whose} for this month.`, { retryAfter });
-    const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [`${least} ${what}`, `${Math.floor(left)} ${what}`];
-    const most = Math.floor(this.output(kind, left) / this.#candidates);
-    const shorter = this.#call.sampling.maxTokens !== undefined && most > 0;
-    const advice = shorter
-      ? `ask for a max_tokens of ${most} at most`
-      : isConversation(this.#call)
-        ? 'send a shorter prompt'
-        : this.#call.counts?.pictures === undefined
-          ? 'ask for less'
-          : 'ask for fewer or smaller pictures';
-    return new Fault('quota-spent', `This request may cost ${needs} of ${whose}, and ${has} are left for this month: ${advice}.`, {
-      retryAfter,
-      ...(shorter ? { field: 'max_tokens' } : {}),
+    const what = unitOf(kind);
+    if (left <= 0) return new Fault('quota-spent', `You have used up the ${what} of ${of} for ${period} (${limit}).`, { retryAfter, limit: kind });
+    const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [count(least, what), count(Math.floor(left), what)];
+    const { advice, field } = this.#advice(kind, left);
+    return new Fault(
+      'quota-spent',
+      `This request may cost ${needs} of ${of}, and ${has} ${has.startsWith('1 ') ? 'is' : 'are'} left for ${period} (${limit}): ${advice}.`,
+      {
+        retryAfter,
+        limit: kind,
+        ...field,
+      },
+    );
+  }
+
+  /** Why the call does not fit into a minute, however empty. */
+  minuteFault({ lease: local, least }: Hold, { of, limit }: LimitWords): Fault {
+    const { advice, field } = this.#advice('inference', local.limit);
+    return new Fault('rate-limited', `This request may cost ${least} tokens, and ${of} allows ${local.limit} a minute (${limit}): ${advice}.`, {
+      retryAfter: 60,
+      ...field,
     });
+  }
+
+  #advice(kind: AccountKind, left: number): { readonly advice: string; readonly field: { readonly field?: string } } {
+    const most = Math.floor(this.output(kind, left) / this.#candidates);
+    if (this.#call.sampling.maxTokens !== undefined && most > 0) return { advice: `ask for a max_tokens of ${most} at most`, field: { field: 'max_tokens' } };
+    if (isConversation(this.#call)) return { advice: 'send a shorter prompt', field: {} };
+    return { advice: this.#call.counts?.pictures === undefined ? 'ask for less' : 'ask for fewer or smaller pictures', field: {} };
   }
 }
 
@@ -181,5 +194,8 @@ const slack = 1e-6;
 
 /** Is an account of this kind used up by tokens? */
 const isSpent = (kind: AccountKind) => kind !== 'requests' && kind !== 'streams';
+
+/** `1 token`, `2 tokens` */
+const count = (number: number, what: string) => `${number} ${number === 1 ? what.replace(/s$/, '') : what}`;
 
 const dollars = (usd: number) => `US$ ${usd.toPrecision(3)}`;

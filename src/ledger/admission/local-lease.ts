@@ -61,7 +61,7 @@ export class LocalLease {
   reserved = 0;
   /** Calls with something set aside. */
   running = 0;
-  /** The times of use, for an account of requests. */
+  /** The times of use, for an account of a minute. */
   readonly minute: SlidingWindow | undefined;
   /** Holds that wait for this account, first come first. */
   readonly line = new Set<Hold>();
@@ -86,6 +86,8 @@ export class LocalLease {
   /** Monotonic milliseconds before which no stock is requested. */
   quietUntil = -Infinity;
   pollArmed = false;
+  /** The share of the limit, in per cent, that somebody was told is spent. */
+  toldShare = 0;
   /** What was given back since the last answer: it is no longer this holder's, whether or not the source has it. */
   #owed = 0;
   /** What of that the message under way reports. */
@@ -110,7 +112,7 @@ export class LocalLease {
     this.#contact = account.month === '' ? contact : undefined;
     this.#numbers = numbers;
     this.#turn = this.#acknowledged = numbers.last;
-    this.minute = account.kind === 'requests' ? new SlidingWindow() : undefined;
+    this.minute = account.kind === 'requests' || account.kind === 'tokens' ? new SlidingWindow(account.kind === 'tokens') : undefined;
   }
 
   /** What may be set aside without asking. Negative where more was billed than was granted. */
@@ -130,7 +132,7 @@ export class LocalLease {
 
   /** What this process could still set aside if everybody else gave back all: never less than what is left. */
   room(now: number): number {
-    return this.limit - (this.minute ? this.minute.used(now) : this.spent + this.reserved);
+    return this.limit - (this.minute ? this.minute.used(now) : this.spent) - this.reserved;
   }
 
   /** What can be had, as far as is known; while the source is away, what is here. */
@@ -147,7 +149,7 @@ export class LocalLease {
     if (monthly ? this.answered === 0 : this.isOutOfContact(now)) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
-    if (least > room + drift) return this.minute ? 'minute' : 'here';
+    if (least > room + drift) return this.minute && least > room + this.reserved ? 'minute' : 'here';
     if (this.line.size > 0 && first(this.line)!.order < hold.order) return 'here';
     const { free } = this;
     if (free + drift >= Math.min(most, room)) return undefined;
@@ -181,9 +183,9 @@ export class LocalLease {
     this.step = hold.step;
     this.usedAt = now;
     if (hold.isTaken) return;
-    if (this.minute) {
+    if (this.account.kind === 'requests') {
       this.settled++;
-      this.minute.add(now);
+      this.minute!.add(now);
       return;
     }
     hold.held = Math.max(hold.least, Math.min(hold.most, this.free, this.room(now)));
@@ -200,7 +202,8 @@ export class LocalLease {
   settle(hold: Hold, cost: number, now: number): void {
     this.running--;
     this.usedAt = now;
-    if (this.minute) return;
+    if (this.account.kind === 'requests') return;
+    if (cost > 0) this.minute?.add(now, cost);
     this.reserved = this.running === 0 ? 0 : this.reserved - hold.held; // sums of dollars drift
     hold.held = 0;
     this.settled += cost;

@@ -19,6 +19,8 @@ export interface Most {
   readonly isLimit: boolean;
   /** US dollars for pictures, seconds, characters and web searches, beside the tokens. */
   readonly usd: number;
+  /** What its tokens cost, as a multiple of their usual price. */
+  readonly rate: number;
   /** The provider keeps to `output`, or the request cannot cost more: it is set aside whole. Otherwise as much of it as is available. */
   readonly isWhole: boolean;
 }
@@ -31,7 +33,16 @@ export function mostOf(call: RoutedCall): Most {
     const { most, counts } = call;
     const stands = counts ? tokensOfCounts(counts) : { output: 0 };
     const usd = counts && route.price && hasCountRates(route.price) ? costOfCounts(route.price, counts) : 0;
-    return { fixed: Math.max(fixed, most.input), likely: fixed, bytes, output: Math.max(most.output, stands.output), isLimit: true, usd, isWhole: true };
+    return {
+      fixed: Math.max(fixed, most.input),
+      likely: fixed,
+      bytes,
+      output: Math.max(most.output, stands.output),
+      isLimit: true,
+      usd,
+      rate: 1,
+      isWhole: true,
+    };
   }
   const { maxTokens } = call.sampling;
   const { output } = route.limits;
@@ -42,6 +53,7 @@ export function mostOf(call: RoutedCall): Most {
     bytes,
     isLimit: longestOutput === output,
     usd: costOfSearches(route.price ?? {}, isConversation(call) ? searchesOf(call) : 0),
+    rate: (isConversation(call) ? call.tierRate : undefined) ?? 1,
   };
   if (maxTokens === undefined) return { ...known, output, isWhole: false };
   return { ...known, output: Math.min(maxTokens, longestOutput ?? Infinity), isWhole: true };

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import type { Owner } from '#core/account';
+import { isAlwaysKept, type Book } from '#core/account';
 import type { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { Permit } from '#core/permits';
@@ -31,6 +31,8 @@ export class Reservation {
   readonly bound: number | undefined;
   /** The answer must be watched: it may have to be ended. */
   readonly isOpen: boolean;
+  /** Books that limits charge the call to, besides those of its user's and its teams' month. */
+  readonly books: readonly Book[] | undefined;
   /** Output tokens of all candidates that are covered. */
   output = Infinity;
   /** Above so many output tokens an open answer should ask for more. */
@@ -48,8 +50,14 @@ export class Reservation {
     context: Context,
     estimate: CostEstimate,
     holds: readonly Hold[],
-    { at, waited, written }: { readonly at: number; readonly waited: number; readonly written: Promise<void> },
+    {
+      at,
+      waited,
+      written,
+      books,
+    }: { readonly at: number; readonly waited: number; readonly written: Promise<void>; readonly books: readonly Book[] | undefined },
   ) {
+    this.books = books;
     this.#deps = deps;
     this.#context = context;
     this.#estimate = estimate;
@@ -177,13 +185,23 @@ class StreamPermit implements Permit {
     this.#hold = hold;
   }
 
-  get owner(): Owner {
+  get owner(): Book {
     return this.#hold.lease.account.owner;
   }
 
   giveBack(): void {
     this.#accounts.settle(this.#hold, 0);
   }
+}
+
+/** The books that limits charge a call to, besides those that are always kept; undefined: none, as for nearly all calls. */
+export function furtherBooks(holds: readonly Hold[]): readonly Book[] | undefined {
+  let books: Book[] | undefined;
+  for (const { lease } of holds) {
+    const { owner, month } = lease.account;
+    if (month !== '' && !isAlwaysKept(owner) && books?.includes(owner) !== true) (books ??= []).push(owner);
+  }
+  return books;
 }
 
 /** Does the account pay more the longer the answer is? */
@@ -197,6 +215,8 @@ function costOf({ lease }: Hold, row: UsageRow): number {
       return row.planTokens;
     case 'usd':
       return row.costUsd ?? 0;
+    case 'tokens':
+      return row.balance === 'inference' ? row.planTokens : 0;
     case 'requests':
     case 'streams':
       return 0;

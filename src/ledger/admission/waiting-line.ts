@@ -2,16 +2,18 @@ import type { Clock } from '#kit/async/clock';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { CountTokens } from '#core/measure';
-import { secondsToNextMonth } from '#core/plan';
 import type { Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { CostEstimate } from './cost-estimate.ts';
+import { limitWords, secondsLeft, unitOf } from './limit-words.ts';
 import { LineWait } from './line-wait.ts';
 import type { Hold, Lack } from './local-lease.ts';
 
 export interface WaitingLineDeps {
   /** Exact. @throws Fault `rate-limited`, `overloaded` where too much is being counted; the signal's reason */
   readonly countTokens: CountTokens;
+  /** A team's name, for refusals; undefined where it is not known. */
+  readonly teamName?: (teamId: number) => string | undefined;
   readonly clock: Clock;
 }
 
@@ -44,13 +46,13 @@ export class WaitingLine {
         if (!estimate.isCounted && estimate.isNear(holds, now)) await this.#count(estimate, holds, context);
         else if (estimate.isUnwatched) estimate.setAmounts(holds, now); // they follow what is available
         let obstacle = accounts.take(holds);
-        if (obstacle?.lack === 'spent' && !estimate.isCounted) {
+        if (obstacle && !estimate.isCounted && (obstacle.lack === 'spent' || (obstacle.lack === 'minute' && obstacle.hold.lease.account.kind === 'tokens'))) {
           await this.#count(estimate, holds, context);
           obstacle = accounts.take(holds);
         }
         if (!obstacle) break;
         noteAllowances(context.progress, holds, clock);
-        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle.hold, obstacle.lack, estimate);
+        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle.hold, obstacle.lack, estimate, context);
         await wait.next(holds, accounts);
       }
     } finally {
@@ -68,29 +70,36 @@ export class WaitingLine {
     const now = clock.monotonic();
     for (const hold of holds) {
       const lack = hold.lease.lack(hold, now);
-      if (lack !== 'minute' && (lack !== 'spent' || !estimate.isBeyond(hold))) continue;
+      const isHopeless = lack === 'minute' ? hold.lease.account.kind === 'requests' : lack === 'spent' && estimate.isBeyond(hold);
+      if (!isHopeless) continue;
       noteAllowances(context.progress, holds, clock);
-      throw this.#limitFault(hold, lack, estimate);
+      throw this.#limitFault(hold, lack!, estimate, context);
     }
     this.#accounts.leave(holds);
     await estimate.count(countTokens, context);
     estimate.setAmounts(holds, clock.monotonic());
   }
 
-  /** The fault of a call that a limit keeps out. */
-  #limitFault(hold: Hold, lack: Lack, estimate: CostEstimate): Fault {
-    const { clock } = this.#deps;
+  /** The fault of a call that a limit keeps out: it names the limit and whose it is. */
+  #limitFault(hold: Hold, lack: Lack, estimate: CostEstimate, { caller }: Context): Fault {
+    const { clock, teamName = () => undefined } = this.#deps;
     const { account, limit, minute } = hold.lease;
-    const whose = account.owner.startsWith('team:') ? "Your team's plan" : 'Your plan';
-    if (lack === 'spent') return estimate.spentFault(hold, secondsToNextMonth(clock.now()));
-    if (hold.lease.isOutOfContact(clock.monotonic())) return this.#accounts.awayFault();
+    const words = limitWords(account, caller, teamName);
+    if (lack === 'spent') return estimate.spentFault(hold, words, secondsLeft(account, clock.now()));
+    const now = clock.monotonic();
+    if (hold.lease.isOutOfContact(now)) return this.#accounts.awayFault();
+    const its = `${words.of[0]!.toUpperCase()}${words.of.slice(1)}`;
+    if (account.kind === 'tokens' && hold.least > limit && limit > 0) return estimate.minuteFault(hold, words);
     if (minute) {
-      return new Fault('rate-limited', `${whose} allows ${limit} requests a minute.`, { retryAfter: minute.wait(limit, clock.monotonic()), unbegun: true });
+      const what = `${its} allows ${limit} ${unitOf(account.kind)} a minute (${words.limit}).`;
+      return new Fault('rate-limited', what, { retryAfter: minute.wait(limit, now, hold.least), unbegun: true, limit: account.kind });
     }
     return new Fault(
       'rate-limited',
-      account.kind === 'streams' ? `${whose} allows ${limit} streams at a time.` : `Running requests have reserved what is left of ${whose.toLowerCase()}.`,
-      { retryAfter: 1, unbegun: true },
+      account.kind === 'streams'
+        ? `${its} allows ${limit} streams at a time (${words.limit}).`
+        : `Running requests have reserved what is left of ${words.of} for ${words.period} (${words.limit}).`,
+      { retryAfter: 1, unbegun: true, limit: account.kind },
     );
   }
 }

@@ -1,4 +1,4 @@
-import { accountName, type Account, type Owner } from '#core/account';
+import { accountName, type Account, type Book } from '#core/account';
 import { monthOf } from '#core/plan';
 import type { UsageRow } from '#core/usage-row';
 
@@ -14,12 +14,12 @@ export class Bookings {
   #to = 0;
 
   /** @param to the place behind the row */
-  book({ userId, teamIds, balance, planTokens, costUsd, at }: UsageRow, to: number): void {
+  book({ userId, teamIds, owners = [], balance, planTokens, costUsd, at }: UsageRow, to: number): void {
     if (to <= this.#to) return;
     this.#to = to;
     const month = monthOf(at);
-    const owners: Owner[] = [`user:${userId}`, ...teamIds.map((id): Owner => `team:${id}`)];
-    for (const owner of owners) {
+    const books: readonly Book[] = [`user:${userId}`, ...teamIds.map((id): Book => `team:${id}`), ...owners];
+    for (const owner of books) {
       this.#add({ owner, kind: balance, month }, planTokens);
       if (costUsd) this.#add({ owner, kind: 'usd', month }, costUsd);
     }

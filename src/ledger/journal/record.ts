@@ -22,6 +22,8 @@ export interface Began {
   readonly face: string;
   readonly tags?: Tags | undefined;
   readonly model: string;
+  readonly route?: UsageRow['route'];
+  readonly owners?: UsageRow['owners'];
   readonly balance: UsageRow['balance'];
   /** Tokens of the prompt, as far as they are known at admission. */
   readonly promptTokens: number;

@@ -239,7 +239,7 @@ export class MachineLease {
     const held = this.#workers.get(worker);
     if (!held) return;
     if (this.account.kind === 'streams') this.give(worker, -held.out);
-    if (this.account.kind === 'requests' && held.out > 0) this.#use(held, held.out, now);
+    else if (this.account.month === '' && held.out > 0) this.#use(held, held.out, now);
   }
 
   /** What a worker has settled is in the books, and no longer with the worker. */

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/async/clock';
 import { accountName, type Account } from '#core/account';
 import { Fault } from '#core/fault';
-import type { LeaseRequest, LeaseGrant, LeaseSource, LeaseReturn } from '#core/lease';
+import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type LeaseReturn } from '#core/lease';
 import { monthOf } from '#core/plan';
 import type { MessageNumbers } from '../admission/local-lease.ts';
 import { LeaseOutbox } from './lease-outbox.ts';
@@ -75,7 +75,7 @@ class SharedLeases implements SubLeases {
     this.#deps = deps;
     this.#outbox = new LeaseOutbox({ ...deps, serve: (lease) => this.#serve(lease), recall: (lease) => this.#recallFromOthers(lease) });
     source.contact?.onReached((lapsed) => {
-      const lapsing = [...this.#leases.values()].filter(({ account }) => lapsed.some((kind) => kind === account.kind));
+      const lapsing = [...this.#leases.values()].filter(({ account: { kind } }) => lapsed.some((one) => one === permitKind(kind)));
       for (const lease of lapsing) lease.lapse(clock.monotonic());
       this.#outbox.add(...lapsing);
     });

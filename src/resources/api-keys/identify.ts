@@ -6,12 +6,15 @@ import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { Change, Store } from '#store/open';
 import { batched } from '#store/batch';
+import { isToken } from '#kit/crypto/jwt';
 import { isKey } from './key.ts';
 import type { ApiKeys, Found } from './store.ts';
 
 /** What was learned of a good credential; times are monotonic milliseconds. */
 interface Known {
   readonly caller: Caller;
+  /** Its use is noted again from then on. */
+  noteAt: number;
   readonly expiresAt: number;
   readonly freshUntil: number;
   readonly staleUntil: number;
@@ -20,6 +23,8 @@ interface Known {
 /** Learned anew after so long, whatever the change feed says. */
 const freshMilliseconds = 60_000;
 const badMilliseconds = 10_000;
+/** A credential that is used all the time is noted once in so long. */
+const noteMilliseconds = 30_000;
 const mostKnown = 100_000;
 const mostBad = 10_000;
 /** Of one question, where changes arrive meanwhile. */
@@ -41,8 +46,17 @@ export interface Identity {
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
  * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
  * them is no flood of queries and drives nobody out.
+ *
+ * @param credentials API keys, and access tokens that stand for one
+ * @param used told of each key that is used, at most twice a minute
  */
-export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'subscribe' | 'isAway'>, clock: Clock, staleSeconds: () => number): Identity {
+export function openIdentity(
+  credentials: Pick<ApiKeys, 'find'>,
+  store: Pick<Store, 'subscribe' | 'isAway'>,
+  clock: Clock,
+  staleSeconds: () => number,
+  used: (keyId: number) => void = () => {},
+): Identity {
   const known = new Map<string, Known>();
   const bad = new Map<string, number>(); // until when (monotonic milliseconds)
   let epoch = 0;
@@ -64,7 +78,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
   };
   store.subscribe('api-keys', heard);
   store.subscribe('users', heard);
-  const find = batched({ ask: (some: readonly string[]) => keys.find(some), clock, ...lookups });
+  const enter = entering(used);
+  const find = batched({ ask: (some: readonly string[]) => credentials.find(some), clock, ...lookups });
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
@@ -81,23 +96,18 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       }
     } catch (error) {
       // Whom a change has dropped meanwhile is no longer known to be good.
-      if (before && known.get(name) === before && clock.monotonic() < before.staleUntil) return good(before, clock.monotonic());
+      if (before && known.get(name) === before && clock.monotonic() < before.staleUntil) return enter(before, clock.monotonic());
       throw error;
     }
     const now = clock.monotonic();
     // What was read before a revocation arrived is not remembered after it.
-    const learned = found && {
-      caller: found.caller,
-      expiresAt: startedAt + (found.expiresIn ?? Infinity),
-      freshUntil: now + freshMilliseconds,
-      staleUntil: now + staleSeconds() * 1000,
-    };
+    const learned = found && knownOf(found, startedAt, { now, staleSeconds: staleSeconds() });
     if (asked === epoch) {
       known.delete(name);
       if (learned) remember(known, mostKnown, name, learned);
       else remember(bad, mostBad, name, now + badMilliseconds);
     }
-    return good(learned, now);
+    return enter(learned, now);
   };
 
   return {
@@ -112,8 +122,8 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
       const name = nameOf(credential, connection);
       const found = known.get(name);
       const now = clock.monotonic();
-      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return good(found, now);
-      if (!found && (!isKey(credential) || now < (bad.get(name) ?? 0))) return good(undefined, now);
+      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return enter(found, now);
+      if (!found && ((!isKey(credential) && !isToken(credential)) || now < (bad.get(name) ?? 0))) return enter(undefined, now);
       let answer = asking.get(name);
       if (!answer) {
         answer = learn(credential, name).finally(() => asking.delete(name));
@@ -123,6 +133,26 @@ export function openIdentity(keys: Pick<ApiKeys, 'find'>, store: Pick<Store, 'su
     },
   };
 }
+
+const knownOf = ({ caller, expiresIn = Infinity }: Found, startedAt: number, { now, staleSeconds }: { now: number; staleSeconds: number }): Known => ({
+  caller,
+  noteAt: 0,
+  expiresAt: startedAt + expiresIn,
+  freshUntil: now + freshMilliseconds,
+  staleUntil: now + staleSeconds * 1000,
+});
+
+/** Lets in whoever has a good credential, and notes its use. @throws Fault `unauthenticated` */
+const entering =
+  (used: (keyId: number) => void) =>
+  (found: Known | undefined, now: number): Caller => {
+    if (!found || found.expiresAt <= now) throw new Fault('unauthenticated', 'The API key is not valid.');
+    if (found.noteAt <= now) {
+      found.noteAt = now + noteMilliseconds;
+      used(found.caller.keyId);
+    }
+    return found.caller;
+  };
 
 /** The names of credentials, each made once on a connection that brings the same one again. */
 function namesOn(nameOf: (credential: string) => string): (credential: string, connection: object | undefined) => string {
@@ -140,11 +170,6 @@ function namesOn(nameOf: (credential: string) => string): (credential: string, c
 export function userIn(payload: Json): number | undefined {
   const userId = payload !== null && typeof payload === 'object' && 'userId' in payload ? payload['userId'] : undefined;
   return typeof userId === 'number' ? userId : undefined;
-}
-
-function good(found: Pick<Known, 'caller' | 'expiresAt'> | undefined, now: number): Caller {
-  if (!found || found.expiresAt <= now) throw new Fault('unauthenticated', 'The API key is not valid.');
-  return found.caller;
 }
 
 /** Makes room by forgetting the oldest tenth. A plain map: lru-cache takes twice to five times as long for a look-up, which every request makes. */

@@ -5,10 +5,13 @@ import type { Change, Store } from '#store/open';
 import { userIn } from './identify.ts';
 import type { ApiKeys, Found } from './store.ts';
 
+/** Somebody with a key, an access token, or a token that was had by password. */
+type Who = Pick<Caller, 'userId' | 'keyId' | 'token'>;
+
 /** Work that goes on for somebody. */
 export interface Ongoing {
   /** Absent until the caller is identified. */
-  readonly caller: Pick<Caller, 'userId' | 'keyId'> | undefined;
+  readonly caller: Who | undefined;
   /** Ends it, and answers with the fault. */
   cut(reason: Fault): void;
 }
@@ -26,6 +29,11 @@ export interface Rights {
 
 export interface RightsDeps {
   readonly keys: Pick<ApiKeys, 'callers'>;
+  /** Absent: nobody has access tokens. */
+  readonly tokens?: {
+    callers(tokens: readonly (Pick<Caller, 'userId' | 'keyId'> & { readonly tokenId: string })[]): Promise<ReadonlyMap<string, Found>>;
+    user(userId: number): Promise<Found | undefined>;
+  };
   readonly store: Pick<Store, 'subscribe'>;
   readonly clock: Clock;
   /** What goes on besides what is watched: the requests of this process. */
@@ -37,7 +45,7 @@ export interface RightsDeps {
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
 
-export function openRights({ keys, store, clock, ongoing, log }: RightsDeps): Rights {
+export function openRights({ keys, tokens, store, clock, ongoing, log }: RightsDeps): Rights {
   const watched = new Set<Ongoing>();
   const listeners: ((userId: number) => Promise<void>)[] = [];
   let users = new Set<number>();
@@ -75,16 +83,30 @@ export function openRights({ keys, store, clock, ongoing, log }: RightsDeps): Ri
     }
   }
 
-  async function cutRevoked(isMeant: (caller: Pick<Caller, 'userId'>) => boolean): Promise<void> {
-    const going = [...watched, ...ongoing()].filter(({ caller }) => caller && caller.keyId !== 0 && isMeant(caller));
+  async function cutRevoked(isMeant: (caller: Who) => boolean): Promise<void> {
+    const going = [...watched, ...ongoing()].flatMap((work) =>
+      work.caller && work.caller.userId !== 0 && isMeant(work.caller) ? [{ work, who: work.caller }] : [],
+    );
     if (going.length === 0) return;
-    const good = await keys.callers([...new Set(going.map(({ caller }) => caller!.keyId))]);
-    for (const one of going) if (!isGood(good.get(one.caller!.keyId))) one.cut(revoked());
+    const found = await foundOf(going.map(({ who }) => who));
+    for (const [at, { work }] of going.entries()) if (!isGood(found[at])) work.cut(revoked());
+  }
+
+  /** What is known of each, in their order. */
+  async function foundOf(all: readonly Who[]): Promise<readonly (Found | undefined)[]> {
+    const keyIds = new Set(all.flatMap(({ keyId, token }) => (token || keyId === 0 ? [] : [keyId])));
+    const holders = new Map(all.flatMap(({ userId, keyId, token }) => (token ? [[token.id, { userId, keyId, tokenId: token.id }] as const] : [])));
+    const userIds = new Set(all.flatMap(({ userId, keyId, token }) => (token || keyId !== 0 ? [] : [userId])));
+    const byKey = keyIds.size > 0 ? await keys.callers([...keyIds]) : undefined;
+    const byToken = holders.size > 0 ? await tokens?.callers([...holders.values()]) : undefined;
+    const byUser = new Map<number, Found | undefined>();
+    for (const userId of userIds) byUser.set(userId, await tokens?.user(userId));
+    return all.map(({ userId, keyId, token }) => (token ? byToken?.get(token.id) : keyId === 0 ? byUser.get(userId) : byKey?.get(keyId)));
   }
 
   return {
     async callerOf({ userId, keyId }) {
-      const found = (await keys.callers([keyId])).get(keyId);
+      const [found] = await foundOf([{ userId, keyId }]);
       if (!isGood(found) || found.caller.userId !== userId) throw revoked();
       return found.caller;
     },

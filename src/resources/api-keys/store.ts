@@ -1,9 +1,11 @@
 import { sql, type Generated } from 'kysely';
 import { Fault } from '#core/fault';
-import type { Caller } from '#core/context';
-import { areLimits, type Plan } from '#core/plan';
+import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
+import { foundKey, keyColumns, type Found, type KeyRow } from '../callers.ts';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
+
+export type { Found } from '../callers.ts';
 
 type Tables = {
   api_keys: {
@@ -14,49 +16,96 @@ type Tables = {
     shown: string;
     scopes: readonly string[] | null;
     models: readonly string[] | null;
+    mcp_tools: readonly string[] | null;
+    limits: Plan;
     created_at: Generated<Date>;
     expires_at: Date | null;
     revoked_at: Date | null;
+    last_used_at: Date | null;
   };
-  users: { id: number; email: string; role: 'user' | 'admin'; plan: string; status: string; limits: Plan; removed_at: Date | null };
+  users: { id: number; removed_at: Date | null };
 };
 
+/** What a key may do; absent members narrow nothing. */
+export interface KeyRights {
+  readonly scopes: readonly string[] | null;
+  readonly models: readonly string[] | null;
+  readonly mcpTools: readonly string[] | null;
+  readonly expiresAt: Date | null;
+  readonly limits: Plan;
+}
+
 /** What is shown of a key. */
-export interface ApiKey {
+export interface ApiKey extends KeyRights {
   readonly id: number;
+  readonly userId: number;
   readonly name: string;
   /** Its first and last characters. */
   readonly shown: string;
-  /** Absent members narrow nothing. */
-  readonly scopes: readonly string[] | null;
-  readonly models: readonly string[] | null;
   readonly createdAt: Date;
-  readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
 }
 
-export interface NewKey {
+export interface NewKey extends Partial<KeyRights> {
   readonly userId: number;
   readonly name: string;
-  readonly scopes?: readonly string[] | undefined;
-  readonly models?: readonly string[] | undefined;
-  readonly expiresAt?: Date | undefined;
   /** 64 characters of [A-Za-z0-9_-]; absent: a new one is made. */
   readonly key?: string | undefined;
 }
 
-const shownColumns = ['id', 'name', 'shown', 'scopes', 'models', 'created_at as createdAt', 'expires_at as expiresAt'] as const;
+/** A limit that is null is none. */
+export interface KeyChange extends Partial<Omit<KeyRights, 'limits'>> {
+  readonly name?: string;
+  readonly limits?: object;
+}
+
+/** A key with its text, which is known at this moment only. */
+export interface ClearKey {
+  readonly id: number;
+  readonly key: string;
+}
+
+const shownColumns = [
+  'id',
+  'user_id as userId',
+  'name',
+  'shown',
+  'scopes',
+  'models',
+  'mcp_tools as mcpTools',
+  'limits',
+  'created_at as createdAt',
+  'expires_at as expiresAt',
+  'last_used_at as lastUsedAt',
+] as const;
+
+/** Most keys of a user that were not revoked. */
+export const mostKeys = 100;
 
 export interface ApiKeys {
   /**
-   * Makes a key, or takes the given one. It is shown here and never again.
+   * Makes a key, or takes the given one. It is shown here and never again. To be called in a transaction.
    *
    * @returns nothing where there is no such user
-   * @throws Fault `conflict` when the given key is in use
+   * @throws Fault `conflict` when the given key is in use, or the user has as many as there may be
    */
-  add(key: NewKey): Promise<{ id: number; key: string } | undefined>;
+  add(key: NewKey): Promise<ClearKey | undefined>;
   /** A user's keys that were not revoked, by id, those behind `after`. */
   list(asked: { userId: number; after: number; limit: number }): Promise<readonly ApiKey[]>;
+  one(userId: number, id: number): Promise<ApiKey | undefined>;
   hasUser(id: number): Promise<boolean>;
+  /** To be called in a transaction. @returns the key as it was and is; nothing where the user has no such key */
+  change(userId: number, id: number, change: KeyChange): Promise<{ readonly before: ApiKey; readonly after: ApiKey } | undefined>;
+  /**
+   * Gives a key another text. Those before it are good for `graceSeconds` more, or as long as they were. To be called in a transaction.
+   *
+   * @returns nothing where the user has no such key
+   */
+  rotate(
+    userId: number,
+    id: number,
+    graceSeconds: number,
+  ): Promise<(ClearKey & { readonly before: ApiKey; readonly after: ApiKey; readonly oldUntil: Date }) | undefined>;
   /** From now on the key is nobody's. To be called in a transaction. @returns nothing where the user has no such key */
   revoke(userId: number, id: number): Promise<ApiKey | undefined>;
   /** Whose keys these are, in their order; undefined for each that is not good. @throws Fault `overloaded` while the database is away */
@@ -65,49 +114,53 @@ export interface ApiKeys {
   callers(keyIds: readonly number[]): Promise<ReadonlyMap<number, Found>>;
 }
 
-export interface Found {
-  readonly caller: Caller;
-  /** Milliseconds until it expires, by the database's clock: 0 or less for one that has. */
-  readonly expiresIn: number | undefined;
-}
-
 /** @param pepper 32 bytes, the same on every machine */
 export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
   const db = access.db.$extendTables<Tables>();
-  const good = () =>
-    db
-      .selectFrom('api_keys')
-      .innerJoin('users', 'users.id', 'api_keys.user_id')
-      .select(['digest', 'api_keys.id as keyId', 'api_keys.name as keyName', 'scopes', 'models'])
-      .select(sql<number | null>`(extract(epoch from expires_at - now()) * 1000)::double precision`.as('expiresIn'))
-      .select(['users.id as userId', 'email', 'role', 'plan', 'limits'])
-      .select(sql<number[]>`array(select team_id from team_members where user_id = users.id order by team_id)`.as('teamIds'))
-      .where('revoked_at', 'is', null)
-      .where('status', '=', 'active');
+  const changed = (userId: number) => access.publish('api-keys', { userId });
+  const kept = () => db.selectFrom('api_keys').select(shownColumns).where('revoked_at', 'is', null);
+  const its = (userId: number, id: number) => kept().where('id', '=', id).where('user_id', '=', userId);
   return {
-    async add({ userId, name, scopes, models, expiresAt, key }) {
+    async add({ userId, name, scopes, models, mcpTools, expiresAt, limits, key }) {
+      // Locked: whoever deletes the user at this moment deletes this key too, and of two who make the last key one comes second.
+      const { rows: users } = await sql`select from users where id = ${userId} and removed_at is null for no key update`.execute(db);
+      if (users.length === 0) return undefined;
+      const { rows: count } = await sql<{ keys: number }>`
+        select count(*)::int as keys from api_keys where user_id = ${userId} and revoked_at is null`.execute(db);
+      if (count[0]!.keys >= mostKeys) throw new Fault('conflict', `A user has at most ${mostKeys} keys: revoke one that is not needed any more.`);
       const made = key ?? newKey();
-      // from users, and locked: whoever deletes the user at this moment deletes this key too
       const { rows } = await sql<{ id: number }>`
-        insert into api_keys (user_id, name, digest, shown, scopes, models, expires_at)
-        select id, ${name}, ${digestOf(made, pepper)}, ${shownOf(made)}, ${scopes ?? null}::text[], ${models ?? null}::text[], ${expiresAt ?? null}::timestamptz
-        from users where id = ${userId} and removed_at is null for key share
+        insert into api_keys (user_id, name, digest, shown, scopes, models, mcp_tools, limits, expires_at)
+        values (${userId}, ${name}, ${digestOf(made, pepper)}, ${shownOf(made)}, ${scopes ?? null}::text[], ${models ?? null}::text[],
+          ${mcpTools ?? null}::text[], ${JSON.stringify(limits ?? {})}::jsonb, ${expiresAt ?? null}::timestamptz)
         on conflict do nothing returning id`.execute(db);
-      if (rows[0]) return { id: rows[0].id, key: made };
-      if (key !== undefined) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
-      return undefined;
+      if (!rows[0]) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
+      return { id: rows[0].id, key: made };
     },
-    list: ({ userId, after, limit }) =>
-      db
-        .selectFrom('api_keys')
-        .select(shownColumns)
-        .where('user_id', '=', userId)
-        .where('revoked_at', 'is', null)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(limit)
-        .execute(),
+    list: ({ userId, after, limit }) => kept().where('user_id', '=', userId).where('id', '>', after).orderBy('id').limit(limit).execute(),
+    one: (userId, id) => its(userId, id).executeTakeFirst(),
     hasUser: async (id) => (await db.selectFrom('users').select('id').where('id', '=', id).where('removed_at', 'is', null).executeTakeFirst()) !== undefined,
+    async change(userId, id, change) {
+      const before = await its(userId, id).forUpdate().executeTakeFirst();
+      if (!before) return undefined;
+      const { name, scopes, models, mcpTools, expiresAt } = { ...before, ...change };
+      await sql`
+        update api_keys set name = ${name}, scopes = ${scopes}::text[], models = ${models}::text[], mcp_tools = ${mcpTools}::text[],
+          limits = jsonb_strip_nulls(limits || ${JSON.stringify(change.limits ?? {})}::jsonb), expires_at = ${expiresAt}::timestamptz
+        where id = ${id}`.execute(db);
+      const after = await its(userId, id).executeTakeFirstOrThrow();
+      await changed(userId);
+      return { before, after };
+    },
+    async rotate(userId, id, graceSeconds) {
+      const before = await its(userId, id).forUpdate().executeTakeFirst();
+      if (!before) return undefined;
+      const key = newKey();
+      const oldUntil = await withText(access, { id, digest: digestOf(key, pepper), shown: shownOf(key) }, graceSeconds);
+      const after = await its(userId, id).executeTakeFirstOrThrow();
+      await changed(userId);
+      return { id, key, before, after, oldUntil };
+    },
     async revoke(userId, id) {
       const key = await db
         .updateTable('api_keys')
@@ -117,39 +170,44 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
         .where('revoked_at', 'is', null)
         .returning(shownColumns)
         .executeTakeFirst();
-      if (key) await access.publish('api-keys', { userId });
+      if (key) await changed(userId);
       return key;
     },
-    async find(keys) {
-      const digests = keys.map((key) => (isKey(key) ? digestOf(key, pepper) : undefined));
-      const asked = digests.filter((digest) => digest !== undefined);
-      if (asked.length === 0) return keys.map(() => undefined);
-      const rows = await good().where('digest', 'in', asked).execute();
-      const found = new Map(rows.map((row) => [Buffer.from(row.digest).toString('base64'), row]));
-      return digests.map((digest) => {
-        const row = digest && found.get(digest.toString('base64'));
-        return row && foundOf(row);
-      });
-    },
+    find: (keys) => findAll(access, keys, pepper),
     async callers(keyIds) {
-      const rows = await good()
-        .where(sql<boolean>`api_keys.id = any(${keyIds}::bigint[])`)
-        .execute();
-      return new Map(rows.map((row) => [row.keyId, foundOf(row)]));
+      const { rows } = await sql<KeyRow>`
+        select ${keyColumns()} from api_keys join users on users.id = user_id
+        where api_keys.id = any(${keyIds}::bigint[]) and revoked_at is null and status = 'active'`.execute(db);
+      return new Map(rows.map((row) => [row.keyId, foundKey(row)]));
     },
   };
 }
 
-interface Row extends Omit<Caller, 'limits' | 'scopes' | 'models' | 'expires'> {
-  readonly limits: Plan;
-  readonly scopes: readonly string[] | null;
-  readonly models: readonly string[] | null;
-  readonly expiresIn: number | null;
+/** Gives a key another text. @returns until when the one before is good */
+async function withText({ db }: Access, { id, digest, shown }: { id: number; digest: Buffer; shown: string }, graceSeconds: number): Promise<Date> {
+  const until = sql`now() + make_interval(secs => ${graceSeconds}::double precision)`;
+  await sql`update api_key_former set until = least(until, ${until}) where key_id = ${id}`.execute(db);
+  const { rows } = await sql<{ until: Date }>`
+    insert into api_key_former (digest, key_id, version, until) select digest, id, version, ${until} from api_keys where id = ${id}
+    returning until`.execute(db);
+  await sql`delete from api_key_former where key_id = ${id} and until <= now() - interval '1 day'`.execute(db);
+  await sql`update api_keys set digest = ${digest}, shown = ${shown}, version = version + 1 where id = ${id}`.execute(db);
+  return rows[0]!.until;
 }
 
-function foundOf({ userId, email, role, plan, limits, teamIds, keyId, keyName, scopes, models, expiresIn }: Row): Found {
-  const own = areLimits(limits) && Object.keys(limits).length === 0 ? {} : { limits };
-  const narrowed = { ...(scopes ? { scopes } : {}), ...(models ? { models } : {}), ...(expiresIn === null ? {} : { expires: true as const }) };
-  const caller = { userId, email, role, plan, ...own, teamIds, keyId, keyName, ...narrowed };
-  return { caller, expiresIn: expiresIn ?? undefined };
+async function findAll({ db }: Access, keys: readonly string[], pepper: Buffer): Promise<readonly (Found | undefined)[]> {
+  const digests = keys.map((key) => (isKey(key) ? digestOf(key, pepper) : undefined));
+  const asked = digests.filter((digest) => digest !== undefined);
+  if (asked.length === 0) return keys.map(() => undefined);
+  const { rows } = await sql<KeyRow & { digest: Buffer }>`
+      select given.digest, ${keyColumns(sql`given.until`)}
+      from (select digest, id, null::timestamptz as until from api_keys where digest = any(${asked}::bytea[])
+        union all select digest, key_id, until from api_key_former where digest = any(${asked}::bytea[])) as given
+      join api_keys on api_keys.id = given.id join users on users.id = user_id
+      where revoked_at is null and status = 'active'`.execute(db);
+  const found = new Map(rows.map((row) => [Buffer.from(row.digest).toString('base64'), row]));
+  return digests.map((digest) => {
+    const row = digest && found.get(digest.toString('base64'));
+    return row && foundKey(row);
+  });
 }

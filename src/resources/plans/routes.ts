@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { Fault } from '#core/fault';
-import { optionalLimits } from '../plan-limits.ts';
+import { optionalLimits, optionalStorage } from '../plan-limits.ts';
 import type { Plans } from './store.ts';
 
 const residency = Type.Optional(
@@ -11,12 +11,13 @@ const residency = Type.Optional(
     description: 'A list of regions under `residency` of a provider: no other place is ever asked for its users, and no provider without regions.',
   }),
 );
-const PlanInput = Type.Object({ ...optionalLimits, residency }, { additionalProperties: false });
+const PlanInput = Type.Object({ ...optionalLimits, ...optionalStorage, residency }, { additionalProperties: false });
 
 const PlanObject = Type.Object({
   name: Type.String(),
   source: Type.Enum(['settings', 'database', 'built-in'], { description: 'Where it stands; only those of the database may be put.' }),
   ...optionalLimits,
+  ...optionalStorage,
   residency,
 });
 
@@ -54,6 +55,14 @@ export function planRoutes(plans: Plans, hasList: (name: string) => boolean): re
         await plans.put(name, input, by);
         return { name, source: 'database', ...input };
       },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:name`,
+      summary: 'Deletes a plan that no user and no team has.',
+      output: PlanObject,
+      answer: async ({ by, params: { name = '' } }) => ({ name, source: 'database', ...(await plans.remove(name, by)) }),
     }),
   ];
 }

@@ -23,6 +23,8 @@ export interface Plans {
   list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
   /** Makes or replaces one; it holds when this resolves. @throws Fault `conflict` where the plan is not the database's */
   put(name: string, plan: Plan, by: Actor): Promise<void>;
+  /** Deletes one that nobody has. @returns what it allowed. @throws Fault `conflict` for one in use, or not the database's; `not-found` */
+  remove(name: string, by: Actor): Promise<Plan>;
   close(): void;
 }
 
@@ -37,9 +39,11 @@ export interface PlansDeps {
   readonly clock: Clock;
   /** The plans that the settings name; has no prototype. */
   readonly fromSettings: () => Readonly<Record<string, Plan>>;
+  /** The plan of new users. */
+  readonly newUserPlan: () => string;
 }
 
-export async function openPlans({ store, audit, clock, fromSettings }: PlansDeps): Promise<Plans> {
+export async function openPlans({ store, audit, clock, fromSettings, newUserPlan }: PlansDeps): Promise<Plans> {
   const read = async (before: ReadonlyMap<string, Plan> = new Map()) => {
     const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
     const plans = new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
@@ -49,6 +53,10 @@ export async function openPlans({ store, audit, clock, fromSettings }: PlansDeps
   const absent = openNegativeCache(clock, () => stored.again());
   const stored = await openLiveValue({ store, topic: 'plans', clock, read });
   const find = (name: string) => fromSettings()[name] ?? stored.value.get(name) ?? (name === unlimited ? {} : undefined);
+  const refuseForeign = (name: string) => {
+    if (fromSettings()[name]) throw new Fault('conflict', 'This plan is defined in the settings file: change it there.');
+    if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file can redefine it.');
+  };
   return {
     find,
     of(name) {
@@ -72,9 +80,28 @@ export async function openPlans({ store, audit, clock, fromSettings }: PlansDeps
         a.name < b.name ? -1 : 1,
       );
     },
+    async remove(name, by) {
+      refuseForeign(name);
+      if (newUserPlan() === name) throw new Fault('conflict', 'This plan is that of new users: change newUsers.plan in the settings first.');
+      const gone = await store.transaction(async (inside) => {
+        const tables = inside.db.$extendTables<Tables>();
+        const found = await tables.deleteFrom('plans').where('name', '=', name).returning('limits').executeTakeFirst();
+        if (!found) throw new Fault('not-found', 'There is no such plan.');
+        const { rows } = await sql<{ users: number; teams: number }>`
+          select (select count(*) from users where plan = ${name} and removed_at is null)::int as users, (select count(*) from teams where plan = ${name})::int as teams`.execute(
+          inside.db,
+        );
+        const { users, teams } = rows[0]!;
+        if (users + teams > 0) throw new Fault('conflict', `This plan is in use (users: ${users}, teams: ${teams}): give them another one first.`);
+        await audit(inside, { by, action: 'plan.delete', target: { kind: 'plan', id: name }, before: found.limits });
+        await inside.publish('plans', null);
+        return found.limits;
+      });
+      await stored.upToDate();
+      return gone;
+    },
     async put(name, plan, by) {
-      if (fromSettings()[name]) throw new Fault('conflict', 'This plan is defined in the settings file: change it there.');
-      if (name === unlimited) throw new Fault('conflict', 'The plan "unlimited" is built in: only the settings file can redefine it.');
+      refuseForeign(name);
       await store.transaction(async (inside) => {
         const tables = inside.db.$extendTables<Tables>();
         const before = await tables.selectFrom('plans').select('limits').where('name', '=', name).forUpdate().executeTakeFirst();

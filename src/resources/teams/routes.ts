@@ -1,16 +1,32 @@
 import { Type, type Static } from 'typebox';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
-const members = Type.Array(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), { maxItems: 10_000, description: 'Ids of users.' });
+const userId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const members = Type.Array(userId, { maxItems: 10_000, description: 'Ids of users.' });
+const admins = Type.Array(userId, {
+  maxItems: 100,
+  description: 'Ids of the users who say who its members are, and see their keys and what is charged to it.',
+});
 
-const NewTeam = Type.Object({ name, plan, members: Type.Optional(members) }, { additionalProperties: false });
-const TeamPatch = Type.Object({ name: Type.Optional(name), plan: Type.Optional(plan), members: Type.Optional(members) }, { additionalProperties: false });
-const TeamObject = Type.Object({ id: Type.Integer(), name: Type.String(), plan, members: Type.Array(Type.Integer()) });
+const NewTeam = Type.Object({ name, plan, members: Type.Optional(members), admins: Type.Optional(admins), ...optionalLimits }, { additionalProperties: false });
+const TeamPatch = Type.Object(
+  { name: Type.Optional(name), plan: Type.Optional(plan), members: Type.Optional(members), admins: Type.Optional(admins), ...changedLimits },
+  { additionalProperties: false },
+);
+export const TeamObject = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  plan,
+  members: Type.Array(Type.Integer()),
+  admins: Type.Array(Type.Integer()),
+  ...optionalLimits,
+});
 const TeamQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
@@ -37,7 +53,10 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       input: NewTeam,
       output: TeamObject,
       makes: true,
-      answer: async ({ by, input }) => teams.add({ members: [], ...(await known(input)) }, by),
+      async answer({ by, input }) {
+        const { name, plan, members = [], admins = [], ...limits } = await known(input);
+        return shownTeam(await teams.add({ name, plan, members, admins, limits }, by));
+      },
     }),
     nounRoute({
       ...common,
@@ -48,7 +67,7 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       output: Type.Object({ items: Type.Array(TeamObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ query: { limit = 50, cursor } }) {
         const after = idBefore('teams', cursor);
-        return pageOf(await teams.list({ after, limit: limit + 1 }), limit, ({ id }) => cursorOf('teams', [id]));
+        return pageOf((await teams.list({ after, limit: limit + 1 })).map(shownTeam), limit, ({ id }) => cursorOf('teams', [id]));
       },
     }),
     nounRoute({
@@ -63,7 +82,7 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       ...common,
       method: 'PATCH',
       path: `${root}/:id`,
-      summary: 'Changes a team; `members` are all of them.',
+      summary: "Changes a team; `members` and `admins` are all of them. A limit stands above the plan's; null gives the plan's back.",
       input: TeamPatch,
       output: TeamObject,
       answer: async ({ by, params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)), by)),
@@ -79,11 +98,16 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
   ];
 }
 
-function changeOf({ name, plan, members }: Static<typeof TeamPatch>) {
-  return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members ? { members } : {}) };
+function changeOf({ name, plan, members, admins, ...limits }: Static<typeof TeamPatch>) {
+  return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members && { members }), ...(admins && { admins }), limits };
 }
 
-function there(team: Team | undefined): Team {
+/** As it is told. */
+export function shownTeam({ limits, ...team }: Team) {
+  return { ...team, ...limits };
+}
+
+function there(team: Team | undefined) {
   if (!team) throw unknownThing('team');
-  return team;
+  return shownTeam(team);
 }

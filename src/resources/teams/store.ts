@@ -2,11 +2,13 @@ import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
+import { areLimits, type Plan } from '#core/plan';
 import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
 import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
+import type { LimitsChange } from '../plan-limits.ts';
 
 export interface Team {
   readonly id: number;
@@ -14,9 +16,24 @@ export interface Team {
   readonly plan: string;
   /** Ids of users. */
   readonly members: readonly number[];
+  /** Ids of the users who say who its members are, and see their keys and what is charged to it. */
+  readonly admins: readonly number[];
+  /** Of the team's own: they stand above those of the plan. */
+  readonly limits: Plan;
 }
 
-export type TeamChange = Partial<Omit<Team, 'id'>>;
+/** A limit that is null is the plan's again. */
+export interface TeamChange extends Partial<Pick<Team, 'name' | 'plan' | 'members' | 'admins'>> {
+  readonly limits?: LimitsChange;
+}
+
+/** What callers need of a team at once. */
+interface Known {
+  readonly name: string;
+  readonly plan: string;
+  /** Undefined where there are none of its own. */
+  readonly limits: Plan | undefined;
+}
 
 /** Users whose spending counts together as well. */
 export interface Teams {
@@ -25,9 +42,17 @@ export interface Teams {
    * @throws Fault `overloaded` where another process may have made the team a moment ago: the database is being asked
    */
   planOf(id: number): string;
+  /** The team's own limits, where it has any; what is damaged is given as it is. */
+  limitsOf(id: number): Plan | undefined;
+  /** Undefined where it is not known. */
+  nameOf(id: number): string | undefined;
   /** Makes sure that `planOf` knows these. @throws Fault `overloaded` while the database is away */
   meet(ids: readonly number[]): Promise<void>;
   find(id: number): Promise<Team | undefined>;
+  /** The team, for one of its administrators. */
+  ofAdmin(id: number, userId: number): Promise<Team | undefined>;
+  /** The keys of its members that were not revoked, by id, those behind `after`. */
+  keys(id: number, asked: { after: number; limit: number }): Promise<readonly MemberKey[]>;
   /** By id, those behind `after`. */
   list(asked: { after: number; limit: number }): Promise<readonly Team[]>;
   /** @throws Fault `conflict` when the name is taken, `invalid` naming a member that is no user */
@@ -38,8 +63,21 @@ export interface Teams {
   close(): void;
 }
 
+/** A key of a member, as it is shown. */
+export interface MemberKey {
+  readonly id: number;
+  readonly userId: number;
+  readonly name: string;
+  readonly shown: string;
+  readonly scopes: readonly string[] | null;
+  readonly models: readonly string[] | null;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly limits: Plan;
+}
+
 type Tables = {
-  teams: { id: Generated<number>; name: string; plan: string };
+  teams: { id: Generated<number>; name: string; plan: string; limits: Plan };
   team_members: { team_id: number; user_id: number };
 };
 
@@ -51,19 +89,19 @@ export interface TeamsDeps {
   readonly changed: () => void;
 }
 
+const tables = ({ db }: Access) => db.$extendTables<Tables>();
+
 export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Promise<Teams> {
   const target = (id: number) => ({ kind: 'team', id });
-  const tables = ({ db }: Access) => db.$extendTables<Tables>();
-  const read = async (before: ReadonlyMap<number, string> = new Map()) => {
-    const rows = await tables(store).selectFrom('teams').select(['id', 'plan']).execute();
-    return new Map([...before, ...rows.map(({ id, plan }) => [id, plan] as const)]);
-  };
+  const read = (before?: ReadonlyMap<number, Known>) => readTeams(store, before);
   const plans = await openLiveValue({ store, topic: 'teams', clock, read, changed });
 
   const select = (access: Access) =>
     tables(access)
       .selectFrom('teams')
-      .select(['id', 'name', 'plan', sql<number[]>`array(select user_id from team_members where team_id = teams.id order by user_id)`.as('members')]);
+      .select(['id', 'name', 'plan', 'limits'])
+      .select(sql<number[]>`array(select user_id from team_members where team_id = teams.id order by user_id)`.as('members'))
+      .select(sql<number[]>`array(select user_id from team_admins where team_id = teams.id order by user_id)`.as('admins'));
 
   async function written<Result>(work: (inside: Access) => Promise<Result>): Promise<Result> {
     try {
@@ -81,35 +119,45 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
 
   return {
     planOf(id) {
-      const plan = plans.value.get(id);
-      if (plan !== undefined) return plan;
+      const team = plans.value.get(id);
+      if (team !== undefined) return team.plan;
       void plans.again();
       throw notYet();
     },
+    limitsOf: (id) => plans.value.get(id)?.limits,
+    nameOf: (id) => plans.value.get(id)?.name,
     async meet(ids) {
       if (ids.some((id) => !plans.value.has(id)) && !(await plans.again())) throw notYet();
     },
     find: (id) => select(store).where('id', '=', id).executeTakeFirst(),
+    ofAdmin: (id, userId) =>
+      select(store)
+        .where('id', '=', id)
+        .where(sql<boolean>`exists (select from team_admins where team_id = teams.id and user_id = ${userId})`)
+        .executeTakeFirst(),
+    keys: (id, asked) => memberKeys(store, id, asked),
     list: ({ after, limit }) => select(store).where('id', '>', after).orderBy('id').limit(limit).execute(),
-    add: ({ name, plan, members }, by) =>
+    add: ({ name, plan, members, admins, limits }, by) =>
       written(async (inside) => {
-        const { id } = await tables(inside).insertInto('teams').values({ name, plan }).returning('id').executeTakeFirstOrThrow();
-        await setMembers(inside, id, members);
+        const { id } = await tables(inside).insertInto('teams').values({ name, plan, limits }).returning('id').executeTakeFirstOrThrow();
+        await setUsers(inside, 'members', id, members);
+        await setUsers(inside, 'admins', id, admins);
         const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
         await audit(inside, { by, action: 'team.add', target: target(id), after });
         return after;
       }),
-    change: (id, { name, plan, members }, by) =>
+    change: (id, { name, plan, members, admins, limits = {} }, by) =>
       written(async (inside) => {
         const isThere = await tables(inside).selectFrom('teams').select('id').where('id', '=', id).forUpdate().executeTakeFirst();
         if (!isThere) return undefined;
         const before = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
         await tables(inside)
           .updateTable('teams')
-          .set({ name: name ?? before.name, plan: plan ?? before.plan })
+          .set({ name: name ?? before.name, plan: plan ?? before.plan, limits: sql`jsonb_strip_nulls(limits || ${JSON.stringify(limits)}::jsonb)` })
           .where('id', '=', id)
           .execute();
-        if (members) await setMembers(inside, id, members);
+        if (members) await setUsers(inside, 'members', id, members);
+        if (admins) await setUsers(inside, 'admins', id, admins);
         const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
         await audit(inside, { by, action: 'team.change', target: target(id), before, after });
         return after;
@@ -126,13 +174,42 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
   };
 }
 
-async function setMembers({ db }: Access, id: number, members: readonly number[]): Promise<void> {
+async function readTeams(store: Store, before: ReadonlyMap<number, Known> = new Map()): Promise<ReadonlyMap<number, Known>> {
+  const rows = await tables(store).selectFrom('teams').select(['id', 'name', 'plan', 'limits']).execute();
+  const isEmpty = (limits: Plan) => areLimits(limits) && Object.keys(limits).length === 0;
+  return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: isEmpty(limits) ? undefined : limits }] as const)]);
+}
+
+async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly MemberKey[]> {
+  const { rows } = await sql<MemberKey>`
+    select id, user_id as "userId", name, shown, scopes, models, created_at as "createdAt", expires_at as "expiresAt", limits from api_keys
+    where user_id in (select user_id from team_members where team_id = ${teamId}) and revoked_at is null and id > ${after} order by id limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+}
+
+async function setUsers({ db }: Access, which: 'members' | 'admins', id: number, users: readonly number[]): Promise<void> {
   const { rows } = await sql<{
     id: number;
-  }>`select id from users where id = any(${members}::bigint[]) and removed_at is null order by id for key share`.execute(db);
+  }>`select id from users where id = any(${users}::bigint[]) and removed_at is null order by id for key share`.execute(db);
   const known = new Set(rows.map((row) => row.id));
-  const at = members.findIndex((member) => !known.has(member));
-  if (at >= 0) throw new Fault('invalid', `members[${at}] must be the id of a user: there is no user ${members[at]}.`, { field: `members[${at}]` });
-  await sql`delete from team_members where team_id = ${id} and user_id <> all(${members}::bigint[])`.execute(db);
-  await sql`insert into team_members (team_id, user_id) select ${id}, unnest(${[...known]}::bigint[]) on conflict do nothing`.execute(db);
+  const at = users.findIndex((user) => !known.has(user));
+  if (at >= 0) throw new Fault('invalid', `${which}[${at}] must be the id of a user: there is no user ${users[at]}.`, { field: `${which}[${at}]` });
+  const table = sql.table(`team_${which}`);
+  await sql`delete from ${table} where team_id = ${id} and user_id <> all(${users}::bigint[])`.execute(db);
+  await sql`insert into ${table} (team_id, user_id) select ${id}, unnest(${[...known]}::bigint[]) on conflict do nothing`.execute(db);
+}
+
+/** The ids of users who are named by id or by e-mail address. @throws Fault `invalid` naming one that is no user */
+export async function usersNamed({ db }: Access, named: readonly (number | string)[], field: string): Promise<readonly number[]> {
+  const addresses = named.filter((one) => typeof one === 'string').map((one) => one.toLowerCase());
+  const { rows } = await sql<{ id: number; email: string }>`
+    select id, lower(email) as email from users where lower(email) = any(${addresses}::text[]) and removed_at is null`.execute(db);
+  const ids = new Map(rows.map(({ id, email }) => [email, id]));
+  return named.map((one, at) => {
+    const id = typeof one === 'number' ? one : ids.get(one.toLowerCase());
+    if (id === undefined) throw new Fault('invalid', `${field}[${at}] must be the id or the e-mail address of a user.`, { field: `${field}[${at}]` });
+    return id;
+  });
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Account } from '#core/account';
+import type { Account, Book } from '#core/account';
 import { isObject } from '#core/json';
 import type { LeaseRequest, LeaseGrant, LeaseSource } from '#core/lease';
 import type { Store } from '#store/open';
@@ -23,7 +23,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
   return {
     async lease(asks) {
       if (asks.length === 0) return [];
-      const asked = JSON.stringify(asks.map(({ account, ...ask }) => ({ ...account, ...ask })));
+      const asked = JSON.stringify(asks.map(({ account, ...ask }) => ({ ...stored(account), ...ask })));
       const { rows } = await withMonths(
         store,
         async () => monthsOf(asks),
@@ -37,7 +37,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
     },
     async giveBack(returns) {
       if (returns.length === 0) return;
-      const given = JSON.stringify(returns.map(({ account, ...one }) => ({ ...account, ...one })));
+      const given = JSON.stringify(returns.map(({ account, ...one }) => ({ ...stored(account), ...one })));
       const { rows } = await withMonths(
         store,
         async () => monthsOf(returns),
@@ -49,21 +49,35 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
       store.subscribe(topic, (change) => {
         if (change.type !== 'change') return; // a missed recall is reported again with the next request
         const told: unknown = change.payload;
-        if (isRecall(told) && told.holder !== holder) for (const account of told.accounts) listen(account);
+        if (isRecall(told) && told.holder !== holder) for (const account of told.accounts) listen(accountOf(account));
       });
     },
   };
 
   async function recall(asks: readonly LeaseRequest[]): Promise<void> {
-    const accounts = asks.slice(0, mostTold).map(({ account: { owner, kind, month } }) => ({ owner, kind, month }));
+    const accounts = asks.slice(0, mostTold).map(({ account }) => stored(account));
     // the grant is valid even if the notification failed
     if (accounts.length > 0) await store.publish(topic, { holder, accounts }).catch(() => {});
   }
 }
 
+const tokens = 'tokens of ';
+
+/** An account as the database names it: tokens of a minute are counted as requests are, in a book of their own. */
+function stored({ owner, kind, month }: Account): StoredAccount {
+  return kind === 'tokens' ? { owner: tokens + owner, kind: 'requests', month } : { owner, kind, month };
+}
+
+function accountOf({ owner, kind, month }: StoredAccount): Account {
+  const isTokens = owner.startsWith(tokens);
+  return { owner: (isTokens ? owner.slice(tokens.length) : owner) as Book, kind: isTokens ? 'tokens' : kind, month };
+}
+
+type StoredAccount = Omit<Account, 'owner'> & { readonly owner: string };
+
 interface Recall {
   readonly holder: string;
-  readonly accounts: readonly Account[];
+  readonly accounts: readonly StoredAccount[];
 }
 
 function isRecall(payload: unknown): payload is Recall {

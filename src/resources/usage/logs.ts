@@ -3,6 +3,7 @@ import { badCursor, cursorOf, placeOf } from '../pagination.ts';
 import type { Attempt, Tags } from '#core/context';
 import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
+import { conditionsOf, type UsageFilter } from './filters.ts';
 
 /** A usage row in the request log. */
 export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts'> {
@@ -16,12 +17,10 @@ export interface LogDetail extends Omit<LoggedRow, 'attempts'> {
   readonly attempts: readonly Attempt[];
 }
 
-export interface LogsWanted {
-  readonly userId?: number | undefined;
-  /** The model name as the client sent it. */
-  readonly model?: string | undefined;
-  /** HTTP status. */
-  readonly status?: number | undefined;
+export interface LogsWanted extends UsageFilter {
+  /** Milliseconds since 1970; `from` is inclusive, `to` exclusive. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
   /** Page size, 1 to 1,000. */
   readonly limit: number;
   /** `nextCursor` of the previous page. */
@@ -31,6 +30,8 @@ export interface LogsWanted {
 export interface Logs {
   /** Rows, newest first. `nextCursor` is null at the end. @throws Fault `invalid` for a cursor of another list */
   logs(wanted: LogsWanted): Promise<{ items: LoggedRow[]; nextCursor: string | null }>;
+  /** All of them, page by page. */
+  allLogs(wanted: Omit<LogsWanted, 'limit' | 'cursor'>): AsyncIterable<readonly LoggedRow[]>;
   /** The steps of a request, in order; empty for an unknown request. */
   log(requestId: string): Promise<LogDetail[]>;
 }
@@ -46,22 +47,31 @@ const columns = sql`
 type Read<Row> = Omit<Row, 'at' | 'tags'> & { readonly at: Date; readonly tags: Tags | null };
 
 export function openLogs(store: Store): Logs {
-  return {
-    async logs({ userId, model, status, limit, cursor }) {
-      const count = Math.min(Math.max(Math.trunc(limit), 1), most);
-      const after = cursor === undefined ? undefined : readCursor(cursor);
-      const rules = [
-        userId === undefined ? undefined : sql`user_id = ${userId}`,
-        model === undefined ? undefined : sql`model collate "C" = ${model}`,
-        status === undefined ? undefined : sql`status = ${sql.lit(Math.trunc(status))}`, // a literal, so that the planner can use the partial index
-        after && sql`at <= ${after.at}::timestamptz and (at, request_id, step) < (${after.at}::timestamptz, ${after.requestId}, ${after.step})`,
-      ].filter((rule) => rule !== undefined);
-      const { rows } = await sql<Read<LoggedRow>>`
+  const logs: Logs['logs'] = async (wanted) => {
+    const { from, to, limit, cursor } = wanted;
+    const count = Math.min(Math.max(Math.trunc(limit), 1), most);
+    const after = cursor === undefined ? undefined : readCursor(cursor);
+    const rules = [
+      ...conditionsOf(wanted, sql`tags`),
+      from === undefined ? undefined : sql`at >= ${new Date(from)}`,
+      to === undefined ? undefined : sql`at < ${new Date(to)}`,
+      after && sql`at <= ${after.at}::timestamptz and (at, request_id, step) < (${after.at}::timestamptz, ${after.requestId}, ${after.step})`,
+    ].filter((rule) => rule !== undefined);
+    const { rows } = await sql<Read<LoggedRow>>`
         select ${columns}, json_array_length(attempts) as attempts from usage
         ${rules.length > 0 ? sql`where ${sql.join(rules, sql` and `)}` : sql``}
         order by at desc, request_id desc, step desc limit ${sql.lit(count + 1)}`.execute(store.db);
-      const items = rows.slice(0, count).map(shown);
-      return { items, nextCursor: rows.length > count ? cursorAt(items.at(-1)!) : null };
+    const items = rows.slice(0, count).map(shown);
+    return { items, nextCursor: rows.length > count ? cursorAt(items.at(-1)!) : null };
+  };
+  return {
+    logs,
+    async *allLogs(wanted) {
+      for (let cursor: string | null | undefined; cursor !== null;) {
+        const page: Awaited<ReturnType<Logs['logs']>> = await logs({ ...wanted, limit: most, cursor });
+        yield page.items;
+        cursor = page.nextCursor;
+      }
     },
     async log(requestId) {
       const { rows } = await sql<Read<LogDetail>>`select ${columns}, attempts from usage where request_id = ${requestId} order by step, month`.execute(

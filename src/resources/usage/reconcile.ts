@@ -16,7 +16,8 @@ const seconds = 600;
 const hour = 3_600_000;
 
 /**
- * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, and all teams at once, since they are few.
+ * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, all teams at once, since they are few, and the
+ * books that limits have asked for by the page.
  * Each comparison uses one snapshot, so rows that arrive meanwhile are no drift.
  *
  * @param signal stops between two pages
@@ -32,6 +33,12 @@ export async function reconcile(store: Store, month: string, signal?: AbortSigna
     after = compared.length < page ? undefined : compared.at(-1)!.of;
   }
   drifts.push(...(await teams(db, month)));
+  for (let after: string | undefined = ''; after !== undefined;) {
+    signal?.throwIfAborted();
+    const compared = await furtherBooks(db, month, after);
+    drifts.push(...compared.filter(isDrift));
+    after = compared.length < page ? undefined : compared.at(-1)!.of;
+  }
   for (let at = await nextHour(db, month, 0); at !== undefined; at = await nextHour(db, month, at + hour)) {
     signal?.throwIfAborted();
     drifts.push(...(await hourSums(db, month, new Date(at))), ...(await strangers(db, month, new Date(at))));
@@ -51,7 +58,7 @@ const found = sql`count(*) as requests, sum(plan_tokens) as tokens, sum(cost_usd
 async function users(db: Database, month: string, after: string): Promise<Drift[]> {
   const { rows } = await sql<Drift>`
     select sum.owner as of, ${difference}
-    from (select * from spent where month = ${month} and owner > ${after} and owner like 'user:%' order by owner limit ${sql.lit(page)}) as sum,
+    from (select * from spent where month = ${month} and owner > ${after} and owner ~ '^user:[0-9]+$' order by owner limit ${sql.lit(page)}) as sum,
       lateral (select ${found} from usage where month = ${month} and user_id = substr(sum.owner, 6)::bigint) as found
     order by sum.owner`.execute(db);
   return rows;
@@ -60,9 +67,23 @@ async function users(db: Database, month: string, after: string): Promise<Drift[
 async function teams(db: Database, month: string): Promise<Drift[]> {
   const { rows } = await sql<Drift>`
     with found as (select 'team:' || team as owner, ${found} from usage, unnest(team_ids) as team where month = ${month} group by team),
-      sum as (select * from spent where month = ${month} and owner like 'team:%')
+      sum as (select * from spent where month = ${month} and owner ~ '^team:[0-9]+$')
     select coalesce(sum.owner, found.owner) as of, ${difference} from sum full join found on sum.owner = found.owner`.execute(db);
   return rows.filter(isDrift);
+}
+
+/** Books that a limit has asked for: of keys, of days and of models. */
+async function furtherBooks(db: Database, month: string, after: string): Promise<Drift[]> {
+  const { rows } = await sql<Drift>`
+    with sum as (
+      select * from spent where month = ${month} and owner > ${after} and owner !~ '^(user|team):[0-9]+$' order by owner limit ${sql.lit(page)}
+    ), found as (
+      select owner, ${found}
+      from usage, usage_books(user_id, team_ids, key_id, coalesce(route, model), (at at time zone 'UTC')::date)
+      where month = ${month} and owner in (select owner from sum) group by owner
+    )
+    select sum.owner as of, ${difference} from sum left join found on found.owner = sum.owner order by sum.owner`.execute(db);
+  return rows;
 }
 
 /** The next hour that has a row or a sum. */
@@ -77,18 +98,20 @@ async function nextHour(db: Database, month: string, from: number): Promise<numb
 }
 
 async function hourSums(db: Database, month: string, start: Date): Promise<Drift[]> {
-  const key = sql`user_id, key_id, app, face, model, provider, region, tags`;
-  const ofRows = sql`user_id, key_id, app, face, model, provider, region, coalesce(tags::text, '')`;
+  const key = sql`user_id, key_id, app, face, model, provider, region, tags, balance, team_ids, route`;
+  const ofRows = sql`user_id, key_id, app, face, model, provider, region, coalesce(tags::text, ''), balance, team_ids, coalesce(route, model)`;
   const sums = (table: string) => sql`
-    select ${key}, requests, plan_tokens, cost_usd, input_tokens, output_tokens, errors from ${sql.table(table)} where month = ${month} and hour = ${start}`;
+    select ${key}, requests, plan_tokens, cost_usd, input_tokens, output_tokens, errors, cached_tokens from ${sql.table(table)} where month = ${month} and hour = ${start}`;
   const { rows } = await sql<Drift>`
     select ${start.toISOString()} as of, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
     from (
       ${sums('usage_hour')} union all ${sums('usage_fresh')} union all
-      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400 and status <> 499)::int
+      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400 and status <> 499)::int, -cached_tokens
       from usage where month = ${month} and at >= ${start} and at < ${new Date(start.getTime() + hour)}
     ) as one group by ${key}
-    having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors)) <> (0, 0, 0, 0, 0, 0)`.execute(db);
+    having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors), sum(cached_tokens)) <> (0, 0, 0, 0, 0, 0, 0)`.execute(
+    db,
+  );
   return rows;
 }
 

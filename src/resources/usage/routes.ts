@@ -2,30 +2,57 @@ import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { instantOf } from '#kit/async/instant';
 import { Fault } from '#core/fault';
+import type { Actor } from '#core/audit';
+import type { Caller } from '#core/context';
+import type { UsageFilter } from './filters.ts';
 import type { LogDetail, Logs } from './logs.ts';
-import { groups, isGroup, type Group, type Sums } from './sums.ts';
+import { inPages, report } from './reports.ts';
+import { groups, isGroup, unknownZone, type Group, type Sums } from './sums.ts';
+import { isTimeZone } from './time-zone.ts';
 
-/** The admin API of usage and of the request log. */
+/** What is read of usage and of the request log. */
 export type UsageReading = Sums & Logs;
 
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description }));
+const word = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 200, description }));
+const id = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description }));
 
-const UsageQuery = Type.Object(
-  {
-    from: time('ISO 8601; absent: the first of this month, UTC.'),
-    to: time('ISO 8601, not included; absent: the first of the next month, UTC.'),
-    groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')} and tag:NAME, with commas between them.` })),
-  },
-  { additionalProperties: false },
-);
+const filters = {
+  keyId: id('Id of an API key.'),
+  team: id('Id of a team that it was charged to.'),
+  model: word('Model name as the client sent it.'),
+  app: word('Application, as the client named it.'),
+  face: word('Interface.'),
+  provider: word('Provider that answered.'),
+  region: word('Region that answered.'),
+  status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
+  end: word('How the call ended.'),
+  tag: Type.Optional(Type.String({ minLength: 3, maxLength: 300, description: 'NAME:VALUE of a tag that the caller sent as x-dragoman-tags.' })),
+  format: Type.Optional(Type.Enum(['csv', 'jsonl'], { description: 'The whole list as a file; formulas are escaped.' })),
+};
+
+const usageQuery = {
+  from: time('ISO 8601; absent: the first of this month, UTC.'),
+  to: time('ISO 8601, not included; absent: the first of the next month, UTC.'),
+  groupBy: Type.Optional(Type.String({ maxLength: 200, description: `Words out of ${groups.join(', ')} and tag:NAME, with commas between them.` })),
+  tz: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name of the time zone in which days and hours are cut; default UTC.' })),
+  ...filters,
+};
+
+const milliseconds = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
 
 const sums = {
   requests: Type.Integer(),
   inputTokens: Type.Integer(),
+  cachedTokens: Type.Integer({ description: 'Prompt tokens that providers read from their caches.' }),
   outputTokens: Type.Integer(),
   planTokens: Type.Integer(),
   costUsd: Type.Number({ description: 'US dollars.' }),
   errors: Type.Integer({ description: 'Requests that were refused or failed, except those that the client abandoned or cancelled.' }),
+  firstTokenP50Ms: milliseconds('Half of the answers began within so many milliseconds, to five per cent.'),
+  firstTokenP95Ms: milliseconds('95 per cent of the answers began within so many milliseconds.'),
+  totalP50Ms: milliseconds('Half of the calls took at most so many milliseconds.'),
+  totalP95Ms: milliseconds('95 per cent of the calls took at most so many milliseconds.'),
 };
 
 const UsageItem = Type.Object(
@@ -36,22 +63,25 @@ const UsageItem = Type.Object(
     app: Type.Optional(Type.String()),
     face: Type.Optional(Type.String()),
     region: Type.Optional(Type.String()),
-    day: Type.Optional(Type.String({ description: '2026-11-21, UTC.' })),
+    day: Type.Optional(Type.String({ description: '2026-11-21, in `tz`.' })),
+    hour: Type.Optional(Type.String({ description: '2026-11-21T14:00, in `tz`.' })),
+    provider: Type.Optional(Type.String()),
+    team: Type.Optional(Type.Union([Type.Integer(), Type.Null()], { description: 'A row is under each team that it was charged to; null: under none.' })),
+    balance: Type.Optional(Type.String()),
     ...sums,
   },
   { description: 'A dimension `tag:NAME` is a member of that name: the value of the tag NAME, empty for requests without it.' },
 );
 
-const LogsQuery = Type.Object(
-  {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Page size; default 50.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the previous page.' })),
-    userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Model name as the client sent it.' })),
-    status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-  },
-  { additionalProperties: false },
-);
+const logsQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Page size; default 50.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 1000, description: 'nextCursor of the previous page.' })),
+  from: time('ISO 8601.'),
+  to: time('ISO 8601, not included.'),
+  ...filters,
+};
+
+const userId = { userId: id('Id of a user.') };
 
 const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 
@@ -60,6 +90,7 @@ const logItem = {
   step: Type.Integer(),
   at: Type.String({ description: 'Time of admission.' }),
   userId: Type.Integer(),
+  teamIds: Type.Array(Type.Integer(), { description: 'Teams that it was charged to.' }),
   keyId: Type.Integer(),
   app: Type.String(),
   face: Type.String(),
@@ -79,6 +110,7 @@ const logItem = {
   thoughtTokens: Type.Integer({ description: 'Output tokens of the reasoning.' }),
   provenance: Type.Enum(['provider', 'estimated', 'partial', 'cached']),
   planTokens: Type.Integer(),
+  balance: Type.Enum(['inference', 'train'], { description: 'The balance that the plan tokens were taken from.' }),
   costUsd: numberOrNull,
   queueMs: Type.Number(),
   firstTokenMs: numberOrNull,
@@ -94,55 +126,117 @@ const Detail = Type.Object({
       model: Type.String(),
       milliseconds: Type.Optional(Type.Number()),
       fault: Type.Optional(Type.String()),
+      status: Type.Optional(Type.Integer({ description: "If the attempt failed: the provider's HTTP status." })),
+      code: Type.Optional(Type.String({ description: "If the attempt failed: the provider's error code, or that of the connection." })),
       said: Type.Optional(Type.String({ description: 'If the provider refused the request: the first sentence of its message, masked.' })),
     }),
     { description: 'The attempts, in order.' },
   ),
 });
 
-const common = { method: 'GET', scope: 'admin', owner: 'admin' } as const;
+const text = Type.Optional(Type.String({ description: 'Its first 2,000 characters, where it is kept and may be seen.' }));
 
-/** Routes of usage sums and of the request log, for administrators. @param timeNow milliseconds since 1970, for the current month */
-export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>): readonly NounRoute[] {
+const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Optional(Type.Array(Detail)), prompt: text, response: text });
+
+/** Who may read what. */
+export interface UsagePlace {
+  /** `/server/mine`: `/usage` and `/logs` are below it. */
+  readonly root: string;
+  readonly scope: 'admin' | 'unscoped';
+  readonly owner: 'admin' | 'caller';
+  /** Whether any user's rows may be asked for. */
+  readonly takesUser: boolean;
+  /** Only such rows are there for this caller. @throws Fault `not-found` */
+  readonly within: (caller: Caller, params: Readonly<Record<string, string>>) => UsageFilter | Promise<UsageFilter>;
+  /** What was asked and answered, as far as it is kept and the caller may see it. Absent: nothing. */
+  readonly textOf?: (requestId: string, caller: Caller, by: Actor) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;
+}
+
+/** The place of administrators, who see everything but for texts. */
+export const allUsage: UsagePlace = { root: '/server/admin', scope: 'admin', owner: 'admin', takesUser: true, within: () => ({}) };
+
+/** The place of each user, who sees what is theirs. */
+export const ownUsage: UsagePlace = {
+  root: '/server/mine',
+  scope: 'unscoped',
+  owner: 'caller',
+  takesUser: false,
+  within: ({ userId: own }) => ({ userId: own }),
+};
+
+/** Routes of usage sums and of the request log. @param timeNow milliseconds since 1970, for the current month */
+export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>, place: UsagePlace): readonly NounRoute[] {
+  const { root, scope, owner, takesUser, within, textOf } = place;
+  const common = { method: 'GET', scope, owner } as const;
+  const whose = takesUser ? userId : {};
   return [
     nounRoute({
       ...common,
-      path: '/server/admin/usage',
+      path: `${root}/usage`,
       summary: 'What was used in a time, in sums.',
-      query: UsageQuery,
+      query: Type.Object({ ...usageQuery, ...whose }, { additionalProperties: false }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
-      async answer({ query: { from, to, groupBy } }) {
-        const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
-        const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-        const begin = from === undefined ? Date.UTC(year, month) : instant(from, 'from');
-        const end = to === undefined ? Date.UTC(year, month + 1) : instant(to, 'to');
-        if (end < begin) throw new Fault('invalid', 'to must not be before from.', { field: 'to' });
-        return { items: await reading.usage({ from: begin, to: end, groupBy: groupsIn(groupBy ?? '') }) };
+      async answer({ caller, params, query }) {
+        const { format, groupBy = '', tz } = query;
+        const only = await within(caller, params);
+        if (tz !== undefined && !isTimeZone(tz)) throw unknownZone();
+        const words = groupsIn(groupBy);
+        const wanted = { ...(await monthOr(query, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
+        const items = await reading.usage(wanted);
+        return format === undefined ? { items } : report(format, 'usage', [...words, ...Object.keys(sums)], inPages(items));
       },
     }),
     nounRoute({
       ...common,
-      path: '/server/admin/logs',
+      path: `${root}/logs`,
       summary: 'The log of requests, newest first.',
-      query: LogsQuery,
+      query: Type.Object({ ...logsQuery, ...whose }, { additionalProperties: false }),
       output: Type.Object({ items: Type.Array(Type.Object(logItem)), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      answer({ query }) {
-        return reading.logs({ ...query, limit: query.limit ?? 50 });
+      async answer({ caller, params, query }) {
+        const { format, limit = 50, cursor, from, to } = query;
+        const only = await within(caller, params);
+        const span = { from: from === undefined ? undefined : instant(from, 'from'), to: to === undefined ? undefined : instant(to, 'to') };
+        const wanted = { ...span, ...filterOf(query), ...only };
+        return format === undefined ? reading.logs({ ...wanted, limit, cursor }) : report(format, 'logs', Object.keys(logItem), reading.allLogs(wanted));
       },
     }),
     nounRoute({
       ...common,
-      path: '/server/admin/logs/:requestId',
+      path: `${root}/logs/:requestId`,
       summary: 'One request with each attempt; the further steps of one that took several stand in `steps`.',
-      output: Type.Object({ ...Detail.properties, steps: Type.Optional(Type.Array(Detail)) }),
-      async answer({ params: { requestId = '' } }) {
+      output: LogDetailObject,
+      async answer({ caller, by, params }) {
+        const { requestId = '' } = params;
+        const { userId: own, team } = await within(caller, params);
         if (!/^[\w-]{1,100}$/.test(requestId)) throw unknownThing('request');
-        const [first, ...steps] = await reading.log(requestId);
+        const all = await reading.log(requestId);
+        const [first, ...steps] = all.filter((row) => (own === undefined || row.userId === own) && (team === undefined || row.teamIds.includes(team)));
         if (!first) throw unknownThing('request');
-        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}) };
+        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}), ...(await textOf?.(requestId, caller, by)) };
       },
     }),
   ];
+}
+
+async function monthOr({ from, to }: { readonly from?: string | undefined; readonly to?: string | undefined }, timeNow: () => Promise<number>) {
+  const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const begin = from === undefined ? Date.UTC(year, month) : instant(from, 'from');
+  const end = to === undefined ? Date.UTC(year, month + 1) : instant(to, 'to');
+  if (end < begin) throw new Fault('invalid', 'to must not be before from.', { field: 'to' });
+  return { from: begin, to: end };
+}
+
+type Filters = Omit<UsageFilter, 'tag'> & { readonly tag?: string | undefined };
+
+function filterOf({ userId: user, keyId, team, model, app, face, provider, region, status, end, tag }: Filters): UsageFilter {
+  return { userId: user, keyId, team, model, app, face, provider, region, status, end, tag: tag === undefined ? undefined : tagIn(tag) };
+}
+
+function tagIn(text: string): { readonly name: string; readonly value: string } {
+  const at = text.indexOf(':');
+  if (at < 1) throw new Fault('invalid', 'tag must be NAME:VALUE.', { field: 'tag' });
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 
 const detail = (row: LogDetail) => ({ ...row, attempts: row.attempts.length, tries: row.attempts });

@@ -1,10 +1,13 @@
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { monthOf } from '#core/plan';
+import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
+import { conditionsOf, needsRows, type UsageFilter } from './filters.ts';
+import { hasWholeHours } from './time-zone.ts';
 
-/** The dimensions that usage can be grouped by; `day` is a day in UTC. */
-export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day'] as const;
+/** The dimensions that usage can be grouped by; `day` and `hour` are cut in a time zone. */
+export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day', 'hour', 'provider', 'team', 'balance'] as const;
 export type Group = (typeof groups)[number] | Tag;
 /** The value of one tag that callers set. */
 export type Tag = `tag:${string}`;
@@ -12,31 +15,42 @@ export type Tag = `tag:${string}`;
 export const isGroup = (word: string): word is Group => groups.some((group) => group === word) || isTag(word);
 const isTag = (word: string): word is Tag => /^tag:[A-Za-z][\w.-]{0,31}$/.test(word);
 
-/** The usage of one group, with its value of each dimension: `user` and `key` as IDs, `day` as `2026-11-21`, a tag as text (empty if absent). */
-export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key'>, string>> {
+/**
+ * The usage of one group, with its value of each dimension: `user` and `key` as IDs, `team` as an ID or null, `day` as `2026-11-21`, `hour` as
+ * `2026-11-21T14:00`, a tag as text (empty if absent). Times in milliseconds, right to five per cent, null where there are none.
+ */
+export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key' | 'team'>, string>> {
   readonly user?: number;
   readonly key?: number;
+  readonly team?: number | null;
   readonly requests: number;
   readonly inputTokens: number;
+  readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly planTokens: number;
   readonly costUsd: number;
   readonly errors: number;
+  readonly firstTokenP50Ms: number | null;
+  readonly firstTokenP95Ms: number | null;
+  readonly totalP50Ms: number | null;
+  readonly totalP95Ms: number | null;
 }
 
-export interface UsageWanted {
+export interface UsageWanted extends UsageFilter {
   /** Milliseconds since 1970; `from` is inclusive, `to` exclusive. */
   readonly from: number;
   readonly to: number;
   readonly groupBy: readonly Group[];
-  readonly userId?: number | undefined;
+  /** IANA name of the time zone in which days and hours are cut (default UTC). */
+  readonly tz?: string | undefined;
 }
 
 export interface Sums {
   /**
-   * The sums of a time range, largest first. Whole hours are read from the hourly sums, partial hours at both ends from the rows.
+   * The sums of a time range, largest first. Whole hours are read from the hourly sums, partial hours at both ends from the rows; everything from the rows
+   * where the sums do not know what is asked for. Grouped by team, a row is under each team that it was charged to.
    *
-   * @throws Fault `too-large` for more than 100,000 groups
+   * @throws Fault `too-large` for more than 100,000 groups, `invalid` for a time zone that the database does not know
    */
   usage(wanted: UsageWanted): Promise<UsageItem[]>;
 }
@@ -44,50 +58,123 @@ export interface Sums {
 const mostItems = 100_000;
 const hour = 3_600_000;
 
-const columns: Readonly<Record<Exclude<Group, Tag>, RawBuilder<unknown>>> = {
-  model: sql`model`,
-  user: sql`user_id`,
-  key: sql`key_id`,
-  app: sql`app`,
-  face: sql`face`,
-  region: sql`region`,
-  day: sql`to_char(hour at time zone 'UTC', 'YYYY-MM-DD')`,
-};
-
-const columnOf = (group: Group) => (isTag(group) ? sql`coalesce(nullif(tags, '')::jsonb ->> ${group.slice('tag:'.length)}, '')` : columns[group]);
+/** What is read of a row or of a sum. */
+const members = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
+  plan_tokens, cost_usd, errors, first_times, total_times`;
 
 export function openSums(store: Store): Sums {
   return {
-    async usage({ from, to, groupBy, userId }) {
+    async usage(wanted) {
+      const { from, to, groupBy, tz = 'UTC' } = wanted;
       if (!(from < to)) return [];
-      const [first, last] = [Math.ceil(from / hour) * hour, Math.floor(to / hour) * hour];
-      const months = sql`month between ${monthOf(from)} and ${monthOf(to)}`;
-      const its = userId === undefined ? sql`` : sql` and user_id = ${userId}`;
-      const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
-      const whole = (table: RawBuilder<unknown>) => sql`
-        select user_id, key_id, app, face, model, region, tags, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors
-        from ${table} where ${months} and ${within(sql`hour`, first, last)}${its}`;
-      const ragged = (start: number, end: number) => sql`
-        select user_id, key_id, app, face, model, region, coalesce(tags::text, ''), at, 1, input_tokens, output_tokens, plan_tokens, coalesce(cost_usd, 0), (status >= 400 and status <> 499)::int
-        from usage where ${months} and ${within(sql`at`, start, end)}${its}`;
-      const parts = [
-        ...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []),
-        ...(first <= last ? [ragged(from, first), ragged(last, to)] : [ragged(from, to)]),
-      ];
-      const words = groupBy.map((group) => sql`${columnOf(group)} as ${sql.id(group)}`);
-      const places = groupBy.map((_, at) => sql.lit(at + 1));
-      const { rows } = await sql<UsageItem>`
-        select ${words.length > 0 ? sql`${sql.join(words)},` : sql``}
-          coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as "inputTokens",
-          coalesce(sum(output_tokens), 0)::bigint as "outputTokens", coalesce(sum(plan_tokens), 0)::bigint as "planTokens",
-          coalesce(sum(cost_usd), 0)::double precision as "costUsd", coalesce(sum(errors), 0)::bigint as errors
-        from (${sql.join(parts, sql` union all `)}) as part(
-          user_id, key_id, app, face, model, region, tags, hour, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors)
-        ${places.length > 0 ? sql`group by ${sql.join(places)}` : sql``}
-        order by sum(plan_tokens) desc nulls last, sum(requests) desc${places.length > 0 ? sql`, ${sql.join(places)}` : sql``}
-        limit ${sql.lit(mostItems + 1)}`.execute(store.db);
+      const cuts = groupBy.some((group) => group === 'day' || group === 'hour');
+      const isRaw = needsRows(wanted) || (cuts && !hasWholeHours(tz, from, to));
+      const query = summed(
+        partsOf(wanted, isRaw),
+        groupBy.map((group) => columnOf(group, tz)),
+        wanted.team,
+      );
+      const { rows } = await query.execute(store.db).catch((error: unknown) => {
+        if (error instanceof SqlError && error.code === '22023') throw unknownZone();
+        throw error;
+      });
       if (rows.length > mostItems) throw new Fault('too-large', `There are more than ${mostItems} groups: choose a shorter time or fewer words to group by.`);
-      return rows;
+      if (rows.length === 0 && groupBy.length === 0) return [nothing];
+      return rows.map(({ words, ...sums }) => ({ ...Object.fromEntries(groupBy.map((group, at) => [group, words[at]])), ...sums }));
     },
   };
+}
+
+const nothing: UsageItem = {
+  requests: 0,
+  inputTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  planTokens: 0,
+  costUsd: 0,
+  errors: 0,
+  firstTokenP50Ms: null,
+  firstTokenP95Ms: null,
+  totalP50Ms: null,
+  totalP95Ms: null,
+};
+
+export const unknownZone = () => new Fault('invalid', 'tz must be the IANA name of a time zone such as Europe/Berlin.', { field: 'tz' });
+
+/** The rows and sums of a time, in parts. */
+function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
+  const { from, to } = wanted;
+  const [first, last] = [Math.ceil(from / hour) * hour, Math.floor(to / hour) * hour];
+  const months = sql`month between ${monthOf(from)} and ${monthOf(to)}`;
+  const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
+  const where = (tags: RawBuilder<unknown>, column: RawBuilder<unknown>, start: number, end: number) =>
+    sql.join([months, within(column, start, end), ...conditionsOf(wanted, tags)], sql` and `);
+  const whole = (table: RawBuilder<unknown>) => sql`
+    select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, first, last)}`;
+  const rows = (start: number, end: number) => sql`
+    select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
+      plan_tokens, coalesce(cost_usd, 0), (status >= 400 and status <> 499)::int, times_of(array[first_token_ms]), times_of(array[total_ms])
+    from usage where ${where(sql`tags`, sql`at`, start, end)}`;
+  const parts =
+    isRaw || first > last ? [rows(from, to)] : [...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []), rows(from, first), rows(last, to)];
+  return sql`(${sql.join(parts, sql` union all `)}) as part(${members})`;
+}
+
+/** The one column that asks for a row for each team. */
+const team = sql`one.team`;
+
+function columnOf(group: Group, tz: string): RawBuilder<unknown> {
+  if (isTag(group)) return sql`coalesce(nullif(tags, '')::jsonb ->> ${group.slice('tag:'.length)}, '')`;
+  const local = sql`hour at time zone ${sql.lit(tz)}`;
+  switch (group) {
+    case 'user':
+      return sql`user_id`;
+    case 'key':
+      return sql`key_id`;
+    case 'team':
+      return team;
+    case 'day':
+      return sql`to_char(${local}, 'YYYY-MM-DD')`;
+    case 'hour':
+      return sql`to_char(${local}, 'YYYY-MM-DD"T"HH24:00')`;
+    default:
+      return sql.ref(group);
+  }
+}
+
+interface Summed extends UsageItem {
+  /** The values of the dimensions, in their order. */
+  readonly words: readonly (string | number | null)[];
+}
+
+/** @param columns of the dimensions @param onlyTeam of a row that was charged to several teams only this one is shown */
+function summed(parts: RawBuilder<unknown>, columns: readonly RawBuilder<unknown>[], onlyTeam: number | undefined): RawBuilder<Summed> {
+  const key = columns.length > 0 ? sql`jsonb_build_array(${sql.join(columns)})` : sql`'[]'::jsonb`;
+  const isTheTeam = onlyTeam === undefined ? sql`true` : sql`one.team = ${onlyTeam}`;
+  const teams = columns.some((column) => column === team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
+  return sql<Summed>`
+    with part as materialized (
+      select ${key} as words, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, errors, first_times, total_times from ${parts}${teams}
+    ), sums as (
+      select words, coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
+        coalesce(sum(cached_tokens), 0)::bigint as cached_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens,
+        coalesce(sum(plan_tokens), 0)::bigint as plan_tokens, coalesce(sum(cost_usd), 0)::double precision as cost_usd, coalesce(sum(errors), 0)::bigint as errors
+      from part group by words
+    ), first as (${quantiles(sql`first_times`)}), total as (${quantiles(sql`total_times`)})
+    select sums.words, requests, input_tokens as "inputTokens", cached_tokens as "cachedTokens", output_tokens as "outputTokens", plan_tokens as "planTokens",
+      cost_usd as "costUsd", errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms"
+    from sums left join first using (words) left join total using (words)
+    order by plan_tokens desc, requests desc, words
+    limit ${sql.lit(mostItems + 1)}`;
+}
+
+/** The times below which half and 95 per cent of the calls of each group are, out of their histograms. */
+function quantiles(times: RawBuilder<unknown>): RawBuilder<unknown> {
+  const at = (share: number) => sql`round(power(2, (min(bucket) filter (where up_to >= ${sql.lit(share)} * many) + 0.5) / 8.0)::numeric, 1)::double precision`;
+  return sql`
+    select words, ${at(0.5)} as half, ${at(0.95)} as most from (
+      select words, bucket, sum(count) over (partition by words order by bucket) as up_to, sum(count) over (partition by words) as many from (
+        select words, entry >> 32 as bucket, sum(entry & 4294967295) as count from part, unnest(${times}) as entry group by 1, 2
+      ) as counted
+    ) as summed group by words`;
 }

@@ -129,6 +129,7 @@ export async function fold(store: Store): Promise<void> {
 /** Removes leases of past months, request counts of past minutes, and holders that were closed long ago, with their positions. */
 async function prune({ db }: Store, months: number): Promise<void> {
   await pruned(db, 'request_second', sql`second < extract(epoch from now()) - 120`);
+  await pruned(db, 'limit_alert', sql`at < now() - interval '3 months'`);
   await pruned(db, 'leases', sql`month <> '' and month < to_char(now() at time zone 'UTC' - interval '1 month', 'YYYY-MM')`);
   await sql`
     with gone as (

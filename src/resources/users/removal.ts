@@ -15,6 +15,8 @@ export interface RemovalDeps {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly owned: readonly OwnedTable[];
+  /** Takes away what else a user had, piece by piece; may be repeated. */
+  readonly also?: (userId: number, signal: AbortSignal) => Promise<void>;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
@@ -29,13 +31,14 @@ export async function askForRemoval(jobs: Pick<Jobs, 'add'>, userId: number, ins
 }
 
 /** Takes away, piece by piece, users who were deleted: one statement for half a million rows would never end. What a former process has not finished is gone on with. */
-export function workOnRemovals({ store, jobs, owned, log }: RemovalDeps): void {
+export function workOnRemovals({ store, jobs, owned, also, log }: RemovalDeps): void {
   jobs.work(kind, async ({ payload, signal }) => {
     const userId = isObject(payload) ? Number(payload['userId']) : 0;
     for (const one of owned) {
       do signal.throwIfAborted();
       while ((await takeAway(store, one, userId)) > 0);
     }
+    await also?.(userId, signal);
     await sql`delete from users where id = ${userId} and removed_at is not null`.execute(store.db);
   });
   const askAgain = async () => {

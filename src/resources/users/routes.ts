@@ -4,12 +4,14 @@ import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route'
 import { Fault } from '#core/fault';
 import type { PlanNames } from '#core/plan-names';
 import type { Caller } from '#core/context';
-import { limits, optionalLimits } from '../plan-limits.ts';
+import { changedLimits, changedStorage, optionalLimits, optionalStorage } from '../plan-limits.ts';
 import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Access, Store } from '#store/open';
-import { sealedPassword } from './password.ts';
-import { openUsers, type User } from './store.ts';
+import { emailAddress as email } from '../email-address.ts';
+import { password } from './password-routes.ts';
+import { sealedPassword } from '../password.ts';
+import { openUsers, shownUser } from './store.ts';
 
 export interface UserRoutesDeps {
   readonly store: Store;
@@ -21,29 +23,14 @@ export interface UserRoutesDeps {
   readonly newUserPlan: () => string;
 }
 
-const role = Type.Enum(['user', 'admin']);
+const role = Type.Enum(['user', 'auditor', 'admin']);
 const status = Type.Enum(['active', 'suspended']);
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
-
-/** What one sees of a mailbox in ASCII, as browsers check it: an address that only looks like another one is none. https://html.spec.whatwg.org/#e-mail-state-(type=email) */
-const email = Type.String({
-  maxLength: 254,
-  pattern: "^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$",
-  expected: 'must be an e-mail address such as ada@example.org, in ASCII',
-});
-
-const password = Type.String({
-  minLength: 8,
-  maxLength: 256,
-  description: 'Kept as a salted hash, and never shown. Not yet in effect: nothing takes a password yet.',
-});
 
 const NewUser = Type.Object(
   { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(password) },
   { additionalProperties: false },
 );
-
-const orPlans = <Limit extends (typeof limits)[keyof typeof limits]>(limit: Limit) => Type.Optional(Type.Union([limit, Type.Null()]));
 
 /** A limit of the user's own stands above the plan's; null takes it away. */
 const UserPatch = Type.Object(
@@ -51,16 +38,14 @@ const UserPatch = Type.Object(
     plan: Type.Optional(plan),
     role: Type.Optional(role),
     status: Type.Optional(status),
-    monthlyTokens: orPlans(limits.monthlyTokens),
-    monthlyTrainTokens: orPlans(limits.monthlyTrainTokens),
-    monthlyUsd: orPlans(limits.monthlyUsd),
-    requestsPerMinute: orPlans(limits.requestsPerMinute),
-    concurrentStreams: orPlans(limits.concurrentStreams),
+    password: Type.Optional(password),
+    ...changedLimits,
+    ...changedStorage,
   },
   { additionalProperties: false },
 );
 
-const UserObject = Type.Object({ id: Type.Integer(), email: Type.String(), plan, role, status, ...optionalLimits });
+const UserObject = Type.Object({ id: Type.Integer(), email: Type.String(), plan, role, status, ...optionalLimits, ...optionalStorage });
 
 const UserQuery = Type.Object(
   {
@@ -92,12 +77,12 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
       output: UserObject,
       makes: true,
       async answer({ caller, by, input: { email, role = 'user', plan, password: given } }) {
-        if (role === 'admin') mayRaise(caller, 'role');
+        if (role !== 'user') mayRaise(caller, 'role');
         if (given !== undefined) mayRaise(caller, 'password');
         const named = await known(plan ?? newUserPlan());
         const password = given === undefined ? null : await sealedPassword(given);
         return store.transaction(async (inside) => {
-          const made = shown(await openUsers(inside).add({ email, role, plan: named, password }));
+          const made = shownUser(await openUsers(inside).add({ email, role, plan: named, password }));
           await audit(inside, { by, action: 'user.add', target: target(made.id), after: { ...made, hasPassword: password !== null } });
           return made;
         });
@@ -112,7 +97,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
       output: Type.Object({ items: Type.Array(UserObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ query: { query: text = '', limit = 50, cursor } }) {
         const after = idBefore('users', cursor);
-        return pageOf((await users.list({ text, after, limit: limit + 1 })).map(shown), limit, ({ id }) => cursorOf('users', [id]));
+        return pageOf((await users.list({ text, after, limit: limit + 1 })).map(shownUser), limit, ({ id }) => cursorOf('users', [id]));
       },
     }),
     nounRoute({
@@ -121,7 +106,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
       path: `${root}/:id`,
       summary: 'One user.',
       output: UserObject,
-      answer: async ({ params }) => shown(there(await users.find(idIn(params, 'id', 'user')))),
+      answer: async ({ params }) => shownUser(there(await users.find(idIn(params, 'id', 'user')))),
     }),
     nounRoute({
       ...common,
@@ -132,12 +117,16 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
       output: UserObject,
       async answer({ caller, by, params, input }) {
         const id = idIn(params, 'id', 'user');
-        if (input.role === 'admin') mayRaise(caller, 'role');
+        if (input.role !== undefined && input.role !== 'user') mayRaise(caller, 'role');
+        if (input.password !== undefined) mayRaise(caller, 'password');
         if (input.plan !== undefined) await known(input.plan);
+        const sealed = input.password === undefined ? undefined : await sealedPassword(input.password);
         return store.transaction(async (inside) => {
           const { before, after } = there(await openUsers(inside).change(id, changeOf(input)));
-          await audit(inside, { by, action: 'user.change', target: target(id), before: shown(before), after: shown(after) });
-          return shown(after);
+          if (sealed !== undefined) await openUsers(inside).setPassword(id, sealed);
+          const told = sealed === undefined ? {} : { password: 'changed' };
+          await audit(inside, { by, action: 'user.change', target: target(id), before: shownUser(before), after: { ...shownUser(after), ...told } });
+          return shownUser(after);
         });
       },
     }),
@@ -150,7 +139,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
       async answer({ by, params }) {
         const id = idIn(params, 'id', 'user');
         return store.transaction(async (inside) => {
-          const before = shown(there(await openUsers(inside).remove(id)));
+          const before = shownUser(there(await openUsers(inside).remove(id)));
           await removal(id, inside);
           await audit(inside, { by, action: 'user.delete', target: target(id), before });
           return before;
@@ -163,16 +152,12 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
 /** A narrowed key makes no user with more rights than its own. @throws Fault `forbidden` */
 function mayRaise(caller: Caller, field: 'role' | 'password'): void {
   if (!isNarrowed(caller)) return;
-  const what = field === 'role' ? 'makes nobody an administrator' : 'sets no password';
+  const what = field === 'role' ? 'makes nobody an administrator or auditor' : 'sets no password';
   throw new Fault('forbidden', `A key that is narrowed by scopes, models or an expiry ${what}.`, { field, reason: 'scope' });
 }
 
-function changeOf({ plan, role, status, ...limits }: Static<typeof UserPatch>) {
+function changeOf({ plan, role, status, password: _, ...limits }: Static<typeof UserPatch>) {
   return { ...(plan === undefined ? {} : { plan }), ...(role ? { role } : {}), ...(status ? { status } : {}), limits };
-}
-
-function shown({ id, email, plan, role, status, limits }: User) {
-  return { id, email, plan, role, status, ...limits };
 }
 
 function there<Found>(found: Found | undefined): Found {

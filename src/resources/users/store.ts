@@ -2,20 +2,26 @@ import { sql, type Generated } from 'kysely';
 import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
+import type { LimitsChange } from '../plan-limits.ts';
 
 export interface User {
   readonly id: number;
   readonly email: string;
-  readonly role: 'user' | 'admin';
+  readonly role: 'user' | 'auditor' | 'admin';
   readonly plan: string;
   readonly status: 'active' | 'suspended';
   /** Of the user's own: they stand above those of the plan. */
   readonly limits: Plan;
 }
 
+/** As administrators see it. */
+export function shownUser({ id, email, plan, role, status, limits }: User) {
+  return { id, email, plan, role, status, ...limits };
+}
+
 /** What is to be another; a limit that is null is the plan's again. */
 export interface UserChange extends Partial<Pick<User, 'role' | 'plan' | 'status'>> {
-  readonly limits?: { readonly [Name in keyof Plan]?: number | null };
+  readonly limits?: LimitsChange;
 }
 
 type Tables = {
@@ -26,6 +32,8 @@ type Tables = {
     plan: string;
     status: Generated<User['status']>;
     password: Generated<string | null>;
+    password_version: Generated<number>;
+    password_kept: Generated<string | null>;
     removed_at: Generated<Date | null>;
     limits: Generated<Plan>;
   };
@@ -43,6 +51,10 @@ export interface Users {
   list(asked: { text: string; after: number; limit: number }): Promise<readonly User[]>;
   /** To be called in a transaction. @returns the user as it was and is. @throws Fault `conflict` when the last active administrator would be gone */
   change(id: number, change: UserChange): Promise<{ readonly before: User; readonly after: User } | undefined>;
+  /** What is stored of the user's password; undefined for nobody. */
+  password(id: number): Promise<string | null | undefined>;
+  /** Access tokens had by the password before are no longer good, but for the one with this id. To be called in a transaction. @returns false for nobody */
+  setPassword(id: number, sealed: string, keptToken?: string): Promise<boolean>;
   /**
    * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
    * transaction.
@@ -87,7 +99,7 @@ export function openUsers(access: Access): Users {
       return (text === '' ? all : all.where(sql<boolean>`strpos(lower(email), ${text.toLowerCase()}) > 0`)).execute();
     },
     async change(id, { limits, ...change }) {
-      if (change.role === 'user' || change.status === 'suspended') await keepAnAdministrator(id);
+      if ((change.role !== undefined && change.role !== 'admin') || change.status === 'suspended') await keepAnAdministrator(id);
       const before = await present().select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
       if (!before) return undefined;
       const after = await db
@@ -98,6 +110,17 @@ export function openUsers(access: Access): Users {
         .executeTakeFirstOrThrow();
       await changed(access, id);
       return { before, after };
+    },
+    async password(id) {
+      const row = await present().select('password').where('id', '=', id).executeTakeFirst();
+      return row?.password;
+    },
+    async setPassword(id, sealed, keptToken) {
+      const { rows } = await sql`
+        update users set password = ${sealed}, password_version = password_version + 1, password_kept = ${keptToken ?? null}
+        where id = ${id} and removed_at is null returning id`.execute(db);
+      if (rows.length > 0) await changed(access, id);
+      return rows.length > 0;
     },
     async remove(id) {
       await keepAnAdministrator(id);
@@ -110,6 +133,7 @@ export function openUsers(access: Access): Users {
         .execute();
       await sql`delete from api_keys where user_id = ${id}`.execute(db);
       await sql`delete from team_members where user_id = ${id}`.execute(db);
+      await sql`delete from team_admins where user_id = ${id}`.execute(db);
       await changed(access, id);
       return user;
     },

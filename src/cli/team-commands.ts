@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import type { AdminClient } from './admin-client.ts';
+import { adminCommand, allOf, userOf, type AdminOptions, type ShownUser } from './admin-command.ts';
+import { CliError } from './cli-error.ts';
+import { plain, table } from './table.ts';
+
+interface ShownTeam {
+  readonly id: number;
+  readonly name: string;
+  readonly plan: string;
+  readonly members: readonly number[];
+}
+
+const byName = { '--name <name>': 'Name of the team.' };
+const membersFlag = { '--members <addresses>': 'E-mail addresses of all its members, separated by commas; "" for none.' };
+
+/** `dragoman team …` */
+export function teamCommands(program: Command): void {
+  const team = program.command('team').description('Add, list, change and delete teams.');
+
+  adminCommand<AdminOptions & { name: string; plan: string; members?: string }>(team, {
+    name: 'add',
+    description: 'Add a team: what its members spend also counts against its plan.',
+    needs: { ...byName, '--plan <name>': 'Plan of the team.' },
+    takes: membersFlag,
+    async run(admin, { json, name, plan, members }) {
+      const ids = members === undefined ? {} : { members: await idsOf(admin, members) };
+      const made = (await admin.ask('POST', '/server/admin/teams', { name, plan, ...ids })) as ShownTeam;
+      console.log(json ? JSON.stringify(made) : `Added the team ${plain(made.name)} with the plan ${made.plan} and ${count(made.members.length, 'member')}.`);
+    },
+  });
+
+  adminCommand<AdminOptions>(team, {
+    name: 'list',
+    description: 'List teams.',
+    async run(admin, { json }) {
+      const teams = await Array.fromAsync(allOf<ShownTeam>(admin, '/server/admin/teams'));
+      if (json) return console.log(JSON.stringify({ items: teams }));
+      if (teams.length === 0) return console.log('There are no teams.');
+      const users = await Array.fromAsync(allOf<ShownUser>(admin, '/server/admin/users'));
+      const emails = new Map(users.map(({ id, email }) => [id, email]));
+      const rows = teams.map(({ id, name, plan, members }) => [id, name, plan, members.map((one) => emails.get(one) ?? one).join(', ')]);
+      console.log(table(['ID', 'NAME', 'PLAN', 'MEMBERS'], rows));
+    },
+  });
+
+  adminCommand<AdminOptions & { name: string; plan?: string; members?: string }>(team, {
+    name: 'change',
+    description: 'Change the plan or the members of a team.',
+    needs: byName,
+    takes: { '--plan <name>': 'The new plan.', ...membersFlag },
+    async run(admin, { json, name, plan, members }) {
+      if (plan === undefined && members === undefined) throw new CliError('Nothing is to be changed: add --plan or --members.', 400);
+      const { id } = await teamOf(admin, name);
+      const change = { ...(plan === undefined ? {} : { plan }), ...(members === undefined ? {} : { members: await idsOf(admin, members) }) };
+      const changed = (await admin.ask('PATCH', `/server/admin/teams/${id}`, change)) as ShownTeam;
+      console.log(
+        json ? JSON.stringify(changed) : `The team ${plain(changed.name)} has the plan ${changed.plan} and ${count(changed.members.length, 'member')}.`,
+      );
+    },
+  });
+
+  adminCommand<AdminOptions & { name: string }>(team, {
+    name: 'delete',
+    description: 'Delete a team. Its members stay.',
+    needs: byName,
+    async run(admin, { json, name }) {
+      const { id } = await teamOf(admin, name);
+      const gone = (await admin.ask('DELETE', `/server/admin/teams/${id}`)) as ShownTeam;
+      console.log(json ? JSON.stringify(gone) : `The team ${plain(gone.name)} is deleted.`);
+    },
+  });
+}
+
+const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
+
+/** @throws CliError where no team has this name, or several have it */
+async function teamOf(admin: AdminClient, name: string): Promise<ShownTeam> {
+  const found: ShownTeam[] = [];
+  for await (const team of allOf<ShownTeam>(admin, '/server/admin/teams')) if (team.name === name) found.push(team);
+  const [team, ...others] = found;
+  if (!team) throw new CliError(`There is no team ${plain(name)}.`, 404);
+  if (others.length > 0)
+    throw new CliError(`${count(found.length, 'team')} are called ${plain(name)}: rename them over HTTP (PATCH /server/admin/teams/{id}).`, 409);
+  return team;
+}
+
+async function idsOf(admin: AdminClient, emails: string): Promise<readonly number[]> {
+  const ids: number[] = [];
+  for (const email of emails.split(',').map((one) => one.trim())) if (email !== '') ids.push((await userOf(admin, email)).id);
+  return ids;
+}

@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import { adminCommand, allOf, type AdminOptions, type ShownUser } from './admin-command.ts';
+import { table } from './table.ts';
+
+type Sum = Readonly<Record<string, string | number | null>>;
+
+/** `dragoman usage` */
+export function usageCommand(program: Command): void {
+  adminCommand<AdminOptions & { from?: string; to?: string; groupBy?: string }>(program, {
+    name: 'usage',
+    description: 'Show what was used, in sums. Default: this month (UTC), by model.',
+    takes: {
+      '--from <time>': 'Start, in ISO 8601: 2026-11-01. Default: the first of this month.',
+      '--to <time>': 'End, not included. Default: the first of the next month.',
+      '--group-by <words>': 'What to sum by, separated by commas: model, user, key, app, face, region, day, tag:NAME. Default: model.',
+    },
+    async run(admin, { json, from, to, groupBy = 'model' }) {
+      const query = new URLSearchParams({ groupBy, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
+      const { items } = (await admin.ask('GET', `/server/admin/usage?${query.toString()}`)) as { items: readonly Sum[] };
+      if (json) return console.log(JSON.stringify({ items }));
+      if (items.length === 0) return console.log('Nothing was used in this time.');
+      const groups = groupBy.split(',');
+      const emails = new Map<unknown, string>();
+      if (groups.includes('user')) for await (const { id, email } of allOf<ShownUser>(admin, '/server/admin/users')) emails.set(id, email);
+      const head = [...groups.map((name) => name.toUpperCase()), 'REQUESTS', 'IN', 'OUT', 'PLAN TOKENS', 'COST', 'ERRORS'];
+      const rows = items.map((item) => [
+        ...groups.map((name) => (name === 'user' ? (emails.get(item[name]) ?? String(item[name])) : String(item[name]))),
+        ...['requests', 'inputTokens', 'outputTokens', 'planTokens'].map((name) => Number(item[name])),
+        costOf(item),
+        Number(item['errors']),
+      ]);
+      console.log(table(head, rows));
+    },
+  });
+}
+
+/** `$1.20`, and how many requests have no known price. */
+function costOf({ costUsd, unpriced }: Sum): string {
+  const known = typeof costUsd === 'number' ? `$${costUsd.toFixed(costUsd < 1 ? 4 : 2)}` : 'unknown';
+  return typeof unpriced === 'number' && unpriced > 0 && known !== 'unknown' ? `${known} + ${unpriced} unpriced` : known;
+}

@@ -1,0 +1,91 @@
+import { Type } from 'typebox';
+import { Fault } from '#core/fault';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import { scopes, type Scope } from '#http/route';
+import type { KeyKeeping } from './keeping.ts';
+import { keyName } from './shapes.ts';
+import { mostKeys } from './store.ts';
+
+const NativeKey = Type.Object({
+  id: Type.Integer(),
+  date_time: Type.String({ description: 'RFC 1123' }),
+  name: Type.String(),
+  user_id: Type.Integer(),
+  key: Type.String({ description: 'Its first and last characters.' }),
+  token_scopes: Type.Union([Type.String(), Type.Null()]),
+  revoked_at: Type.Null(),
+  revoked_reason: Type.Null(),
+});
+
+/** The keys of whoever asks, in the words of the native interface. */
+export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
+  const common = { scope: 'unscoped', owner: 'caller' } as const;
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: '/user/get-user-api-keys',
+      summary: 'Your keys, masked.',
+      output: Type.Array(NativeKey),
+      async answer({ caller }) {
+        const found = await keys.list({ userId: caller.userId, after: 0, limit: mostKeys });
+        return found.map(({ id, createdAt, name, userId, shown, scopes: its }) => ({
+          id,
+          date_time: createdAt.toUTCString(),
+          name,
+          user_id: userId,
+          key: shown,
+          token_scopes: its?.join(',') ?? null,
+          revoked_at: null,
+          revoked_reason: null,
+        }));
+      },
+    }),
+    nounRoute({
+      ...common,
+      givesRights: true,
+      method: 'POST',
+      path: '/user/user-api-key',
+      summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models or an expiry.',
+      input: Type.Object({
+        name: keyName,
+        token_scopes: Type.Optional(
+          Type.Union([Type.String({ maxLength: 1000, description: 'Names of scopes with commas between them; empty or absent: everything.' }), Type.Null()]),
+        ),
+      }),
+      output: Type.Object({ id: Type.Integer(), key: Type.String() }),
+      async answer({ caller, by, input: { name, token_scopes: text } }) {
+        const wanted = scopesIn(text ?? '');
+        const { id, key } = await keys.make(caller.userId, { name, ...(wanted.length > 0 ? { scopes: wanted } : {}) }, by);
+        return { id, key };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/user/user-api-key',
+      summary: 'Revokes one of your keys at once.',
+      input: Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
+      answer: async ({ caller, by, input: { id } }) => void (await keys.revoke(caller.userId, id, by)),
+    }),
+  ];
+}
+
+/** @throws Fault `invalid` naming the scope that is none */
+function scopesIn(text: string): Scope[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+    .map((name) => {
+      const scope = scopes.find((one) => one === name);
+      if (scope) return scope;
+      throw new Fault(
+        'invalid',
+        `token_scopes must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}".`,
+        {
+          field: 'token_scopes',
+        },
+      );
+    });
+}

@@ -1,0 +1,80 @@
+import { Type, type Static } from 'typebox';
+import { scopes } from '#http/route';
+import { changedLimits, optionalLimits } from '../plan-limits.ts';
+import type { ApiKey } from './store.ts';
+
+const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: scopes.length, description: 'What it may be used for; absent: everything.' });
+
+const nameOf = (what: string, maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: '^[^\\p{C}]*$', expected: `must be ${what}, without control characters in it` });
+
+export const keyName = nameOf('a name', 100);
+
+const names = (what: string, description: string) => Type.Array(nameOf(what, 200), { minItems: 1, maxItems: 100, description });
+
+const models = names('the name of a model', 'Names of the only models it may ask; absent: all.');
+const mcpTools = names('the name of a tool', 'Names of the only tools it may call over MCP; absent: all.');
+const expiresAt = Type.String({ maxLength: 40, description: 'ISO 8601, in the future; absent: never.' });
+
+type Member = ReturnType<typeof Type.String> | typeof scopeNames | typeof models;
+export const orNull = <Schema extends Member>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+export const KeyWanted = Type.Object(
+  {
+    ...optionalLimits,
+    name: keyName,
+    scopes: Type.Optional(scopeNames),
+    expiresAt: Type.Optional(expiresAt),
+    models: Type.Optional(models),
+    mcpTools: Type.Optional(mcpTools),
+  },
+  { additionalProperties: false },
+);
+export type KeyWanted = Static<typeof KeyWanted>;
+
+/** What narrows the key goes with null. */
+export const KeyPatch = Type.Object(
+  {
+    ...changedLimits,
+    name: Type.Optional(keyName),
+    scopes: Type.Optional(orNull(scopeNames)),
+    expiresAt: Type.Optional(orNull(expiresAt)),
+    models: Type.Optional(orNull(models)),
+    mcpTools: Type.Optional(orNull(mcpTools)),
+  },
+  { additionalProperties: false },
+);
+export type KeyPatch = Static<typeof KeyPatch>;
+
+export const MadeKey = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  key: Type.String({ description: 'In clear, this once.' }),
+  scopes: orNull(scopeNames),
+});
+
+export const RotatedKey = Type.Object({ ...MadeKey.properties, oldUntil: Type.String({ description: 'Until then the text before is good too.' }) });
+
+export const KeyObject = Type.Object({
+  ...optionalLimits,
+  id: Type.Integer(),
+  name: Type.String(),
+  shown: Type.String({ description: 'Its first and last characters.' }),
+  scopes: orNull(scopeNames),
+  models: orNull(Type.Array(Type.String())),
+  mcpTools: orNull(Type.Array(Type.String())),
+  createdAt: Type.String(),
+  expiresAt: orNull(Type.String()),
+  lastUsedAt: orNull(Type.String({ description: 'To within half a minute.' })),
+});
+
+/** A key as it is shown to whoever has it. */
+export function shownKey({ userId: _, createdAt, expiresAt: until, lastUsedAt, limits, ...key }: ApiKey) {
+  return {
+    ...limits,
+    ...key,
+    createdAt: createdAt.toISOString(),
+    expiresAt: until?.toISOString() ?? null,
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+  };
+}

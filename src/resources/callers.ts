@@ -1,0 +1,44 @@
+import { sql } from 'kysely';
+import type { Caller } from '#core/context';
+import { areLimits, type Plan } from '#core/plan';
+
+/** Whose credential it is. */
+export interface Found {
+  readonly caller: Caller;
+  /** Milliseconds until it expires, by the database's clock: 0 or less for one that has. */
+  readonly expiresIn: number | undefined;
+}
+
+/** A user as the columns below give it. */
+export interface UserRow extends Pick<Caller, 'userId' | 'email' | 'role' | 'plan' | 'teamIds'> {
+  readonly limits: Plan;
+}
+
+/** A key with its user. */
+export interface KeyRow extends UserRow, Pick<Caller, 'keyId' | 'keyName'> {
+  readonly keyLimits: Plan;
+  readonly scopes: readonly string[] | null;
+  readonly models: readonly string[] | null;
+  readonly expiresIn: number | null;
+}
+
+export const userColumns = sql`users.id as "userId", email, role, plan, users.limits,
+  array(select team_id from team_members where user_id = users.id order by team_id) as "teamIds"`;
+
+/** @param until when the credential itself ends, besides its key; null: never */
+export const keyColumns = (until = sql<Date | null>`null::timestamptz`) => sql`${userColumns},
+  api_keys.id as "keyId", api_keys.name as "keyName", scopes, models, api_keys.limits as "keyLimits",
+  (extract(epoch from least(expires_at, ${until}) - now()) * 1000)::double precision as "expiresIn"`;
+
+export function foundUser({ userId, email, role, plan, limits, teamIds }: UserRow): Found {
+  return { caller: { userId, email, role, plan, ...(isEmpty(limits) ? {} : { limits }), teamIds, keyId: 0, keyName: '' }, expiresIn: undefined };
+}
+
+export function foundKey({ keyId, keyName, keyLimits, scopes, models, expiresIn, ...user }: KeyRow): Found {
+  const { caller } = foundUser(user);
+  const narrowed = { ...(scopes ? { scopes } : {}), ...(models ? { models } : {}), ...(expiresIn === null ? {} : { expires: true as const }) };
+  return { caller: { ...caller, keyId, keyName, ...(isEmpty(keyLimits) ? {} : { keyLimits }), ...narrowed }, expiresIn: expiresIn ?? undefined };
+}
+
+/** Limits that are none at all: a damaged value is not taken for that. */
+const isEmpty = (limits: Plan) => areLimits(limits) && Object.keys(limits).length === 0;

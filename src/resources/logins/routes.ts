@@ -1,0 +1,40 @@
+import { Type } from 'typebox';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import type { Logins } from './logins.ts';
+
+const LoginObject = Type.Object({
+  id: Type.Integer(),
+  date_time: Type.String({ description: 'RFC 1123' }),
+  ip: Type.String(),
+  type: Type.Literal('login'),
+  status: Type.Enum(['Success', 'Failure']),
+  comment: Type.Union([Type.String(), Type.Null()]),
+});
+
+const [usual, most] = [5, 100];
+
+/** The last sign-ins of whoever asks, in the words of the native interface. */
+export function loginRoutes(logins: Pick<Logins, 'list'>): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'POST',
+      path: '/user/get-user-logins',
+      scope: 'unscoped',
+      owner: 'caller',
+      summary: 'Your last sign-ins and requests for tokens, newest first.',
+      input: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, description: `At most so many; above ${most}, or absent: ${usual}.` })) }),
+      output: Type.Array(LoginObject),
+      async answer({ caller, input: { limit = usual } }) {
+        const found = await logins.list(caller.userId, limit > most ? usual : limit);
+        return found.map(({ id, at, address, isGood, comment }) => ({
+          id,
+          date_time: at.toUTCString(),
+          ip: address,
+          type: 'login',
+          status: isGood ? 'Success' : 'Failure',
+          comment,
+        }));
+      },
+    }),
+  ];
+}

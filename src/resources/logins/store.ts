@@ -1,0 +1,125 @@
+import { sql } from 'kysely';
+import type { Clock } from '#kit/async/clock';
+import { batched } from '#store/batch';
+import type { Store } from '#store/open';
+
+/** A request for a token, or a sign-in. */
+export interface Attempt {
+  readonly account: string;
+  /** Null where the account is nobody's. */
+  readonly userId: number | null;
+  readonly address: string;
+  readonly isGood: boolean;
+  readonly comment: string;
+}
+
+export interface Login {
+  readonly id: number;
+  readonly at: Date;
+  readonly address: string;
+  readonly isGood: boolean;
+  readonly comment: string;
+}
+
+/** The records of sign-ins. */
+export interface LoginStore {
+  /** Written in the background, many at once; what is too much, or cannot be written, is dropped. */
+  record(attempt: Attempt): void;
+  /** The newest first, with all that this process has recorded. @throws Fault `overloaded` */
+  list(userId: number, limit: number): Promise<readonly Login[]>;
+  /** Wrong pairs of the last minute, as far as they count, and the age of the oldest of them in seconds. @throws Fault `overloaded` */
+  failures(account: string, address: string, most: number): Promise<{ readonly count: number; readonly age: number }>;
+  /** Writes what waits. */
+  close(): Promise<void>;
+}
+
+export interface LoginStoreDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** For how long they are kept. */
+  readonly months: () => number;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+const mostAtOnce = 500;
+const mostWaiting = 5000;
+const apartMilliseconds = 50;
+const tidyMilliseconds = 60_000;
+/** Most rows of a user. */
+const mostKept = 1000;
+/** Most that are taken away at once. */
+const pieceRows = 5000;
+
+export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): LoginStore {
+  const waiting = new Set<Promise<unknown>>();
+  const write = batched({
+    ask: (some: readonly Attempt[]) => insert(store, some).then(() => some.map(() => undefined)),
+    clock,
+    most: mostAtOnce,
+    apartMilliseconds,
+    mostWaiting,
+    crowded: 'Too many sign-ins wait to be recorded.',
+  });
+  const written = () => Promise.all(waiting);
+  let cancel = () => {};
+  const tidyLater = () => {
+    cancel = clock.after(tidyMilliseconds, () => {
+      tidy(store, months())
+        .catch((error: unknown) => log('Old records of sign-ins could not be removed: it is tried again in a minute.', error))
+        .finally(tidyLater);
+    });
+  };
+  tidyLater();
+
+  return {
+    record(attempt) {
+      const row = write(attempt).catch((error: unknown) => log('Sign-ins could not be recorded.', error));
+      waiting.add(row);
+      void row.finally(() => waiting.delete(row));
+    },
+    async list(userId, limit) {
+      await written();
+      const { rows } = await sql<Login>`
+        select id, at, address, is_good as "isGood", comment from login where user_id = ${userId} order by id desc limit ${limit}`.execute(store.db);
+      return rows;
+    },
+    async failures(account, address, most) {
+      const { rows } = await sql<{ count: number; age: number | null }>`
+        select count(*)::int as count, extract(epoch from now() - min(at))::double precision as age
+        from (select at from login where account = ${account} and address = ${address} and not is_good and at > now() - interval '1 minute'
+          order by at desc limit ${most}) as recent`.execute(store.db);
+      const { count, age } = rows[0]!;
+      return { count, age: age ?? 0 };
+    },
+    async close() {
+      cancel();
+      await written();
+    },
+  };
+}
+
+async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
+  const column = <Value>(of: (attempt: Attempt) => Value) => some.map(of);
+  await sql`
+    insert into login (at, account, user_id, address, is_good, comment)
+    select now(), given.* from unnest(${column(({ account }) => account)}::text[], ${column(({ userId }) => userId)}::bigint[],
+      ${column(({ address }) => address)}::text[], ${column(({ isGood }) => isGood)}::boolean[], ${column(({ comment }) => comment)}::text[]) as given`.execute(
+    db,
+  );
+  const users = [...new Set(column(({ userId }) => userId).filter((userId) => userId !== null))];
+  await sql`
+    delete from login using (
+      select owner, (select id from login where user_id = owner order by id desc offset ${mostKept} limit 1) as last from unnest(${users}::bigint[]) as owner) as full
+    where user_id = full.owner and id <= full.last`.execute(db);
+}
+
+/** What is nobody's is there to count the failures of a minute. */
+async function tidy({ db }: Store, months: number): Promise<void> {
+  for (const old of [sql`user_id is null and at < now() - interval '2 minutes'`, sql`at < now() - make_interval(months => ${months})`]) {
+    let gone: bigint;
+    do {
+      const done = await sql`delete from login where id in (select id from login where ${old} order by at limit ${pieceRows})`.execute(db);
+      gone = done.numAffectedRows ?? 0n;
+    } while (gone === BigInt(pieceRows));
+  }
+}

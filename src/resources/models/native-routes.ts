@@ -1,0 +1,101 @@
+import { Type } from 'typebox';
+import type { Caller } from '#core/context';
+import type { KnownModels } from '#core/known-models';
+import type { Ability, Model } from '#core/target';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+
+export interface ModelListDeps {
+  /** What a caller may ask. */
+  readonly models: (caller: Caller) => KnownModels;
+  /** The other names of a model. */
+  readonly aliasesOf: (name: string) => readonly string[];
+}
+
+const format = Type.Optional(Type.Enum(['keys', 'full'], { description: '`keys` (the default): names alone; `full`: what is known of each.' }));
+const orNull = Type.Union([Type.String(), Type.Null()]);
+const tokens = Type.Union([Type.Integer(), Type.Null()]);
+
+const NamedModel = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  created: Type.Literal('na'),
+  name: Type.String(),
+  owned_by: Type.String(),
+});
+
+const FullModel = Type.Object({
+  id: Type.String(),
+  display_name: Type.String(),
+  vendor: Type.String(),
+  tier: Type.Union([Type.Enum(['standard', 'flagship', 'fast', 'economy']), Type.Null()]),
+  aliases: Type.Array(Type.String()),
+  capabilities: Type.Array(Type.Enum(['text', 'vision_input', 'audio_input', 'video_input'])),
+  cui_capable: Type.Boolean(),
+  paid_only: Type.Boolean(),
+  date_added: orNull,
+  limits: Type.Object({ max_context: tokens, max_output: tokens }, { description: 'Tokens; null where they are not known.' }),
+  token_conversion_rate: Type.Union([Type.Object({ prompt: Type.Number(), completion: Type.Number() }), Type.Null()], {
+    description: 'Plan tokens for a model token.',
+  }),
+  deprecation: Type.Object({ state: Type.Enum(['active', 'deprecated', 'sunset']), message: orNull, replacement_id: orNull, sunset_at: orNull }),
+});
+
+/** The models that answer, in the words of the native interface. */
+export function modelListRoutes({ models, aliasesOf }: ModelListDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'POST',
+      path: '/server/get-models',
+      scope: 'any',
+      owner: 'caller',
+      summary: 'The models that may be asked.',
+      query: Type.Object({ format }),
+      input: Type.Object({ format }),
+      inputMayBeLeftOut: true,
+      output: Type.Object({
+        response: Type.Union([Type.Array(Type.String()), Type.Array(FullModel)]),
+        object: Type.Optional(Type.Literal('list')),
+        data: Type.Union([Type.Array(NamedModel), Type.Array(FullModel)]),
+      }),
+      answer({ caller, query, input }) {
+        const chat = models(caller)
+          .list()
+          .filter(({ kind }) => kind === 'chat');
+        if ((query.format ?? input.format) === 'full') {
+          const full = chat.map((model) => described(model, aliasesOf(model.name)));
+          return { response: full, data: full };
+        }
+        return {
+          response: chat.map(({ name }) => name),
+          object: 'list',
+          data: chat.map(({ name, ownedBy }) => ({ id: name, object: 'model', created: 'na', name, owned_by: ownedBy })),
+        };
+      },
+    }),
+  ];
+}
+
+/** What models of a tier are called there. */
+const tiers = { flash: 'fast', pro: 'flagship' } as const;
+const seeing: readonly (readonly [Ability, 'vision_input' | 'audio_input' | 'video_input'])[] = [
+  ['vision', 'vision_input'],
+  ['audio', 'audio_input'],
+  ['video', 'video_input'],
+];
+
+function described({ name, ownedBy, tier, abilities = [], limits, rate }: Model, aliases: readonly string[]) {
+  return {
+    id: name,
+    display_name: name,
+    vendor: ownedBy,
+    tier: tier ? tiers[tier] : null,
+    aliases: [...aliases],
+    capabilities: ['text', ...seeing.flatMap(([ability, word]) => (abilities.includes(ability) ? [word] : []))],
+    cui_capable: false,
+    paid_only: false,
+    date_added: null,
+    limits: { max_context: limits.context ?? null, max_output: limits.output ?? null },
+    token_conversion_rate: { prompt: rate.input, completion: rate.output },
+    deprecation: { state: 'active', message: null, replacement_id: null, sunset_at: null },
+  };
+}

@@ -1,0 +1,175 @@
+import { sql } from 'kysely';
+import { Type, type Static } from 'typebox';
+import type { Actor } from '#core/audit';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Scope } from '#http/route';
+import type { Audit } from '#store/auditing';
+import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
+import type { Access, Store } from '#store/open';
+import { ownerQuery } from './owner.ts';
+
+const GrantItem = Type.Object(
+  {
+    user: Type.Optional(
+      Type.Union([
+        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
+      ]),
+    ),
+    team: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+    everybody: Type.Optional(Type.Literal(true)),
+    right: Type.Enum(['read', 'edit', 'admin']),
+  },
+  { additionalProperties: false },
+);
+
+export const GrantList = Type.Object(
+  { items: Type.Array(GrantItem, { maxItems: 1000, description: 'All of them; each for a user, a team or everybody.' }) },
+  { additionalProperties: false },
+);
+
+/** Sharing of things of one kind. */
+export interface Sharing {
+  list(thing: number): Promise<readonly Grant[]>;
+  /** Puts these in the place of all there are. @throws Fault `invalid` naming the item whose user or team is none */
+  set(thing: number, items: Static<typeof GrantList>['items'], by: Actor): Promise<readonly Grant[]>;
+  /** Gives one user a right. `isNew`: it is a conflict where the user has one. @throws Fault `not-found` where there is no such user, `conflict` */
+  give(caller: Caller, thing: number, email: string, right: Right, by: Actor, options?: { readonly isNew?: boolean }): Promise<void>;
+  /** Takes away what was given to one user; anybody may leave. @throws Fault `not-found`, `forbidden`, `invalid` for the owner */
+  take(caller: Caller, thing: number, email: string, by: Actor): Promise<void>;
+}
+
+export interface SharingDeps {
+  readonly store: Store;
+  readonly audit: Audit;
+  /** As in `grants.kind`. */
+  readonly kind: string;
+  /** Locks the thing. @returns its owner, undefined where it is not there */
+  readonly lock: (inside: Access, thing: number) => Promise<number | undefined>;
+  /** Called in the transaction in which all grants were set. */
+  readonly changed?: (inside: Access, thing: number, grants: readonly Grant[]) => Promise<void>;
+  /** May the caller say who else uses the thing? */
+  readonly administers: (caller: Caller, thing: number) => Promise<boolean>;
+}
+
+export function openSharing({ store, audit, kind, lock, changed, administers }: SharingDeps): Sharing {
+  /** Changes grants and writes both into the trail. */
+  const changing = (thing: number, by: Actor, work: (inside: Access, owner: number) => Promise<void>): Promise<readonly Grant[]> =>
+    store.transaction(async (inside) => {
+      const owner = await lock(inside, thing);
+      if (owner === undefined) throw unknownThing(kind);
+      const before = await grantsOf(inside, kind, thing);
+      await work(inside, owner);
+      const after = await grantsOf(inside, kind, thing);
+      await audit(inside, {
+        by,
+        action: `${kind}.share`,
+        target: { kind, id: thing },
+        before: { grants: before.map(wordOf) },
+        after: { grants: after.map(wordOf) },
+      });
+      return after;
+    });
+  return {
+    list: (thing) => grantsOf(store, kind, thing),
+    set: (thing, items, by) =>
+      changing(thing, by, async (inside, owner) => {
+        const known = await resolved(inside, items);
+        const given = known.filter(({ user }) => user !== owner); // who may do everything already
+        await setGrants(inside, kind, thing, given);
+        await changed?.(inside, thing, given);
+      }),
+    async give(_caller, thing, email, right, by, { isNew = false } = {}) {
+      await changing(thing, by, async (inside, owner) => {
+        const user = await userOf(inside, email);
+        if (user === undefined) throw noAccount();
+        if (user === owner) throw new Fault('conflict', 'The owner of a dataset may do everything with it already.', { field: 'email' });
+        if (isNew && (await grantsOf(inside, kind, thing)).some((grant) => grant.user === user))
+          throw new Fault('conflict', 'Already in: this user has the dataset.', { field: 'email' });
+        await grantTo(inside, kind, thing, user, right);
+      });
+    },
+    async take(caller, thing, email, by) {
+      const isOwn = email.toLowerCase() === caller.email.toLowerCase();
+      if (!isOwn && !(await administers(caller, thing))) throw new Fault('forbidden', 'You may use this dataset, and not say who else may.');
+      await changing(thing, by, async (inside, owner) => {
+        const user = await userOf(inside, email);
+        if (user === undefined) throw noAccount();
+        if (user === owner) throw new Fault('invalid', 'Cannot remove dataset owner.', { field: 'email' });
+        if (!(await takeFrom(inside, kind, thing, user))) throw new Fault('not-found', 'Not in: this user was not given the dataset.', { field: 'email' });
+      });
+    },
+  };
+}
+
+const noAccount = () => new Fault('not-found', 'No account.', { field: 'email' });
+
+/** A grant in the trail. */
+const wordOf = ({ user, team, right }: Grant) => `${user === undefined ? (team === undefined ? 'everybody' : `team:${team}`) : `user:${user}`} ${right}`;
+
+async function userOf({ db }: Access, email: string): Promise<number | undefined> {
+  const { rows } = await sql<{ id: number }>`select id from users where lower(email) = ${email.toLowerCase()} and removed_at is null`.execute(db);
+  return rows[0]?.id;
+}
+
+/** The items by ids. */
+async function resolved({ db }: Access, items: Static<typeof GrantList>['items']): Promise<readonly Grant[]> {
+  const { rows } = await sql<{ kind: string; id: number; email: string | null }>`
+    select 'user' as kind, id, lower(email) as email from users where removed_at is null
+      and (id = any(${items.flatMap(({ user }) => (typeof user === 'number' ? [user] : []))}::bigint[])
+        or lower(email) = any(${items.flatMap(({ user }) => (typeof user === 'string' ? [user.toLowerCase()] : []))}::text[]))
+    union all select 'team', id, null from teams where id = any(${items.flatMap(({ team }) => team ?? [])}::bigint[])`.execute(db);
+  const users = new Map<number | string, number>(rows.flatMap(({ kind, id, email }) => (kind === 'user' ? [[id, id] as const, [email!, id] as const] : [])));
+  const teams = new Set(rows.flatMap(({ kind, id }) => (kind === 'team' ? [id] : [])));
+  return items.map(({ user, team, everybody, right }, at) => {
+    const named = [user, team, everybody].filter((one) => one !== undefined);
+    if (named.length !== 1) throw new Fault('invalid', `items[${at}] must name one of user, team and everybody.`, { field: `items[${at}]` });
+    if (user !== undefined) {
+      const id = users.get(typeof user === 'string' ? user.toLowerCase() : user);
+      if (id === undefined) throw new Fault('invalid', `items[${at}].user must be the id or the e-mail address of a user.`, { field: `items[${at}].user` });
+      return { user: id, right };
+    }
+    if (team === undefined) return { everybody: true, right };
+    if (!teams.has(team)) throw new Fault('invalid', `items[${at}].team must be the id of a team.`, { field: `items[${at}].team` });
+    return { team, right };
+  });
+}
+
+export interface GrantRoutesDeps {
+  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly scope: Scope | 'unscoped';
+  /** Of the thing: `/server/mine/datasets/:id`. */
+  readonly path: string;
+  /** What it is called in the document: `dataset`. */
+  readonly what: string;
+  /** The thing's id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
+  readonly administered: (caller: Caller, params: Readonly<Record<string, string>>, query: { readonly owner?: number | undefined }) => Promise<number>;
+}
+
+/** Who may do what with a thing, for those who may say so. */
+export function grantRoutes({ sharing, scope, path, what, administered }: GrantRoutesDeps): readonly NounRoute[] {
+  const common = {
+    scope,
+    owner: 'caller',
+    path: `${path}/grants`,
+    query: Type.Object(ownerQuery, { additionalProperties: false }),
+    output: GrantList,
+  } as const;
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      summary: `Who may do what with a ${what}, beside its owner.`,
+      answer: async ({ caller, params, query }) => ({ items: await sharing.list(await administered(caller, params, query)) }),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      summary: `Says who may do what with a ${what}, beside its owner.`,
+      input: GrantList,
+      answer: async ({ caller, by, params, query, input }) => ({ items: await sharing.set(await administered(caller, params, query), input.items, by) }),
+    }),
+  ];
+}

@@ -1,0 +1,101 @@
+import { Type } from 'typebox';
+import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Store } from '#store/open';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { optionalLimits } from '../plan-limits.ts';
+import { shownTeam, TeamObject } from './routes.ts';
+import { usersNamed, type Team, type Teams } from './store.ts';
+
+const MembersPatch = Type.Object(
+  {
+    members: Type.Array(
+      Type.Union([
+        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
+      ]),
+      { maxItems: 10_000, description: 'All members, by their ids or e-mail addresses.' },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const textOrNull = Type.Union([Type.String(), Type.Null()]);
+const namesOrNull = Type.Union([Type.Array(Type.String()), Type.Null()]);
+
+const MemberKeyObject = Type.Object({
+  ...optionalLimits,
+  id: Type.Integer(),
+  userId: Type.Integer(),
+  name: Type.String(),
+  shown: Type.String({ description: 'Its first and last characters.' }),
+  scopes: namesOrNull,
+  models: namesOrNull,
+  createdAt: Type.String(),
+  expiresAt: textOrNull,
+});
+
+const PageQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  },
+  { additionalProperties: false },
+);
+
+const root = '/server/mine/teams/:id';
+const common = { scope: 'unscoped', owner: 'caller' } as const;
+
+/** Finds a team for one of its administrators. @throws Fault `not-found` for everybody else, as for one that is not there */
+export async function administered(teams: Teams, params: Readonly<Record<string, string>>, userId: number): Promise<Team> {
+  const team = await teams.ofAdmin(idIn(params, 'id', 'team'), userId);
+  if (!team) throw unknownThing('team');
+  return team;
+}
+
+/** A team, for its own administrators. */
+export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'A team that you administer.',
+      output: TeamObject,
+      answer: async ({ caller, params }) => shownTeam(await administered(teams, params, caller.userId)),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PATCH',
+      path: root,
+      summary: 'Says who the members are of a team that you administer.',
+      input: MembersPatch,
+      output: TeamObject,
+      async answer({ caller, by, params, input }) {
+        const { id } = await administered(teams, params, caller.userId);
+        const changed = await teams.change(id, { members: [...new Set(await usersNamed(store, input.members, 'members'))] }, by);
+        if (!changed) throw unknownThing('team');
+        return shownTeam(changed);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/keys`,
+      summary: 'The keys of the members of a team that you administer.',
+      query: PageQuery,
+      output: Type.Object({ items: Type.Array(MemberKeyObject), nextCursor: textOrNull }),
+      async answer({ caller, params, query: { limit = 50, cursor } }) {
+        const { id } = await administered(teams, params, caller.userId);
+        const found = await teams.keys(id, { after: idBefore('team-keys', cursor), limit: limit + 1 });
+        const shown = found.map(({ limits, createdAt, expiresAt, models, ...key }) => ({
+          ...limits,
+          ...key,
+          models,
+          createdAt: createdAt.toISOString(),
+          expiresAt: expiresAt?.toISOString() ?? null,
+        }));
+        return pageOf(shown, limit, (last) => cursorOf('team-keys', [last.id]));
+      },
+    }),
+  ];
+}

@@ -1,0 +1,57 @@
+import { Type } from 'typebox';
+import { Fault } from '#core/fault';
+import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Audit } from '#store/auditing';
+import type { Store } from '#store/open';
+import { sealedPassword } from '../password.ts';
+import { openUsers } from './store.ts';
+
+export const password = Type.String({ minLength: 8, maxLength: 256, description: 'Kept as a salted hash, and never shown.' });
+
+export interface PasswordRoutesDeps {
+  readonly store: Store;
+  readonly audit: Audit;
+  /** Whether it is the user's password. @throws Fault `rate-limited` after too many that were not, `overloaded` */
+  readonly isRight: (user: { readonly email: string; readonly address: string }, password: string) => Promise<boolean>;
+}
+
+/** The password of whoever asks. */
+export function passwordRoutes({ store, audit, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      method: 'PUT',
+      path: '/server/mine/password',
+      scope: 'unscoped',
+      givesRights: true,
+      owner: 'caller',
+      summary: 'Sets your password. Access tokens that were had by the one before end, but for the one that you came with.',
+      input: Type.Object(
+        {
+          old: Type.Optional(Type.String({ maxLength: 256, description: 'Left out where there is none.' })),
+          new: password,
+        },
+        { additionalProperties: false },
+      ),
+      output: Type.Object({}),
+      async answer({ caller, by, input: { old, new: wanted } }) {
+        const id = caller.userId;
+        const kept = await openUsers(store).password(id);
+        if (kept === undefined) throw unknownThing('user');
+        if (kept !== null) await requireOld(old, (given) => isRight({ email: caller.email, address: by.address ?? '' }, given));
+        const sealed = await sealedPassword(wanted);
+        const { keyId, token } = caller;
+        await store.transaction(async (inside) => {
+          if (!(await openUsers(inside).setPassword(id, sealed, keyId === 0 ? token?.id : undefined))) throw unknownThing('user');
+          const after = { password: kept === null ? 'set' : 'changed' };
+          await audit(inside, { by, action: 'user.password', target: { kind: 'user', id }, after });
+        });
+        return {};
+      },
+    }),
+  ];
+}
+
+async function requireOld(old: string | undefined, isRight: (given: string) => Promise<boolean>): Promise<void> {
+  if (old === undefined) throw new Fault('invalid', 'old is missing: it is the password that you have now.', { field: 'old', reason: 'missing' });
+  if (!(await isRight(old))) throw new Fault('forbidden', 'old is not your password.', { field: 'old' });
+}
