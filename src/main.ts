@@ -1,6 +1,12 @@
 import { relative } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.ts';
+import { completionCommand } from './cli/completion-command.ts';
+import { configCommand } from './cli/config-command.ts';
+import { nearest } from './config/near.ts';
+import { planCommands } from './cli/plan-commands.ts';
+import { teamCommands } from './cli/team-commands.ts';
+import { usageCommand } from './cli/usage-command.ts';
 import { doctorCommand } from './cli/doctor-command.ts';
 import { holderCommands } from './cli/holder-commands.ts';
 import { journalCommand } from './cli/journal-command.ts';
@@ -9,6 +15,7 @@ import { keyCommands } from './cli/key-commands.ts';
 import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
 import { CliError } from './cli/cli-error.ts';
+import { startProblem } from './cli/start-problem.ts';
 import { WrongMasterKey } from './store/master-key.ts';
 import { userCommands } from './cli/user-commands.ts';
 import { version } from './app/version.ts';
@@ -29,19 +36,21 @@ async function main(): Promise<void> {
     .description('Start the server. This is the default command.')
     .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
-      if (word !== undefined) program.error(`dragoman: There is no command ${word}. Run dragoman --help for a list of commands.`);
+      if (word !== undefined) program.error(`dragoman: There is no command ${word}.${meantBy(word, program)} Run dragoman --help for a list of commands.`);
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
 
   program
     .command('init')
-    .description('Write a commented dragoman.yaml to the current folder.')
+    .description('Write a dragoman.yaml of a few lines that work to the current folder; with --full, one with every setting as a comment.')
+    .option('--full', 'Every setting, with its default or an example, as a comment.')
     .option('--json', 'Print JSON.')
-    .action(async ({ json }: { json?: true }) => {
+    .action(async ({ json, full }: { json?: true; full?: true }) => {
       const { writeSettingsFile } = await import('./cli/init.ts');
-      const file = writeSettingsFile(process.cwd());
-      console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. Every setting in it is commented out: uncomment what you need.`);
+      const file = writeSettingsFile(process.cwd(), full ? 'full' : 'short');
+      const about = full ? 'Every setting in it is commented out: uncomment what you need.' : 'It works as it is; dragoman init --full lists every setting.';
+      console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. ${about}`);
     });
 
   userCommands(program);
@@ -50,9 +59,41 @@ async function main(): Promise<void> {
   holderCommands(program);
   journalCommand(program);
   lessonCommands(program);
+  planCommands(program);
+  teamCommands(program);
+  usageCommand(program);
+  configCommand(program);
   doctorCommand(program);
+  completionCommand(program);
 
-  await program.parseAsync();
+  await program.parseAsync(withoutComment(process.argv));
+}
+
+/** The line without a comment: zsh hands `#` and what stands behind it to the command. */
+function withoutComment(words: readonly string[]): readonly string[] {
+  const at = words.indexOf('#', 2);
+  return at < 0 ? words : words.slice(0, at);
+}
+
+const otherNames: Readonly<Record<string, string>> = {
+  start: 'serve',
+  run: 'serve',
+  up: 'serve',
+  server: 'serve',
+  keys: 'key create',
+  login: 'key create',
+  stats: 'usage',
+  check: 'config check',
+};
+
+function meantBy(word: string, program: Command): string {
+  const meant =
+    otherNames[word] ??
+    nearest(
+      word,
+      program.commands.map((one) => one.name()),
+    );
+  return meant === undefined ? '' : ` Did you mean ${meant}?`;
 }
 
 try {
@@ -63,6 +104,6 @@ try {
     console.error(error.message);
     process.exit(2);
   }
-  console.error(`dragoman: ${error instanceof Error ? error.message : String(error)}`);
+  console.error(`dragoman: ${startProblem(error)}`);
   process.exit(isWrongUsage(error) ? 2 : 1);
 }

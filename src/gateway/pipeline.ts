@@ -3,6 +3,7 @@ import type { Embed } from '#core/embed';
 import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { CountTokens } from '#core/measure';
+import type { PromptLog } from '#core/prompt-log';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
 import type { Clock } from '#kit/async/clock';
@@ -18,6 +19,7 @@ import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
 import { promising } from './rules/promising.ts';
+import { promptLogged, promptLoggedEmbed } from './rules/prompt-logged.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
@@ -36,7 +38,8 @@ export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pic
   readonly waits: () => Waits;
   readonly clock: Clock;
   /** The web search of the gateway. */
-  readonly web: Pick<SearchingDeps, 'engine' | 'fetcher'>;
+  readonly web: Pick<SearchingDeps, 'engine' | 'fetcher' | 'failed'>;
+  readonly prompts: PromptLog;
   /** Validates answers against the JSON Schemas of clients. */
   readonly schemas: ConformingDeps;
 }
@@ -70,7 +73,21 @@ export interface Pipeline {
  * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
  * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
-export function openPipeline({ models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas, countTokens }: PipelineDeps): Pipeline {
+export function openPipeline({
+  models,
+  ledger,
+  health,
+  routing,
+  waits,
+  clock,
+  guards,
+  answers,
+  ttlOf,
+  web,
+  schemas,
+  prompts,
+  countTokens,
+}: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
@@ -84,11 +101,11 @@ export function openPipeline({ models, ledger, health, routing, waits, clock, gu
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: searching(rounds, kept),
-    messages: searching(rounds, kept),
-    gencompat: fallingBack(searching(repairableRounds, conforming(schemas, 'all', client))),
+    chatcompat: promptLogged(prompts, searching(rounds, kept)),
+    messages: promptLogged(prompts, searching(rounds, kept)),
+    gencompat: promptLogged(prompts, fallingBack(searching(repairableRounds, conforming(schemas, 'all', client)))),
     count: counting({ models, guards, waits, health, countTokens }),
-    embed: embedding(client),
+    embed: promptLoggedEmbed(prompts, embedding(client)),
     sendRaw: rawSender(client),
     own: { generate: own, sendRaw: rawSender(own) },
     async affords(call, context) {

@@ -4,19 +4,20 @@ import { checked } from '#kit/json/check';
 import { catalogueDate } from '#core/catalogue-date';
 import { abilities } from '#core/target';
 import catalogue from './catalogue.json' with { type: 'json' };
-import { hasCountRates, type Price } from '#core/price';
+import { costOfSearches, dearestOf, hasCountRates, type Price } from '#core/price';
 import { catalogued, common, withVendorRates } from './catalogue.ts';
 
 const tokens = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]);
 const amount = Type.Optional(Type.Number({ exclusiveMinimum: 0 }));
 const rates = { input: Type.Number({ minimum: 0 }), output: Type.Number({ minimum: 0 }), cached: amount, cacheWrite: amount, cacheWrite1h: amount };
 const counts = { picture: amount, second: amount, character: amount };
+const searches = { search: Type.Optional(Type.Number({ minimum: 0 })), searchedAnswer: amount };
 const strict = { additionalProperties: false };
 const Entry = Type.Object(
   {
     limits: Type.Object({ context: tokens, output: tokens }, strict),
     price: Type.Union([
-      Type.Object({ ...rates, ...counts, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
+      Type.Object({ ...rates, ...counts, ...searches, long: Type.Optional(Type.Object({ above: Type.Integer({ minimum: 1 }), ...rates }, strict)) }, strict),
       Type.Null(),
     ]),
     abilities: Type.Array(Type.Enum([...abilities]), {
@@ -149,3 +150,12 @@ interface Written {
   readonly price: Price | null;
   readonly abilities: readonly string[];
 }
+
+test('an answer of Gemini 2.5 costs the same however often it searched, one of Gemini 3 each search', () => {
+  const google = 'https://generativelanguage.googleapis.com/v1beta';
+  const priceOf = (model: string) => withVendorRates(catalogued(google, model)!.price!, google);
+  const costs = (price: Price) => [0, 1, 3].map((searches) => Number(costOfSearches(price, searches).toFixed(6)));
+  expect(costs(priceOf('gemini-2.5-flash'))).toEqual([0, 0.035, 0.035]);
+  expect(costs(priceOf('gemini-3-flash-preview'))).toEqual([0, 0.014, 0.042]);
+  expect(costs(dearestOf([priceOf('gemini-2.5-flash'), priceOf('gemini-3-flash-preview')]))[2]).toBeGreaterThan(0.042);
+});

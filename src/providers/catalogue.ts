@@ -24,7 +24,7 @@ interface Vendor {
   readonly hosts: readonly string[] | null;
   /** The prices of cache writes as multiples of the prompt price, if all models of the vendor share them. */
   readonly cacheWrites?: CacheWrites;
-  /** US dollars per web search. https://platform.openai.com/docs/pricing, https://platform.claude.com/docs/en/about-claude/pricing, https://ai.google.dev/gemini-api/docs/pricing */
+  /** US dollars per web search, unless a model has another. https://platform.openai.com/docs/pricing, https://platform.claude.com/docs/en/about-claude/pricing, https://ai.google.dev/gemini-api/docs/pricing */
   readonly search?: number;
   readonly models: Readonly<Record<string, Written>>;
 }
@@ -37,6 +37,7 @@ interface CacheWrites {
 const vendors = Object.values(catalogue.vendors as Readonly<Record<string, Vendor>>).map(({ hosts, cacheWrites, search, models }) => ({
   cacheWrites,
   search,
+  ofVendor: hosts !== null,
   serves: hosts === null ? () => true : patternOf(hosts),
   models: new Map(
     Object.entries(models).map(([name, { limits, price, abilities }]) => [name, { limits: known(limits), ...(price ? { price } : {}), abilities }]),
@@ -51,6 +52,12 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
     if (found) return found;
   }
   return undefined;
+}
+
+/** The names of a vendor's models at its own address. */
+export function cataloguedNames(address: string): readonly string[] {
+  const host = hostOf(address);
+  return vendors.flatMap(({ ofVendor, serves, models }) => (ofVendor && serves(host) ? [...models.keys()] : []));
 }
 
 const hostOf = (address: string): string => /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';

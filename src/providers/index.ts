@@ -5,9 +5,11 @@ import type { Upstreams } from '#kit/upstream/pool';
 import type { TargetGroup } from '#core/target';
 import type { ThoughtMemory } from '#core/thoughts';
 import { inliningMedia, isByAddress } from './shared/inlining-media.ts';
+import type { OfferedModel } from './shared/offered.ts';
 import { providerModules } from './modules.ts';
 import type { ModelSettings, Probe, ProviderFactory, ProviderSettings } from './shared/provider.ts';
 
+export type { OfferedModel } from './shared/offered.ts';
 export type { Probe, Probed } from './shared/provider.ts';
 
 const nameOf = ({ dialect, kind }: Pick<ProviderSettings, 'dialect' | 'kind'>) => (kind === undefined ? dialect : `${dialect} ${kind}`);
@@ -20,6 +22,8 @@ export interface Providers {
   targets(provider: string, model: string, settings: ModelSettings): TargetGroup | undefined;
   /** The free requests by which a provider is probed. */
   probes(provider: string, model: string | undefined): readonly Probe[];
+  /** Asks a provider for the models that it has. @returns undefined where it cannot be asked, or says nothing that can be used */
+  offered(provider: string, signal: AbortSignal): Promise<readonly OfferedModel[] | undefined>;
   /** Names of the providers whose dialect is not supported. */
   readonly unspoken: readonly string[];
 }
@@ -50,6 +54,7 @@ export function openProviders(
       return inliningMedia(fetcher, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
     },
     probes: (provider, model) => spoken.get(provider)?.probes(model) ?? [],
+    offered: async (provider, signal) => spoken.get(provider)?.offered?.(signal),
     unspoken: Object.keys(settings).filter((name) => !spoken.get(name)),
   };
 }

@@ -23,6 +23,39 @@ const hosts: readonly (readonly [host: string, Vendor])[] = [
 /** Do models of many vendors answer at an address of Azure's? Of most of them it is not known what they take. */
 export const hasManyVendors = (baseUrl: string): boolean => hostOf(baseUrl).endsWith('.services.ai.azure.com');
 
+/** Other hosts of OpenAI's interface whose models have names of their own. */
+const hostsOfOthers: readonly string[] = [
+  'api.x.ai',
+  '.api.aws',
+  'api.voyageai.com',
+  'api.jina.ai',
+  'api.cerebras.ai',
+  'api.cohere.ai',
+  'api.deepinfra.com',
+  'api.fireworks.ai',
+  'api.z.ai',
+  'api.minimax.io',
+  'api.novita.ai',
+  'integrate.api.nvidia.com',
+  'api.perplexity.ai',
+  '.aliyuncs.com',
+  'api.sambanova.ai',
+  '.snowflakecomputing.com',
+  'api.together.xyz',
+  'router.huggingface.co',
+];
+
+/** May a model with a name of OpenAI's be there? A server that nobody knows may have one. */
+export function mayHaveModelsOfOpenAI(baseUrl: string): boolean {
+  const vendor = vendorOf(baseUrl);
+  const host = hostOf(baseUrl);
+  return (
+    vendor === 'openai' ||
+    vendor === 'azure' ||
+    (vendor === undefined && !hostsOfOthers.some((one) => (one.startsWith('.') ? host.endsWith(one) : host === one)))
+  );
+}
+
 const hostOf = (baseUrl: string) => /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
 
 /** What tells providers apart whose names in the settings say nothing: the vendor, else the host. */

@@ -1,5 +1,6 @@
 import { logLevels, type LogLevel } from '#core/log-levels';
 import { logLines } from './log-lines.ts';
+import { prettyLine } from './pretty-line.ts';
 
 const lastWordsMilliseconds = 1000;
 /** Bytes that wait for a reader who has stopped; what comes then is left out, and counted. */
@@ -26,13 +27,15 @@ export interface Log {
  *
  * @param level this is logged, and worse; `silent`: nothing
  * @param place `shared`: other processes write to the same stderr
+ * @param format `pretty`: for people at a terminal, with colours
  */
-export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceBytes = 'alone'): Log {
+export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceBytes = 'alone', format: 'json' | 'pretty' = 'json'): Log {
   const timer = setInterval(() => lines.flush(), 250);
   timer.unref();
   const who = place === 'shared' ? `,"pid":${process.pid}` : '';
   let least = rankOf(level);
   const lineOf = (of: LogLevel, fields: object, message: string) => {
+    if (format === 'pretty') return prettyLine(of, fields, message);
     const json = JSON.stringify(fields);
     return `{"level":"${of}","time":"${timestamp()}"${who}${json === '{}' ? '' : `,${json.slice(1, -1)}`},"msg":${JSON.stringify(message)}}\n`;
   };
@@ -61,6 +64,10 @@ export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceByt
   };
 }
 
+/** JSON but for people at a terminal. */
+export const formatOf = ({ logFormat }: { readonly logFormat: 'auto' | 'json' | 'pretty' }): 'json' | 'pretty' =>
+  logFormat === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : logFormat;
+
 function rankOf(level: LogLevel | 'silent'): number {
   return level === 'silent' ? Infinity : logLevels.indexOf(level);
 }
@@ -81,19 +88,20 @@ let lastText = '';
 
 /**
  * An error for the log: its name, code and message and those of its causes, without what its message quotes. Faults and errors of the system (a refused connection)
- * have no stack: nothing is wrong with the code.
+ * have no stack, nor has what happened on a connection to a provider: nothing is wrong with the code.
  */
-export function causeOf(error: unknown): object {
+export function causeOf(error: unknown, isOutside = false): object {
   if (!(error instanceof Error)) return wordsOf(error);
   const { name, message, cause, stack } = error;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   const words = unquoted(error);
+  const fromOutside = isOutside || name === 'UpstreamError';
   return {
     name,
     message: words,
     ...(typeof code === 'string' ? { code } : {}),
-    ...(cause === undefined ? {} : { cause: causeOf(cause) }),
-    ...(name === 'Fault' || typeof syscall === 'string' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
+    ...(cause === undefined ? {} : { cause: causeOf(cause, fromOutside) }),
+    ...(fromOutside || name === 'Fault' || typeof syscall === 'string' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
   };
 }
 

@@ -1,7 +1,8 @@
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
+import { callMetrics, type CallMetrics } from './call-metrics.ts';
 
 /** The metrics of the server, for Prometheus. Label values are names of ours: never a user, a key or what a client wrote. */
-export interface Metrics {
+export interface Metrics extends CallMetrics {
   answered(face: string, route: string, status: number, milliseconds: number): void;
   /** A figure that is read when somebody asks. */
   gauge(name: string, help: string, read: () => number): void;
@@ -42,6 +43,7 @@ export function openMetrics(): Metrics {
   );
   registry.registerMetric(new AnswerSeconds(routes));
   return {
+    ...callMetrics(registry),
     answered(face, route, status, milliseconds) {
       const name = `${face} ${route}`;
       let answers = routes.get(name);

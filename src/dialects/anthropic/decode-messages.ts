@@ -2,7 +2,7 @@ import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, Turn } from '
 import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra } from '#core/thoughts';
-import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
 import { carriedBlock } from './carried-block.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
@@ -10,18 +10,20 @@ import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts'
 /** Messages → turns. Members of a message or a block that are not understood are carried on its turn or part. */
 export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {
   const calls = new Set<string>(); // ids of the tool calls so far
-  return messages.map((message, at): Turn => {
+  return messages.map(({ content, ...others }, at): Turn => {
     const field = `messages[${at}].content`;
-    const carried = carriedAs(rest(message, messageMembers));
+    const carried = carriedAs(rest(others, messageMembers));
     // A system message may do no more than change the configuration of the output.
-    if (message.content.length === 0 && Array.isArray(message.content) && !(message.role === 'system' && carried.extra))
-      throw invalid(field, 'must not be empty');
+    const mayBeEmpty = others.role === 'system' && carried.extra !== undefined;
+    if (content === undefined && !mayBeEmpty) throw missing(field);
+    if (content?.length === 0 && Array.isArray(content) && !mayBeEmpty) throw invalid(field, 'must not be empty');
+    const message = { ...others, content: content ?? [] };
     switch (message.role) {
       case 'system':
         return {
           role: 'system',
           parts: partsOf(message, (block, place) => systemPart(block, place), field),
-          ...carriedAs({ '.message': true, ...carried.extra?.[dialect] }),
+          ...carriedAs({ '.message': content === undefined ? 'bare' : true, ...carried.extra?.[dialect] }),
         };
       case 'user':
         return { role: 'user', parts: partsOf(message, (block, place) => userPart(block, place, calls), field), ...carried };
@@ -35,7 +37,11 @@ export function turnsOf(messages: readonly WireMessage[]): readonly Turn[] {
 
 const messageMembers = new Set(['role', 'content']);
 
-function partsOf({ content }: WireMessage, part: (block: WireBlock, place: string) => Part, field: string): readonly Part[] {
+function partsOf(
+  { content }: { readonly content: NonNullable<WireMessage['content']> },
+  part: (block: WireBlock, place: string) => Part,
+  field: string,
+): readonly Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.map((block, at) => part(block, `${field}[${at}]`));
 }

@@ -4,8 +4,8 @@ import type { Sampling } from '#core/sampling';
 import { webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
-import { bodyFault, bounded, invalid, isCount, isGiven, missing } from '../shared/read-fields.ts';
-import { hosts, nearOf, termsOf } from '../shared/web-search.ts';
+import { bodyFault, bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
+import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
 import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
@@ -118,11 +118,17 @@ function toolOf(tool: WireTool, at: number): Tool {
 }
 
 /** https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool */
-function searchOf(value: JsonObject): WebSearch {
-  const { allowed_domains: allowed, blocked_domains: blocked, max_uses: most } = value;
-  const terms = { allowed: hosts(allowed), blocked: hosts(blocked), most: isCount(most) ? most : undefined, near: nearOf(value['user_location']) };
-  return termsOf(value, new Set(['type', 'name', 'allowed_domains', 'blocked_domains', 'max_uses', 'user_location', 'cache_control']), terms);
-}
+const searchOf = (value: JsonObject): WebSearch => termsOf(value, searchMembers);
+
+const searchMembers = {
+  type: null,
+  name: null,
+  cache_control: null,
+  allowed_domains: 'allowed',
+  blocked_domains: 'blocked',
+  max_uses: 'most',
+  user_location: 'near',
+} as const;
 
 const toolMembers = new Set(['type', 'name', 'description', 'input_schema', 'strict']);
 

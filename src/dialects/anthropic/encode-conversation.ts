@@ -24,6 +24,8 @@ interface Draft {
   readonly carried: JsonObject;
   /** A client of this wire put the system message here: it stays as it came. */
   readonly isFixed: boolean;
+  /** Its client wrote it without content. */
+  readonly isBare?: boolean;
   /** What of it cannot be sent, as a sentence. */
   lost?: string | undefined;
 }
@@ -54,7 +56,7 @@ function draftOf(turn: Turn, mayBeFixed: boolean, notes: Notes): Draft {
   notes.lost = undefined;
   const content = marked(encodeParts(turn, notes), cacheMark(turn.extra, notes));
   const role = turn.role === 'model' ? 'assistant' : turn.role;
-  return { role, content, carried, isFixed: isOwn === true && mayBeFixed, lost: notes.lost };
+  return { role, content, carried, isFixed: isOwn !== undefined && mayBeFixed, isBare: isOwn === 'bare', lost: notes.lost };
 }
 
 /** The drafts as messages, neighbours of one role together. @param system takes the system text at the front */
@@ -109,11 +111,11 @@ function finishPrefill(messages: Draft[], isRefused: boolean, { ignored }: Notes
 }
 
 /** The wire refuses a message without content, and white space is none: a user that said nothing says a full stop. */
-function messageOf({ role, content, carried, isFixed, lost }: Draft): JsonObject {
+function messageOf({ role, content, carried, isFixed, isBare, lost }: Draft): JsonObject {
   const results = content.filter((block) => block['type'] === 'tool_result');
   const blocks = results.length === 0 ? content : [...results, ...content.filter((block) => block['type'] !== 'tool_result')];
   if (blocks.length > 0) return { ...carried, role, content: shortened(blocks) };
-  if (isFixed) return { ...carried, role, content: [] };
+  if (isFixed) return { ...carried, role, ...(isBare ? {} : { content: [] }) };
   if (lost !== undefined) throw new Fault('invalid', `A message has nothing that the provider accepts: ${lost}`, { field: 'turns', elsewhere: true });
   return { ...carried, role, content: '.' };
 }

@@ -1,6 +1,7 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
-import { isObject, own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
+import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import { isTextType } from '#core/text-types';
+import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { dialect } from './wire.ts';
 
@@ -43,11 +44,10 @@ export function shortened(blocks: readonly JsonObject[]): Json {
  */
 export function cacheMark(extra: Extra | undefined, notes: Pick<Notes, 'isMarked'>): JsonObject {
   for (const name in extra) {
-    const { cache_control: mark, function: inner } = extra[name]!;
-    const found = mark ?? (isObject(inner) ? inner['cache_control'] : undefined);
-    if (found === undefined) continue;
+    const { cache_control: mark } = extra[name]!;
+    if (mark === undefined) continue;
     notes.isMarked = true;
-    return { cache_control: found };
+    return { cache_control: mark };
   }
   return {};
 }
@@ -102,7 +102,7 @@ function blocksOf(parts: readonly Part[], notes: Notes): JsonObject[] {
       case 'thought': {
         const carried = own(part.extra, dialect);
         if (isSigned(part)) return [{ ...carried, type: 'thinking', thinking: part.text }];
-        ignored.add('thoughts: the provider accepts only those that it signed.');
+        if (isLoss(part)) ignored.add('thoughts: the provider accepts only those that it signed.');
         return [];
       }
       default:

@@ -1,8 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { splitter } from '#kit/upstream/sse';
-import type { GenerateEvent } from '#core/event';
+import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
+import { changed, drawnChanges } from '../../../test/support/drawn-changes.ts';
+import { plainEnds } from './decode-answer.ts';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { answered, stream, streams, wholes } from './recordings/read.ts';
@@ -121,6 +124,31 @@ describe('a recorded stream', () => {
         ? Object.fromEntries(Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, withoutNull(inner)]])))
         : value;
     expect(withoutNull(encodeResult(fold(decodeResult(body, 'upstream-name')), { id }))).toEqual(withoutNull(body));
+  });
+
+  test('a whole answer of text says of its end, unread, what it says when it is decoded', () => {
+    const paths = ['type', 'id', 'model', 'error', 'content', 'content.0', 'content.1', 'content.0.type', 'content.0.text', 'content.0.citations'];
+    const drawn = fc.tuple(fc.constantFrom(...wholes), drawnChanges([...paths, 'stop_reason', 'stop_details', 'usage', 'usage.input_tokens', 'container']));
+    let plain = 0;
+    fc.assert(
+      fc.property(drawn, ([{ body: recorded }, changes]) => {
+        const body = changed(recorded, changes);
+        const ends = plainEnds(body, 'upstream-name', ['x: y']);
+        if (!ends) return;
+        plain++;
+        const events = decodeResult(body, 'upstream-name', ['x: y']).filter((event) => !speaks(event));
+        expect(ends).toEqual(
+          events.map((event) => {
+            const { extra: _, ...bare } = event as typeof event & { readonly extra?: unknown };
+            if (bare.type !== 'started') return bare;
+            const { usage: __, ...started } = bare;
+            return started;
+          }),
+        );
+      }),
+      { numRuns: 1000 },
+    );
+    expect(plain).toBeGreaterThan(50);
   });
 
   test('adds up to what the whole answer says', () => {

@@ -109,7 +109,7 @@ function meaningIn(
   if (meaning === 'limited' || meaning === 'overloaded') return meaning;
   if (type === 'overloaded_error') return 'overloaded';
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
-  if (isAboutCredit(message)) return 'credentials';
+  if (isAboutCredit(message)) return 'unpaid';
   if (status !== 404) return meaning;
   const missing = missingIn(message, model);
   // Worded differently from the message for a wrong URL: it is about something that the request names.
@@ -120,7 +120,7 @@ function meaningIn(
 function faultOfMistake(message: string, cause: unknown): Fault {
   if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
   if (/content filtering|usage policy/i.test(message) || isAboutPrompt(message)) return contentPolicyFault(cause);
-  const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::| is | may | must | and | cannot )/.exec(message) ?? [];
+  const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::|,| is | are | may | must | and | cannot | forces )/.exec(message) ?? [];
   const fault = fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));
   return place === field ? fault : new Fault(fault.code, fault.message, { ...fault.details, place: place! });
 }

@@ -12,6 +12,7 @@ import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
 import { isSignedThought } from './encode-messages.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
+import { plainEnds } from './decode-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
@@ -24,7 +25,7 @@ interface MessagesWire {
   readonly options: RequestOptions;
 }
 
-const fit = composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), wordInObject])!;
+const fit = composed<Quirks>([(call) => withoutLoneItems(call), (call) => fittedTools(call, toolRules), wordInObject])!;
 
 /** Anthropic's messages. */
 export const messages: Dialect<MessagesWire> = {
@@ -41,6 +42,7 @@ export const messages: Dialect<MessagesWire> = {
   encodeRequest,
   decoder,
   decodeResult,
+  plainEnds,
   decodeFault,
   fieldNames,
   supports,

@@ -65,20 +65,30 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
 
 const refusalOf = ({ field = '', reason, said = '' }: FaultDetails): Refusal => ({ field, isUnknown: reason === 'field-unknown', said });
 
-const sampling: Lesson = ({ field, isUnknown }, _, { without = [] }) => {
-  const refused = isUnknown ? samplingFields.find((name) => name === field) : undefined;
-  return refused && !without.includes(refused) ? { without: [...without, refused] } : undefined;
+/** `top_p is deprecated for this model.`, `temperature, top_p and top_k are not supported` */
+const sampling: Lesson = ({ field, isUnknown, said }, _, { without = [] }) => {
+  if (!isUnknown || eitherPattern.test(said)) return undefined;
+  const refused = samplingFields.filter((name) => name === field || (isSampling(field) && said.match(/\w+/g)?.includes(name) === true));
+  const more = refused.filter((name) => !without.includes(name));
+  return more.length > 0 ? { without: [...without, ...more] } : undefined;
 };
+
+const isSampling = (field: string): boolean => samplingFields.some((name) => name === field);
 
 /** `messages.2: Unexpected role "system"`, `role 'system' is not supported on this model`, `messages[7].role: unknown variant system` */
 const innerSystem: Lesson = ({ said }, { turns }, known) =>
   /\brole\b.{0,40}\bsystem\b/i.test(said) && known.innerSystem !== false && turns.some(({ role }) => role === 'system') ? { innerSystem: false } : undefined;
 
-const eitherSampling: Lesson = ({ said }, { sampling: { temperature, topP } }, known) =>
-  /cannot both be specified/i.test(said) && temperature !== undefined && topP !== undefined && !known.eitherSampling ? { eitherSampling: true } : undefined;
+const eitherPattern = /\btemperature\b.{1,10}\btop_p\b.{0,60}\b(?:both|together|only one)\b/i;
 
-const forcedTools: Lesson = ({ field, isUnknown }, { toolChoice }, known) =>
-  field === 'tool_choice' && isUnknown && isForced(toolChoice) && !known.withoutForcedTools ? { withoutForcedTools: true } : undefined;
+const eitherSampling: Lesson = ({ said }, { sampling: { temperature, topP } }, known) =>
+  eitherPattern.test(said) && temperature !== undefined && topP !== undefined && !known.eitherSampling ? { eitherSampling: true } : undefined;
+
+/** `tool_choice: type "tool" and "any" are not supported for this model.`, `tool_choice.type: Input should be 'auto' or 'none'` */
+const forcedTools: Lesson = ({ field, isUnknown, said }, { toolChoice }, known) => {
+  const isRefused = field === 'tool_choice' && (isUnknown || (/\binput should be\b/i.test(said) && !/['"](?:any|tool)['"]/.test(said)));
+  return isRefused && isForced(toolChoice) && !known.withoutForcedTools ? { withoutForcedTools: true } : undefined;
+};
 
 const display: Lesson = ({ field, said }, _, known) =>
   field === 'thinking' && /^thinking[\w.]{0,40}\.display\b/.test(said) && !known.withoutDisplay ? { withoutDisplay: true } : undefined;

@@ -66,7 +66,11 @@ const Block = Type.Union([
 
 const Message = Type.Object({
   role: Type.Enum(['user', 'assistant', 'system']),
-  content: Type.Union([Type.String(), Type.Array(Block, { maxItems: mostBlocks })], { description: 'Text, or blocks.' }),
+  content: Type.Optional(
+    Type.Union([Type.String(), Type.Array(Block, { maxItems: mostBlocks })], {
+      description: 'Text, or blocks. Absent only where a system message changes nothing but the configuration of the output.',
+    }),
+  ),
 });
 
 const Tool = Type.Object({

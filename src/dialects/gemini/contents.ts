@@ -19,14 +19,10 @@ interface Draft {
   readonly parts: JsonObject[];
   /** Media of the results, where they are not part of them. */
   readonly media: JsonObject[];
-  /** The names of the functions that are called, by the ids of the calls: those that have no result yet. */
-  readonly open: Map<string, string>;
   readonly carried: JsonObject;
 }
 
 export interface ContentsOptions {
-  /** Function calls and their results are sent with ids. */
-  readonly ids: boolean;
   /** Function calls need a signature. */
   readonly signed: boolean;
   /** The client spoke another dialect: what the wire demands of the order of contents is up to us. */
@@ -63,11 +59,7 @@ export class Contents {
       if (all.length === 0) return; // no part of it can be sent
       const draft = this.#open('model', carried);
       draft.parts.push(...all);
-      for (const { part } of parts) {
-        if (part.type !== 'tool-call') continue;
-        this.#called.set(part.id, draft);
-        draft.open.set(part.id, part.name);
-      }
+      for (const { part } of parts) if (part.type === 'tool-call') this.#called.set(part.id, draft);
       return;
     }
     const others: JsonObject[] = [];
@@ -83,11 +75,9 @@ export class Contents {
     this.#open('user', carried).parts.push(...parts);
   }
 
-  /** @param ignored collects what is added to fit the wire, as `field: reason` */
-  written(ignored: Set<string>): readonly JsonObject[] {
+  written(): readonly JsonObject[] {
     const contents: JsonObject[] = [];
     if (this.#options.isTranslated && this.#drafts[0]?.parts.some(isCall)) contents.push({ role: 'user', parts: [nothing] });
-    this.#answerAll(ignored);
     for (const [at, { role, parts, media, carried }] of this.#drafts.entries()) {
       if (this.#options.signed && role === 'model') signFirst(parts);
       // Beside the results of several calls the wire takes no other part. https://github.com/google-gemini/gemini-cli/pull/16137
@@ -105,28 +95,18 @@ export class Contents {
   #open(role: Draft['role'], carried: JsonObject): Draft {
     const last = this.#drafts.at(-1);
     if (last?.role === role && !last.isResults && isEmpty(last.carried) && isEmpty(carried)) return last;
-    const draft: Draft = { role, isResults: false, parts: [], media: [], open: new Map(), carried };
+    const draft: Draft = { role, isResults: false, parts: [], media: [], carried };
     this.#drafts.push(draft);
     return draft;
   }
 
-  /** The wire requires as many results as there were calls: `Please ensure that the number of function response parts is equal to the number of function call parts.` */
-  #answerAll(ignored: Set<string>): void {
-    for (const draft of this.#drafts.slice(0, -1)) {
-      for (const [id, name] of draft.open) {
-        ignored.add('tool result: a tool call without a result is sent with an empty one.');
-        this.#result(id, [{ functionResponse: { ...(this.#options.ids ? { id } : {}), name, response: { output: '' } } }], draft);
-      }
-    }
-  }
-
   /** @param sent the result, and its media if they are sent beside it */
-  #result(id: string, [result, ...media]: readonly JsonObject[], call = this.#called.get(id)): void {
-    call?.open.delete(id);
+  #result(id: string, [result, ...media]: readonly JsonObject[]): void {
+    const call = this.#called.get(id);
     const at = call ? this.#drafts.lastIndexOf(call) : this.#drafts.length - 1;
     let draft = this.#drafts[call ? at + 1 : at];
     if (!draft?.isResults) {
-      draft = { role: 'user', isResults: true, parts: [], media: [], open: new Map(), carried: {} };
+      draft = { role: 'user', isResults: true, parts: [], media: [], carried: {} };
       this.#drafts.splice(at + 1, 0, draft);
     }
     if (result) draft.parts.push(result);
@@ -137,7 +117,7 @@ export class Contents {
     const isResults = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
     const last = this.#drafts.at(-1);
     if (isResults && last?.isResults && last.role === role) last.parts.push(...parts);
-    else this.#drafts.push({ role, isResults, parts: [...parts], media: [], open: new Map(), carried });
+    else this.#drafts.push({ role, isResults, parts: [...parts], media: [], carried });
   }
 }
 

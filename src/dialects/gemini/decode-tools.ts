@@ -1,7 +1,7 @@
 import type { FunctionTool, Tool, WebSearch } from '#core/conversation';
 import { isEmpty, isObject, rest, type Json } from '#core/json';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
-import { hosts, termsOf } from '../shared/web-search.ts';
+import { termsOf } from '../shared/web-search.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { carriedAs, dialect, type WireFunction, type WireTool } from './wire.ts';
 
@@ -28,10 +28,7 @@ export function toolsOf(tools: readonly WireTool[]): readonly Tool[] {
   });
 }
 
-function searchOf(value: Json): WebSearch {
-  const settings = isObject(value) ? value : {};
-  return termsOf(settings, new Set(['excludeDomains']), { blocked: hosts(settings['excludeDomains']) });
-}
+const searchOf = (value: Json): WebSearch => termsOf(isObject(value) ? value : {}, { excludeDomains: 'blocked' });
 
 const known = new Set(['name', 'description', 'parameters', 'parametersJsonSchema']);
 

@@ -1,10 +1,14 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { own, textOf, type JsonObject } from '#core/json';
+import { isLoss } from '../shared/lost-thoughts.ts';
+import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
 import { dialect } from './wire.ts';
 
 interface ContentOptions extends ContentsOptions {
+  /** Function calls and their results are sent with ids. */
+  readonly ids: boolean;
   /** Media of results are sent beside them. */
   readonly mediaBeside: boolean;
 }
@@ -24,7 +28,7 @@ export function encodeConversation(
   const system: JsonObject[] = [];
   const contents = new Contents(options);
   const names = new Map<string, string>(); // names of the called functions, by call id
-  for (const turn of turns) {
+  for (const turn of options.isTranslated ? withAllResults(turns, ignored) : turns) {
     if (turn.role === 'system') {
       for (const part of turn.parts)
         if (part.type !== 'text') ignored.add(`${part.type === 'media' ? part.kind : part.type}: the provider's API accepts none in a system message.`);
@@ -42,7 +46,7 @@ export function encodeConversation(
   }
   return contents.isEmpty && options.isTranslated
     ? { contents: [{ role: 'user', parts: system.length > 0 ? system : [nothing] }] } // the wire requires a content
-    : { ...(system.length > 0 ? { system } : {}), contents: contents.written(ignored) };
+    : { ...(system.length > 0 ? { system } : {}), contents: contents.written() };
 }
 
 function partsOf(part: Part, names: ReadonlyMap<string, string>, options: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
@@ -70,10 +74,11 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
 }
 
 /** Thoughts of another provider are not shown to this one. */
-function thoughtParts({ text, extra }: ThoughtPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
+function thoughtParts(part: ThoughtPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
+  const { text, extra } = part;
   const isOwn = !isTranslated || extra?.[dialect] !== undefined;
   if (isOwn) return [{ text, thought: true, ...own(extra, dialect) }];
-  if (text !== '') ignored.add("thoughts: the provider's interface does not take back those of another.");
+  if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
   return [];
 }
 

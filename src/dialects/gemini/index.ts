@@ -23,7 +23,7 @@ interface GeminiWire {
   readonly options: object;
 }
 
-const fit = composed<Quirks>([withoutLoneItems, (call) => fittedTools(call, toolRules), codeAsText])!;
+const fit = composed<Quirks>([(call) => withoutLoneItems(call), (call) => fittedTools(call, toolRules), codeAsText])!;
 
 /** Google's content generation, of the Gemini API and of the cloud platform. */
 export const gemini: Dialect<GeminiWire> = {

@@ -2,6 +2,7 @@ import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
 import { isObject } from '#core/json';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
+import { effortsAmong } from './accepted-effort.ts';
 import {
   contentPolicyFault,
   isAboutCredit,
@@ -109,7 +110,7 @@ function faultOfRefusal(refusal: Refusal, retryAfter: number | undefined, model?
 
 /** Does a refusal point to the Responses API, as OpenAI's for function tools, and for models without chat, do? pipecat-ai/pipecat#4043 */
 const namesResponses = ({ status, message }: Refusal) =>
-  (status === 400 || status === 404) && /\bv1\/responses\b/.test(message.slice(0, 2000).replaceAll(/'[^']*'|"[^"]*"/g, '')); // what is quoted may be the client's
+  (status === 400 || status === 404 || status === 422) && /\bv1\/responses\b/.test(message.slice(0, 2000).replaceAll(/'[^']*'|"[^"]*"/g, '')); // what is quoted may be the client's
 
 function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, model: string | undefined): Fault {
   const { status, type, code, param } = refusal;
@@ -123,11 +124,12 @@ function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const { status, type, code, message } = refusal;
   const meaning = meaningOf(status);
   if (status === 403 && isModerated(refusal)) return 'mistake';
-  if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'credentials'; // another key may have quota left
+  if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'unpaid'; // another key may have quota left
   // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
   if (meaning === 'limited' || (meaning === 'too-large' && isRateLimit(refusal))) return exceedsLimit(message) ? 'larger' : 'limited';
-  if (meaning === 'overloaded' || meaning === 'credentials') return meaning;
+  if (meaning === 'overloaded' || meaning === 'credentials' || meaning === 'unpaid') return meaning;
   if (status >= 500 && /overload|resource_exhausted/i.test(`${type} ${code}`)) return 'overloaded';
+  if (status === 500 && refusedRole(message.slice(0, mostRead))) return 'mistake'; // llama.cpp answers so where the model's template fails
   if (status >= 500) return meaning;
   if (isModelCode(refusal)) return namesAnother(message, model) ? 'missing' : 'model';
   return status === 404 ? missingIn(message, model) : meaning;
@@ -170,10 +172,15 @@ function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown):
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });
-  const field = refusedFormat(message) ?? (/^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : refusedField(message));
-  const fault = fieldFault(field, cause, isUnknownField(code, message));
+  // Ollama names none of what it does not read: https://github.com/ollama/ollama/blob/main/openai/openai.go
+  if (message === 'invalid message format')
+    return new Fault('invalid', 'The provider does not accept a part of a message that is neither text nor an image or audio, such as a file.', { cause });
   const listed = listedValues(message);
-  const reason = refusedRole(message) ?? (textOnlyPattern.test(message) ? 'text-only' : undefined);
+  const field =
+    refusedFormat(message) ??
+    (/^[A-Za-z_][\w.[\]-]{0,99}$/.test(param) ? param : (refusedField(message) ?? (areEfforts(listed) ? 'reasoning_effort' : undefined)));
+  const fault = fieldFault(field, cause, isUnknownField(code, message));
+  const reason = refusedRole(message, field) ?? (textOnlyPattern.test(message) ? 'text-only' : undefined);
   return new Fault(fault.code, fault.message, { ...fault.details, ...(reason ? { reason } : {}), ...(listed.length > 0 ? { listed } : {}) });
 }
 
@@ -190,27 +197,35 @@ function isTextTooLong({ code, param }: Pick<Refusal, 'code' | 'param'>, message
 /** Characters of a provider's message in which fields and values are looked for. */
 const mostRead = 2000;
 
-/** DeepSeek's, Mistral's and chat templates' wordings: earendil-works/pi#1048, theopenco/llmgateway#3462 */
-function refusedRole(message: string): 'role-order' | 'role-unknown' | undefined {
+/** A list of several efforts is one of what an effort may be, also where the field is not named. */
+const areEfforts = (listed: readonly string[]): boolean => effortsAmong(listed).length > 1;
+
+/** DeepSeek's, Mistral's, Groq's and chat templates' wordings: earendil-works/pi#1048, theopenco/llmgateway#3462 */
+function refusedRole(message: string, field = ''): 'role-order' | 'role-unknown' | undefined {
   if (/unexpected role 'user' after role 'tool'/i.test(message)) return 'role-order';
-  return unknownRolePattern.test(message) ? 'role-unknown' : undefined;
+  return unknownRolePattern.test(message) || /^messages\b.{1,40}\.role$/.test(field) ? 'role-unknown' : undefined;
 }
 
 const unknownRolePattern =
-  /unknown variant `developer`|input tag 'developer' found using 'role'|\b(?:unexpected|unknown|invalid|unsupported) (?:message )?role\b|\brole\b.{0,60}\bdeveloper\b|\bdeveloper\b.{0,60}\brole\b/i;
+  /unknown variant `developer`|input tag 'developer' found using 'role'|\b(?:unexpected|unknown|invalid|unsupported) (?:message )?role\b|\brole\b.{0,60}\bdeveloper\b|\bdeveloper\b.{0,60}\brole\b|invalid value:? ['"`]developer['"`]|discriminator property 'role'/i;
 
 /** Content of another kind than the only one that the model knows. DeepSeek: zhukunpenglinyutong/jetbrains-cc-gui#591 */
 const textOnlyPattern = /unknown variant `(?:image_url|file|input_audio)`, expected `text`(?! or\b)/;
 
 /** What is refused of a response format, where that is not the schema's own fault: its type (DeepSeek), a root that is no object (OpenAI), or that there are tools (Groq). */
 function refusedFormat(message: string): string | undefined {
-  if (refusedTypePattern.test(message)) return 'response_format.type';
+  if (refusedTypePatterns.some((pattern) => pattern.test(message))) return 'response_format.type';
   if (/^Invalid schema for response_format .{1,200}: schema must be a JSON Schema of 'type: "object"'/.test(message)) return 'response_format.root';
   return /^(?:json mode|response_format).{0,60} cannot be (?:combined|used) with tool/i.test(message) ? 'response_format.tools' : undefined;
 }
 
-const refusedTypePattern =
-  /response_format(?:\.type)?['"`]? (?:type|value|of type).{0,60}(?:unavailable|not (?:available|supported)|unsupported)|response_format\.type['"`]? must be|unknown variant `json_(?:schema|object)`/i;
+const refusedTypePatterns = [
+  /response_format(?:\.type)?['"`]? (?:type|value|of type).{0,60}(?:unavailable|not (?:available|supported)|unsupported)/i,
+  /response_format\.type['"`]?(?: ?:)? .{0,60}(?:unavailable|not (?:available|supported)|unsupported|must be|should be)/i,
+  /(?:invalid|unsupported|unknown) (?:value )?(?:for |of )?['"`]?response_format\.type\b/i,
+  /\bjson_(?:schema|object)['"`]? (?:(?:response[_ ]format|type|mode) )?is not (?:supported|available)/i,
+  /unknown variant `json_(?:schema|object)`/i,
+];
 
 /** Is the field refused whatever its value, except perhaps its default? */
 function isUnknownField(code: string, message: string): boolean {
@@ -226,7 +241,7 @@ const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|n
 
 /** Optional fields that the gateway adds, renames or translates, so that a retry can omit or change them. */
 const retriedField =
-  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity)\b/;
+  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity|encoding_format)\b/;
 
 /** Any field, where the sentence says that it is one. */
 const namedField =
@@ -236,7 +251,10 @@ const namedField =
 function refusedField(message: string): string | undefined {
   if (textOnlyPattern.test(message)) return 'content'; // in whichever message
   const place = placeIn(message.slice(0, 1000));
-  if (place !== undefined) return place;
+  if (place !== undefined) {
+    const member = /\bproperty '([a-z_]{1,60})' is (?:unsupported|not supported)/.exec(message)?.[1]; // Groq: of the message at this place
+    return member === undefined ? place : `${place}.${member}`;
+  }
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;

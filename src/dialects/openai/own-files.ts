@@ -4,10 +4,21 @@ import type { Part } from '#core/conversation';
 /** The wires whose clients name files by the same ids. */
 const wires: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
 
-/** The call without the ids of files that were uploaded to another API: what is left of such a file is its kind, for warnings. The same call where there are none. */
-export function ownFilesOf(call: GenerateCall): GenerateCall {
+/** Whose files a provider of these wires has. */
+export interface FileQuirks {
+  /** False: those that clients upload to OpenAI are not there. */
+  readonly openaiFiles?: false;
+}
+
+/**
+ * The call without the ids of files that were uploaded to another API: what is left of such a file is its kind, for warnings. The same call where there are none.
+ *
+ * @param wire what a client wrote in its words is between it and the provider
+ */
+export function ownFilesOf(call: GenerateCall, wire: string, { openaiFiles }: FileQuirks): GenerateCall {
   const { dialect, turns } = call;
-  if (dialect === undefined || wires.has(dialect) || !turns.some(({ parts }) => parts.some(hasFile))) return call;
+  if (dialect === undefined || dialect === wire || (wires.has(dialect) && openaiFiles !== false) || !turns.some(({ parts }) => parts.some(hasFile)))
+    return call;
   const named = <Any extends Part>(part: Any) =>
     part.type === 'media' && part.fileId !== undefined ? { type: 'foreign' as const, dialect, value: { type: `${part.kind} by file id` } } : part;
   return {

@@ -9,7 +9,7 @@ export interface ToolQuirks {
 
 /** Does a call have tools that are no functions, or calls of such? */
 export const hasOtherTools = ({ tools, turns }: Pick<GenerateCall, 'tools' | 'turns'>): boolean =>
-  tools.some((tool) => tool.type === 'custom' || tool.inItem || (tool.type === 'foreign' && tool.namespace)) ||
+  tools.some((tool) => tool.type === 'custom' || (tool.type === 'foreign' && tool.namespace)) ||
   turns.some(({ parts }) => parts.some((part) => part.type === 'tool-call' && part.custom));
 
 /**
@@ -18,6 +18,6 @@ export const hasOtherTools = ({ tools, turns }: Pick<GenerateCall, 'tools' | 'tu
  */
 export function refusesToolType({ field = '', place = field, reason, said = '' }: FaultDetails): boolean {
   if (/^invalid tool call arguments\b/.test(said)) return true; // https://github.com/ollama/ollama/blob/main/openai/openai.go
-  if (!/^(?:tools|input|messages)\b/.test(place)) return false;
+  if (!/^(?:tools|input|messages)\b/.test(place) || /[.\]]content\b/.test(place)) return false; // the parts of a message have types, too
   return place.endsWith('.type') || reason === 'field-unknown';
 }

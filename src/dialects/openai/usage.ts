@@ -1,3 +1,4 @@
+import type { GenerateCall } from '#core/call';
 import type { Usage } from '#core/event';
 import { isEmpty, type Extra, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
@@ -30,6 +31,12 @@ const tierRates: ReadonlyMap<string, number> = new Map([
 export function atTier(usage: Usage, serviceTier: string): Usage {
   const rate = tierRates.get(serviceTier);
   return rate === undefined ? usage : { ...usage, rate };
+}
+
+/** What the tier that a client asks for costs above the usual price. A cheaper one is not certain: what is set aside for the call has to be enough. */
+export function askedTier(serviceTier: string | null | undefined): Pick<GenerateCall, 'tierRate'> | undefined {
+  const rate = serviceTier ? tierRates.get(serviceTier) : undefined;
+  return rate !== undefined && rate > 1 ? { tierRate: rate } : undefined;
 }
 
 /** These wires have one count of cache write tokens for all lifetimes. */

@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import type { Part, Turn } from '#core/conversation';
+import type { Part, Tool, Turn } from '#core/conversation';
 import { isObject, textOf, type Extra, type Json } from '#core/json';
 import type { Fitted } from './fitting.ts';
 
@@ -8,19 +8,40 @@ export const itemNote = '.item';
 
 const isItem = ({ extra }: { readonly extra?: Extra }): boolean => Object.values(extra ?? {}).some((notes) => notes[itemNote] === true);
 
+/** Which items a wire, or a model, does not have: those that declare tools, or all. */
+export type LoneItems = 'with-tools' | 'all';
+
 /**
  * Leaves out the items of another dialect that are no messages. Their tools are declared like all others. What else they hold is reported.
  *
  * @returns undefined where there are none
  */
-export function withoutLoneItems(call: GenerateCall): Fitted | undefined {
-  if (!call.turns.some(isItem)) return undefined;
+export function withoutLoneItems(call: GenerateCall, which: LoneItems = 'all'): Fitted | undefined {
+  const isOut = (turn: Turn) => isItem(turn) && (which === 'all' || declaresTools(turn));
+  if (!call.turns.some(isOut)) return undefined;
   const ignored = new Set<string>();
   const turns = call.turns.filter((turn) => {
-    if (isItem(turn)) for (const part of turn.parts) note(part, ignored);
-    return !isItem(turn);
+    const out = isOut(turn);
+    if (out) for (const part of turn.parts) note(part, ignored);
+    return !out;
   });
-  return { call: { ...call, turns: joined(turns) }, ...(ignored.size > 0 ? { ignored: [...ignored] } : {}) };
+  return { call: { ...call, turns: joined(turns), tools: call.tools.map(alone) }, ...(ignored.size > 0 ? { ignored: [...ignored] } : {}) };
+}
+
+/** Which items has a call? */
+export function loneItemsIn({ turns }: Pick<GenerateCall, 'turns'>): LoneItems | undefined {
+  const items = turns.filter(isItem);
+  if (items.length === 0) return undefined;
+  return items.some(declaresTools) ? 'with-tools' : 'all';
+}
+
+const declaresTools = ({ parts }: Turn): boolean => parts.some((part) => part.type === 'foreign' && toolsIn(part.value) !== undefined);
+
+/** The tool without the item that declared it. What of the item cannot be read has a field of its own, and stays where it is. */
+function alone(tool: Tool): Tool {
+  if (!tool.inItem || (tool.type === 'foreign' && tool.field !== undefined)) return tool;
+  const { inItem: _, ...others } = tool;
+  return others;
 }
 
 function note(part: Part, ignored: Set<string>): void {

@@ -1,5 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import type { CustomTool, FunctionTool, Part, Tool, ToolCallPart, ToolChoice, ToolResultPart, Turn } from '#core/conversation';
+import type { CustomTool, FunctionTool, Part, Tool, ToolCallPart, ToolChoice, Turn } from '#core/conversation';
 import { isObject, textOf, type Extra, type JsonObject } from '#core/json';
 import type { Fitted } from './fitting.ts';
 import { flatName, isFitName, ToolNames, type NameRule, type ToolRef } from './tool-names.ts';
@@ -54,9 +54,8 @@ class ToolFitting {
   readonly #ignored = new Set<string>();
   /** The tools of namespaces, by what they are called where there are none. */
   readonly #members = new Map<string, ToolRef>();
-  /** Names on the wire of functions that stand for tools of free text, and ids of their calls in the history. */
+  /** Names on the wire of functions that stand for tools of free text. */
   readonly #standIns = new Set<string>();
-  readonly #standInCalls = new Set<string>();
   /** Whose notes name a namespace. */
   #notes = '';
   #renamed = false;
@@ -132,8 +131,7 @@ class ToolFitting {
   }
 
   #part(part: Part): Part {
-    if (part.type === 'tool-call') return this.#call(part);
-    return part.type === 'tool-result' && this.#standInCalls.has(part.id) ? withoutNote(part, this.#rules.dialect) : part;
+    return part.type === 'tool-call' ? this.#call(part) : part;
   }
 
   #call(part: ToolCallPart): ToolCallPart {
@@ -142,7 +140,6 @@ class ToolFitting {
     const name = this.#name(namespace === undefined ? { name: part.name } : { name: part.name, namespace });
     const isStandIn = custom === true && !this.#rules.custom;
     if (name === part.name && namespace === undefined && !isStandIn) return part;
-    if (isStandIn) this.#standInCalls.add(part.id);
     const others = namespace === undefined ? extra : withoutNamespace(extra);
     return {
       ...call,
@@ -185,10 +182,4 @@ function namespaceOf(extra: Extra | undefined): string | undefined {
 function withoutNamespace(extra: Extra | undefined): Extra | undefined {
   const left = Object.entries(extra ?? {}).map(([dialect, { namespace: _, ...others }]) => [dialect, others] as const);
   return Object.fromEntries(left);
-}
-
-/** The wire would take it for the result of a tool of free text. */
-function withoutNote(part: ToolResultPart, dialect: string): ToolResultPart {
-  const { '.custom': note, ...others } = part.extra?.[dialect] ?? {};
-  return note === undefined ? part : { ...part, extra: { ...part.extra, [dialect]: others } };
 }

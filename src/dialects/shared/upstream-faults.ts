@@ -1,5 +1,6 @@
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
+import { firstSentence } from './provider-message.ts';
 
 /** Helpers for decoding a provider's error response, shared by all dialects. */
 
@@ -28,8 +29,8 @@ export function retryAfterOf(headers: Headers): number | undefined {
   return sane.find((seconds) => seconds > 0 && seconds <= longestWait);
 }
 
-/** An error code of one word may be logged; prose may not. */
-export const loggableCode = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) ? value : undefined);
+/** An error code of one word may be logged and shown; prose may not, nor a word that could be a key or an id. */
+export const loggableCode = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) && firstSentence(value) === value ? value : undefined);
 export const stringOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
 
 /** @returns the parsed body; `undefined` where it is not JSON */
@@ -48,16 +49,17 @@ export const envelopeOf = (value: unknown): Readonly<Record<string, unknown>> =>
 };
 
 /**
- * What a refusal means. `mistake`: the caller's. `larger`: exceeds the limit per minute on its own. `missing`: something that the request names. `address`: the
+ * What a refusal means. `mistake`: the caller's. `unpaid`: the account has no credit left. `larger`: exceeds the limit per minute on its own. `missing`: something that the request names. `address`: the
  * endpoint does not exist.
  */
-export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'model' | 'mistake' | 'too-large' | 'larger' | 'missing' | 'address' | 'failed';
+export type Meaning = 'limited' | 'overloaded' | 'credentials' | 'unpaid' | 'model' | 'mistake' | 'too-large' | 'larger' | 'missing' | 'address' | 'failed';
 
 /** The meaning of the status alone. */
 export function meaningOf(status: number): Meaning {
   if (status === 429) return 'limited';
   if (status === 503 || status === 529 || status === 498) return 'overloaded'; // 498: https://console.groq.com/docs/errors
-  if (status === 401 || status === 402 || status === 403) return 'credentials';
+  if (status === 402) return 'unpaid';
+  if (status === 401 || status === 403) return 'credentials';
   if (status === 400 || status === 422) return 'mistake';
   if (status === 413) return 'too-large';
   return status >= 404 && status < 500 && status !== 408 ? 'address' : 'failed';
@@ -81,6 +83,8 @@ export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknow
       return new Fault('overloaded', 'The provider is overloaded at the moment.', { elsewhere: true, ...wait, cause });
     case 'credentials':
       return new Fault('upstream-failed', 'The provider did not accept our credentials.', { key: true, cause });
+    case 'unpaid':
+      return new Fault('upstream-failed', 'The account at the provider has no credit left.', { key: true, cause: unpaidCause(cause) });
     case 'model':
       return new Fault('not-found', 'The provider does not have this model.', { reason: 'model', absent: true, elsewhere: true, cause });
     case 'missing':
@@ -97,6 +101,9 @@ export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknow
       return meaning satisfies never;
   }
 }
+
+/** Providers that have no code of their own for it are given OpenAI's. */
+const unpaidCause = (cause: unknown) => (isObject(cause) && cause['code'] === undefined ? { ...cause, code: 'insufficient_quota' } : cause);
 
 export const contextLengthFault = (cause: unknown): Fault =>
   new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });

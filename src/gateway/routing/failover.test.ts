@@ -7,6 +7,7 @@ import type { Context, TargetContext } from '#core/context';
 import type { Target } from '#core/target';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { AdmittedCall } from '../rules/admitted.ts';
+import { namingProvider } from './named-provider.ts';
 import { failover } from './failover.ts';
 import { openHealth } from './health.ts';
 import { openRetryBudget } from './retry-budget.ts';
@@ -18,6 +19,9 @@ const broken = new Fault('upstream-failed', 'The provider failed.', { elsewhere:
 const silent = new Fault('timed-out', 'The provider was silent for too long.', { elsewhere: true });
 const wrong = new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' });
 const lacking = new Fault('not-found', 'The provider does not have this model.', { elsewhere: true, absent: true });
+
+/** As it is thrown for the targets below. */
+const named = (fault: Fault) => namingProvider(fault, 'platform');
 
 const started = (model: string): GenerateEvent => ({ type: 'started', model, ignored: [] });
 const text = (words: string): GenerateEvent => ({ type: 'text', candidate: 0, text: words });
@@ -132,12 +136,12 @@ describe('failover', () => {
   });
 
   test('when none said to wait, the last one decides', async () => {
-    expect((await ask([target('a', broken), target('b', away)])).fault).toBe(away);
+    expect((await ask([target('a', broken), target('b', away)])).fault).toEqual(named(away));
   });
 
   test('after other failures of the provider only one more target is tried', async () => {
     const third = target('c', text('hello'));
-    expect(await ask([target('a', broken), target('b', broken), third])).toMatchObject({ fault: broken, tried: ['a', 'b'] });
+    expect(await ask([target('a', broken), target('b', broken), third])).toMatchObject({ fault: named(broken), tried: ['a', 'b'] });
   });
 
   test('a caller who leaves is no fault of the target', async () => {
@@ -357,7 +361,7 @@ describe('a target that cools down', () => {
   });
 
   test('a target that lacks the model does not hide that another is busy', async () => {
-    expect((await ask([target('a', away), target('b', lacking)])).fault).toBe(away);
+    expect((await ask([target('a', away), target('b', lacking)])).fault).toEqual(named(away));
   });
 
   test('a request that is too large for one target goes to the next, and the first is not left alone for it', async () => {
@@ -371,7 +375,7 @@ describe('a target that cools down', () => {
 describe('a model that every target lacks', () => {
   test('is not found, and every caller has them asked again: nobody takes a model from anybody', async () => {
     const targets = [target('a', lacking), target('b', lacking)];
-    for (let round = 0; round < 3; round++) expect(await ask(targets)).toMatchObject({ fault: lacking, tried: ['a', 'b'] });
+    for (let round = 0; round < 3; round++) expect(await ask(targets)).toMatchObject({ fault: named(lacking), tried: ['a', 'b'] });
     expect((await ask([targets[0]!, target('b', text('hello'))])).received).toEqual(['hello']);
   });
 

@@ -2,14 +2,15 @@ import type { Clock } from '#kit/async/clock';
 import { isConversation } from '#core/routed-call';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { gathered, inBothVerbs, type Generate } from '#core/generate';
 import type { Events } from '#core/event';
-import type { Attempt, TargetContext } from '#core/context';
+import type { Attempt, Context, TargetContext } from '#core/context';
 import { placesOf, type Target } from '#core/target';
 import { affinityOf } from './affinity.ts';
 import { allOut } from './all-out.ts';
 import type { AdmittedCall } from '../rules/admitted.ts';
-import type { Health } from './health.ts';
+import type { Health, Trial } from './health.ts';
+import { namingProvider, saidNo } from './named-provider.ts';
 import { hasChoice } from './order.ts';
 import type { RetryBudget } from './retry-budget.ts';
 
@@ -33,78 +34,183 @@ export interface FailoverDeps {
  *
  * @throws Fault of the target that decided: the one that emitted content, the one that refused the request itself, or, if all failed, that of `allOut`
  */
-export function failover({ health, budget, waits, clock }: FailoverDeps): Generate<AdmittedCall> {
-  return async function* (call, context) {
-    const faults: Fault[] = [];
-    let left = health.ordered(call.route.targets, hasChoice(call.route.targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
-    let otherFailures = 0;
-    const { userId } = context.caller;
-    for (let trial = health.next(left, userId); trial; trial = health.next(left, userId)) {
-      const { target } = trial;
-      const attempt: Attempt = { provider: target.provider, ...(target.region ? { region: target.region } : {}), model: target.model };
-      context.progress.attempts.push(attempt);
-      context.progress.target = target;
-      budget.sent(target.provider);
-      const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
-      const hang = Math.min(call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
-      const mayMove = (left.length > 0 || call.movesOn === true) && (!health.cools || budget.has(target.provider));
-      const head = mayMove ? hang : firstByteSeconds;
-      const startedAt = clock.monotonic();
-      const held: GenerateEvent[] = []; // events before the first content: a target that fails leaves no trace in the answer
-      let spoken = false;
-      let judged = false;
-      try {
-        for await (const events of answerOf(target, call, { ...context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } })) {
-          if (!spoken && !events.some((event) => speaks(event) || event.type === 'finished')) {
-            held.push(...events);
-            continue;
+export function failover(deps: FailoverDeps): Generate<AdmittedCall> {
+  return inBothVerbs(
+    async function* (call, context) {
+      const tries = new Tries(deps, call, context);
+      for (let one = tries.next(); one; one = tries.next()) {
+        const held: GenerateEvent[] = []; // events before the first content: a target that fails leaves no trace in the answer
+        try {
+          for await (const events of answerOf(one.target, call, one.context)) {
+            if (!one.hasAnswered && !events.some((event) => speaks(event) || event.type === 'finished')) {
+              held.push(...events);
+              continue;
+            }
+            if (!one.hasAnswered) {
+              one.answered();
+              if (held.length > 0) yield held;
+            }
+            yield events;
           }
-          if (!spoken) {
-            spoken = judged = true;
-            attempt.milliseconds = clock.monotonic() - startedAt;
-            health.succeeded(trial, attempt.milliseconds); // the target is healthy again, however long the answer takes
-            if (held.length > 0) yield held;
-          }
-          yield events;
+          if (one.hasAnswered) return;
+          one.answered();
+          yield held;
+          return;
+        } catch (error) {
+          // Usage that the target has reported is paid for, though its client has left.
+          if (context.signal.aborted && !one.hasAnswered && held.length > 0 && !(context.signal.reason instanceof Fault)) yield held;
+          tries.failed(one, error);
+        } finally {
+          one.end();
         }
-        if (spoken) return;
-        judged = true;
-        health.succeeded(trial, clock.monotonic() - startedAt);
-        yield held;
-        return;
-      } catch (error) {
-        judged = true;
-        attempt.milliseconds ??= clock.monotonic() - startedAt;
-        if (context.signal.aborted) {
-          health.released(trial); // the client has disconnected, which is no failure of the target
-          if (held.length > 0 && !spoken && !(context.signal.reason instanceof Fault)) yield held; // usage that the target has reported is paid for
-          throw context.signal.reason;
-        }
-        const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
-        attempt.fault = fault.code;
-        if (fault.details.said !== undefined) attempt.said = fault.details.said;
-        health.failed(trial, fault);
-        const { elsewhere, key, exceedsLimit } = fault.details;
-        if (spoken || !(elsewhere || key)) throw fault;
-        faults.push(fault);
-        if (key || exceedsLimit) {
-          const others = left.filter(({ provider }) => provider !== target.provider);
-          left = key ? others : [...others, ...left.filter((one) => !others.includes(one))];
-          continue;
-        }
-        if (fault.code === 'upstream-failed' && !fault.details.absent && ++otherFailures > 1) break;
-        if (fault.code === 'timed-out' && (left.length > 0 || call.movesOn) && health.cools && !budget.take(target.provider)) break;
-      } finally {
-        if (!judged) health.released(trial);
       }
-    }
-    throw allOut(faults) ?? noneAsked(call, health);
-  };
+      throw tries.fault();
+    },
+    async (call, context) => {
+      const tries = new Tries(deps, call, context);
+      for (let one = tries.next(); one; one = tries.next()) {
+        try {
+          const events = await wholeAnswerOf(one.target, call, one.context);
+          one.answered();
+          return events;
+        } catch (error) {
+          tries.failed(one, error);
+        } finally {
+          one.end();
+        }
+      }
+      throw tries.fault();
+    },
+  );
+}
+
+/** The targets of a call that are tried for it. */
+class Tries {
+  readonly #deps: FailoverDeps;
+  readonly #call: AdmittedCall;
+  readonly #context: Context;
+  readonly #faults: Fault[] = [];
+  /** Whose fault each of them is. */
+  readonly #providers: string[] = [];
+  #left: Target[];
+  #otherFailures = 0;
+  /** No further target is tried. */
+  #isOver = false;
+
+  constructor(deps: FailoverDeps, call: AdmittedCall, context: Context) {
+    const { targets } = call.route;
+    this.#deps = deps;
+    this.#call = call;
+    this.#context = context;
+    this.#left = deps.health.ordered(targets, hasChoice(targets) && isConversation(call) ? affinityOf(call, context.caller) : undefined);
+  }
+
+  /** The next one, which is to be asked now; undefined where none is left. */
+  next(): OneTry | undefined {
+    const { health, budget, waits } = this.#deps;
+    const trial = this.#isOver ? undefined : health.next(this.#left, this.#context.caller.userId);
+    if (!trial) return undefined;
+    const { provider } = trial.target;
+    budget.sent(provider);
+    const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
+    const hang = Math.min(this.#call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
+    const mayMove = this.#hasOthers && (!health.cools || budget.has(provider));
+    const head = mayMove ? hang : firstByteSeconds;
+    return new OneTry(this.#deps, trial, { ...this.#context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } });
+  }
+
+  /** @throws what ends the call: the fault, where no other target may be tried after it, or the signal's reason */
+  failed(one: OneTry, error: unknown): void {
+    const { health, budget } = this.#deps;
+    const { signal } = this.#context;
+    const { provider } = one.target;
+    if (signal.aborted) throw signal.reason; // the client has disconnected, which is no failure of the target
+    const fault = error instanceof Fault ? error : new Fault('upstream-failed', 'The provider failed.', { cause: error, elsewhere: true });
+    one.failed(fault);
+    const { elsewhere, key, exceedsLimit, absent } = fault.details;
+    if (one.hasAnswered || !(elsewhere || key)) throw namingProvider(fault, provider);
+    this.#faults.push(fault);
+    this.#providers.push(provider);
+    if (key || exceedsLimit) {
+      const others = this.#left.filter((other) => other.provider !== provider);
+      this.#left = key ? others : [...others, ...this.#left.filter((other) => !others.includes(other))];
+    } else if (fault.code === 'upstream-failed' && !absent && ++this.#otherFailures > 1) this.#isOver = true;
+    else if (fault.code === 'timed-out' && this.#hasOthers && health.cools && !budget.take(provider)) this.#isOver = true;
+  }
+
+  /** The fault of a call that no target answered. */
+  fault(): Fault {
+    const last = allOut(this.#faults);
+    return last ? namingProvider(last, this.#providers[this.#faults.indexOf(last)]!) : noneAsked(this.#call, this.#deps.health);
+  }
+
+  get #hasOthers(): boolean {
+    return this.#left.length > 0 || this.#call.movesOn === true;
+  }
+}
+
+/** One target that is tried. */
+class OneTry {
+  readonly context: TargetContext;
+  readonly #deps: FailoverDeps;
+  readonly #trial: Trial;
+  readonly #attempt: Attempt;
+  readonly #startedAt: number;
+  #isJudged = false;
+  hasAnswered = false;
+
+  constructor(deps: FailoverDeps, trial: Trial, context: TargetContext) {
+    const { provider, region, model } = trial.target;
+    this.#deps = deps;
+    this.#trial = trial;
+    this.context = context;
+    this.#attempt = region ? { provider, region, model } : { provider, model };
+    this.#startedAt = deps.clock.monotonic();
+    context.progress.attempts.push(this.#attempt);
+    context.progress.target = trial.target;
+  }
+
+  get target(): Target {
+    return this.#trial.target;
+  }
+
+  /** The target is healthy again, however long the answer takes. */
+  answered(): void {
+    this.hasAnswered = this.#isJudged = true;
+    this.#attempt.milliseconds = this.#milliseconds;
+    this.#deps.health.succeeded(this.#trial, this.#attempt.milliseconds);
+  }
+
+  failed(fault: Fault): void {
+    this.#isJudged = true;
+    this.#attempt.milliseconds ??= this.#milliseconds;
+    this.#attempt.fault = fault.code;
+    const { status, code } = saidNo(fault);
+    if (status !== undefined) this.#attempt.status = status;
+    if (code !== undefined) this.#attempt.code = code;
+    if (fault.details.said !== undefined) this.#attempt.said = fault.details.said;
+    this.#deps.health.failed(this.#trial, fault);
+  }
+
+  /** To be called in any case: an attempt without a result says nothing about the target. */
+  end(): void {
+    if (this.#isJudged) return;
+    this.#attempt.milliseconds ??= this.#milliseconds;
+    this.#deps.health.released(this.#trial);
+  }
+
+  get #milliseconds(): number {
+    return this.#deps.clock.monotonic() - this.#startedAt;
+  }
 }
 
 /** A conversation is answered by the target's `generate`; a task has a function of its own for it. */
 function answerOf(target: Target, call: AdmittedCall, context: TargetContext): AsyncIterable<Events> {
   return isConversation(call) ? target.generate(call, context) : call.ask(target, context);
+}
+
+function wholeAnswerOf(target: Target, call: AdmittedCall, context: TargetContext): Promise<Events> {
+  return isConversation(call) && target.answer ? target.answer(call, context) : gathered(answerOf(target, call, context));
 }
 
 function noneAsked({ route }: AdmittedCall, health: Health): Fault {

@@ -1,5 +1,5 @@
 import { isConversation } from '#core/routed-call';
-import type { Generate } from '#core/generate';
+import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Events } from '#core/event';
 import type { Context } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
@@ -17,14 +17,21 @@ export type AdmittedCall = RoutedCall & { readonly reservation: Reservation };
  */
 export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
   const enter = (call: RoutedCall, context: Context, reservation: Reservation) => inner(withReservation(call, reservation), context);
-  return (call, context) => ({
-    [Symbol.asyncIterator]() {
+  const answered = (call: RoutedCall, context: Context, reservation: Reservation) => wholeAnswer(inner, withReservation(call, reservation), context);
+  return inBothVerbs(
+    (call, context) => ({
+      [Symbol.asyncIterator]() {
+        const reservation = ledger.reserve(call, context);
+        // Nearly every call is admitted at once: then no extra generator wraps its answer.
+        const events = reservation instanceof Promise ? waiting(reservation, (made) => enter(call, context, made)) : enter(call, context, reservation);
+        return events[Symbol.asyncIterator]();
+      },
+    }),
+    (call, context) => {
       const reservation = ledger.reserve(call, context);
-      // Nearly every call is admitted at once: then no extra generator wraps its answer.
-      const events = reservation instanceof Promise ? waiting(reservation, (made) => enter(call, context, made)) : enter(call, context, reservation);
-      return events[Symbol.asyncIterator]();
+      return reservation instanceof Promise ? reservation.then((made) => answered(call, context, made)) : answered(call, context, reservation);
     },
-  });
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import type { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { RoutedCall } from '#core/routed-call';
 import { stepOf, steps } from '#core/steps';
@@ -26,7 +26,11 @@ interface Alternatives {
  * @throws Fault as failover does
  */
 export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {
-  return (call, context) => (call.alternatives ? inSteps(context.permits, firstOf(call, call.alternatives, context, inner)) : inner(call, context));
+  return where<ResolvedCall, RoutedCall, Alternatives>(
+    ({ alternatives }) => alternatives,
+    (alternatives, call, context) => inSteps(context.permits, firstOf(call, alternatives, context, inner)),
+    inner,
+  );
 }
 
 function firstOf(resolved: ResolvedCall, { routes, models }: Alternatives, context: Context, inner: Generate<RoutedCall>): AsyncIterable<Events> {

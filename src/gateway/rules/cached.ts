@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sizeOf } from '#kit/memory/size-of';
 import type { GenerateCall } from '#core/call';
 import { isConversation } from '#core/routed-call';
-import type { Generate } from '#core/generate';
+import { where, type Generate } from '#core/generate';
 import type { Events } from '#core/event';
 import type { Context } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
@@ -30,16 +30,20 @@ type Conversation = GenerateCall & Pick<RoutedCall, 'route'>;
  * upstream. Only complete, successful answers are cached, and no answers of tasks, which bypass the events.
  */
 export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
-  return (call, context) => {
-    const ttl = isConversation(call) ? (context.cacheSeconds ?? ttlOf(call.route) ?? 0) : 0;
-    if (ttl === 0 || !isConversation(call)) return inner(call, context);
-    const decoded = withoutPassthrough(call);
-    const name = nameOf(decoded, context);
+  return where(cacheable, answered, inner);
+
+  function cacheable(call: RoutedCall, { cacheSeconds }: Context): { readonly call: Conversation; readonly ttl: number } | undefined {
+    const ttl = isConversation(call) ? (cacheSeconds ?? ttlOf(call.route) ?? 0) : 0;
+    return ttl === 0 || !isConversation(call) ? undefined : { call: withoutPassthrough(call), ttl };
+  }
+
+  function answered({ call, ttl }: { readonly call: Conversation; readonly ttl: number }, _: RoutedCall, context: Context): AsyncIterable<Events> {
+    const name = nameOf(call, context);
     const cache = answers(); // an answer in progress when the settings change goes to the old cache, which later requests do not read
     const found = cache.find(name, ttl);
     context.progress.cache = found ? 'hit' : 'miss';
-    return found ? replayed(found)(decoded, context) : keeping(decoded, context, (answer) => cache.keep(name, answer, ttl));
-  };
+    return found ? replayed(found)(call, context) : keeping(call, context, (answer) => cache.keep(name, answer, ttl));
+  }
 
   async function* keeping(call: Conversation, context: Context, keep: (answer: readonly Events[]) => void): AsyncGenerator<Events> {
     const answer: Events[] = [];

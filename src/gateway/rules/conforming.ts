@@ -2,7 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
-import type { Generate } from '#core/generate';
+import { where, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
@@ -27,7 +27,11 @@ export interface ConformingDeps {
  * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
  */
 export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromised', inner: Generate): Generate {
-  return (call, context) => (call.output.type === 'text' ? inner(call, context) : inSteps(context.permits, conformed(call, call.output, context)));
+  return where(
+    ({ output }) => (output.type === 'text' ? undefined : output),
+    (output, call, context) => inSteps(context.permits, conformed(call, output, context)),
+    inner,
+  );
 
   async function* conformed(call: GenerateCall, output: JsonOutput, context: Context): AsyncGenerator<Events> {
     const asking = { owner: String(context.caller.userId), signal: context.signal };

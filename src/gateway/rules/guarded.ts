@@ -3,7 +3,7 @@ import { isConversation, type RoutedCall } from '#core/routed-call';
 import type { Task } from '#core/task';
 import type { GenerateEvent, Events } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { where, type Generate } from '#core/generate';
 import type { Caller, Context, Review } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import { stepOf, steps } from '#core/steps';
@@ -31,10 +31,7 @@ export interface GuardedDeps {
  * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` if a check cannot be made
  */
 export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
-  return (call, context) => {
-    const checks = guards().of(call, context.caller);
-    return checks ? checked(checks, call, context) : inner(call, context);
-  };
+  return where((call, { caller }) => guards().of(call, caller), checked, inner);
 
   async function* checked({ before, after }: Readonly<Record<When, readonly Check[]>>, call: RoutedCall, context: Context): AsyncGenerator<Events> {
     const { signal, progress } = context;

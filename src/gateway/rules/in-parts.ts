@@ -3,7 +3,7 @@ import { isConversation } from '#core/routed-call';
 import type { Task } from '#core/task';
 import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { gathered, where, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import { sumOf } from '#core/usage';
 import type { AdmittedCall } from './admitted.ts';
@@ -16,7 +16,7 @@ const longestWait = 10;
  * that their cost is not lost. Admission and the usage rows see only the whole.
  */
 export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
-  return (call, context) => (isConversation(call) || !call.parts ? inner(call, context) : summed(call.parts, call, context));
+  return where((call) => (isConversation(call) ? undefined : call.parts), summed, inner);
 
   async function* summed(parts: readonly Task[], { route, reservation }: AdmittedCall, context: Context): AsyncGenerator<Events> {
     const events: GenerateEvent[] = [];
@@ -53,7 +53,7 @@ export function inParts(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
   }
 
   async function whole(part: AdmittedCall, context: Context): Promise<readonly GenerateEvent[]> {
-    return (await Array.fromAsync(inner(part, context))).flat();
+    return gathered(inner(part, context));
   }
 }
 

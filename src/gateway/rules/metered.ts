@@ -3,7 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import { isConversation, type RoutedCall } from '#core/routed-call';
 import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import { costOf, costOfSearches, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
@@ -13,35 +13,51 @@ import type { Ledger } from '#ledger/index';
 import { sumOf } from '#core/usage';
 import { unreserved, type AdmittedCall } from './admitted.ts';
 
-/** Meters the answer and settles the call once, however it ends. The last event is yielded only after that. */
+/** Meters the answer and settles the call once, however it ends. The last event is yielded, and a whole answer returned, only after that. */
 export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<AdmittedCall> {
-  return async function* (call, context) {
-    const meter = new Meter(call, context, clock);
-    let ended: Ended | undefined;
-    await call.reservation.begun();
-    try {
-      context.signal.throwIfAborted();
-      for await (const events of inner(call, context)) {
-        const counted: GenerateEvent[] = [];
-        for (const event of events) {
-          counted.push(meter.take(event));
-          if (call.stream && !context.signal.aborted && meter.isShort() && !(await meter.grows())) {
-            yield [...counted, ...meter.cutShort()];
-            ended = { end: 'quota-ended', status: 200 };
-            return;
+  return inBothVerbs(
+    async function* (call, context) {
+      const meter = new Meter(call, context, clock);
+      await call.reservation.begun();
+      try {
+        context.signal.throwIfAborted();
+        for await (const events of inner(call, context)) {
+          const counted: GenerateEvent[] = [];
+          for (const event of events) {
+            counted.push(meter.take(event));
+            if (call.stream && !context.signal.aborted && meter.isShort() && !(await meter.grows())) {
+              yield [...counted, ...meter.cutShort()];
+              meter.ended = { end: 'quota-ended', status: 200 };
+              return;
+            }
           }
+          yield counted;
         }
-        yield counted;
+        meter.completed();
+      } catch (error) {
+        meter.failed(error);
+        throw error;
+      } finally {
+        await meter.settle(); // without an end, the reader of the answer has stopped
       }
-      ended = hasLeft(context.signal) ? leftFor(context.signal) : { end: meter.goodEnd(), status: 200 };
-    } catch (error) {
-      ended = meter.isStopped && !context.signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, context.signal, meter.spoke);
-      throw error;
-    } finally {
-      // Without an end, the reader of the answer has stopped.
-      await call.reservation.settle(meter.row(reviewedEnd(context) ?? ended ?? badEnd(undefined, context.signal, meter.spoke)));
-    }
-  };
+    },
+    async (call, context) => {
+      const meter = new Meter(call, context, clock);
+      await call.reservation.begun();
+      try {
+        context.signal.throwIfAborted();
+        const events = await wholeAnswer(inner, call, context);
+        const counted = events.map((event) => meter.take(event));
+        meter.completed();
+        return counted;
+      } catch (error) {
+        meter.failed(error);
+        throw error;
+      } finally {
+        await meter.settle();
+      }
+    },
+  );
 }
 
 /**
@@ -87,6 +103,8 @@ class Meter {
   spoke = false;
   /** The call waits for the ledger to extend its reservation. */
   isStopped = false;
+  /** Absent: the answer is not over. */
+  ended: Ended | undefined;
   #notedAt: number;
 
   constructor(call: AdmittedCall, context: Context, clock: Clock) {
@@ -181,7 +199,24 @@ class Meter {
     ];
   }
 
-  goodEnd(): End {
+  /** The answer is complete. */
+  completed(): void {
+    const { signal } = this.#context;
+    this.ended = hasLeft(signal) ? leftFor(signal) : { end: this.#goodEnd(), status: 200 };
+  }
+
+  failed(error: unknown): void {
+    const { signal } = this.#context;
+    this.ended = this.isStopped && !signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, signal, this.spoke);
+  }
+
+  /** Books the call. @returns resolves when it is written */
+  settle(): Promise<void> | undefined {
+    const { signal } = this.#context;
+    return this.#call.reservation.settle(this.row(reviewedEnd(this.#context) ?? this.ended ?? badEnd(undefined, signal, this.spoke)));
+  }
+
+  #goodEnd(): End {
     if (this.#reasons.includes('length')) return 'length';
     if (this.#reasons.includes('tool')) return 'tool';
     return this.#reasons.includes('refused') ? 'refused' : 'completed';
@@ -198,7 +233,9 @@ class Meter {
     const isPaid = this.spoke || whole || (end === 'client-left' && last !== undefined) || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
+    const planTokens = Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output);
     progress.booked = progress.booked ? sumOf(progress.booked, usage) : usage;
+    progress.planTokens = (progress.planTokens ?? 0) + planTokens;
     return {
       requestId,
       step,
@@ -211,6 +248,8 @@ class Meter {
       tags,
       model: this.#call.model,
       servedModel: this.#model,
+      route: route.name === this.#call.model ? undefined : route.name,
+      owners: this.#call.reservation.books,
       provider: last?.provider ?? '',
       region: last?.region ?? '',
       attempts,
@@ -224,7 +263,7 @@ class Meter {
       thoughtTokens: usage.thought ?? 0,
       provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
-      planTokens: Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output),
+      planTokens,
       costUsd: this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined),
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,

@@ -1,4 +1,5 @@
-import type { Generate } from '#core/generate';
+import type { GenerateCall } from '#core/call';
+import { where, type Generate } from '#core/generate';
 import { withoutPassthrough } from '#core/passthrough';
 import { isConversation, type RoutedCall } from '#core/routed-call';
 import { unpromised } from '#core/unpromised';
@@ -8,9 +9,12 @@ import { unpromised } from '#core/unpromised';
  * `conforming`.
  */
 export function promising(inner: Generate<RoutedCall>): Generate<RoutedCall> {
-  return (call, context) => {
-    if (!isConversation(call) || call.output.type !== 'schema') return inner(call, context);
-    const { abilities } = call.route;
-    return !abilities || abilities.includes('json-schema') ? inner(call, context) : unpromised(inner(withoutPassthrough(call), context));
-  };
+  return where(schemaNotKept, (call, _, context) => unpromised(inner(withoutPassthrough(call), context)), inner);
+}
+
+/** The call, where it has a schema to which its model is known not to keep. */
+function schemaNotKept(call: RoutedCall): (GenerateCall & RoutedCall) | undefined {
+  if (!isConversation(call) || call.output.type !== 'schema') return undefined;
+  const { abilities } = call.route;
+  return !abilities || abilities.includes('json-schema') ? undefined : call;
 }

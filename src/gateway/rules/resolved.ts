@@ -2,17 +2,18 @@ import { isConversation, type Call } from '#core/routed-call';
 import { choiceHeaders } from '#core/choice-headers';
 import type { Task } from '#core/task';
 import { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
-import type { Caller } from '#core/context';
+import { modelNamed, shownName, unknownModel, type KnownModels } from '#core/known-models';
+import { gathered, inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import type { Events } from '#core/event';
 import { narrowedTo, within, type Model } from '#core/target';
 import type { ResolvedCall } from './alternatives.ts';
 import { warned } from './warned.ts';
 
 /** The available models, by name. */
-export interface Models {
-  find(name: string): Model | undefined;
-  list(): readonly Model[];
-  /** The default engine for unknown embedding models; absent if the caller may not use it. */
+export interface Models extends KnownModels {
+  /** The default engine for unknown embedding models; absent if there is none, or if the caller may not use it. */
   readonly embedding: Model | undefined;
 }
 
@@ -24,46 +25,53 @@ export interface Models {
  * ones
  */
 export function resolved(models: (caller: Caller) => Models, inner: Generate<ResolvedCall>): Generate<Call> {
-  return (call, context) => {
+  const stream = (call: Call, context: Context): AsyncIterable<Events> => {
     const visible = models(context.caller);
-    if (context.targets) {
-      const routes = chosen(context.targets, call, visible);
-      return inner({ ...call, route: routes[0]!, alternatives: { routes, models: visible } }, context);
-    }
-    if (!isConversation(call)) {
-      const { route, warnings } = taskRoute(call, visible);
-      const answer = inner({ ...call, route }, context);
-      return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
-    }
-    const route = visible.find(call.model);
-    if (route?.kind !== 'chat') throw unknownModel(call.model);
-    return inner(route.larger === undefined ? { ...call, route } : { ...call, route, alternatives: { routes: [route], models: visible } }, context);
+    if (context.targets) return inner(asChosen(context.targets, call, visible), context);
+    if (isConversation(call)) return inner(asNamed(call, visible), context);
+    const { route, warnings } = taskRoute(call, visible);
+    const answer = inner({ ...call, route }, context);
+    return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
   };
+  return inBothVerbs(stream, (call, context) =>
+    context.targets || !isConversation(call) ? gathered(stream(call, context)) : wholeAnswer(inner, asNamed(call, models(context.caller)), context),
+  );
+}
+
+function asChosen(targets: readonly string[], call: Call, models: Models): ResolvedCall {
+  const routes = chosen(targets, call, models);
+  return { ...call, route: routes[0]!, alternatives: { routes, models } };
+}
+
+function asNamed(call: GenerateCall, models: Models): ResolvedCall {
+  const route = modelNamed(models, call.model);
+  if (route?.kind !== 'chat') throw unknownModel(call.model, models);
+  return route.larger === undefined ? { ...call, route } : { ...call, route, alternatives: { routes: [route], models } };
 }
 
 /** The models that the caller chose, with the targets that support the call. */
 function chosen(names: readonly string[], call: Call, models: Models): readonly Model[] {
   const refused = (text: string) => new Fault('invalid', `${choiceHeaders.targets} names ${text}.`, { field: choiceHeaders.targets });
   return names.map((name) => {
-    const model = models.find(name);
-    if (!model) throw refused(`\`${shown(name)}\`, which does not exist or you do not have access to it`);
+    const model = modelNamed(models, name);
+    if (!model) throw refused(`\`${shownName(name)}\`, which does not exist or you do not have access to it`);
     if (isConversation(call) ? model.kind === 'chat' : call.kind !== 'embedding' || model.kind === 'embedding') {
       const targets = isConversation(call) ? model.targets : model.targets.filter(({ target }) => call.able(target));
       if (targets.length > 0) return narrowedTo(model, targets);
     }
-    throw refused(`\`${shown(name)}\`, which cannot do this`);
+    throw refused(`\`${shownName(name)}\`, which cannot do this`);
   });
 }
 
 /** The model for a task, with the targets that support it. An unknown embedding model is replaced by the default one, with a warning. */
 function taskRoute(call: Task, models: Models): { readonly route: Model; readonly warnings: readonly string[] } {
-  const found = models.find(call.model);
+  const found = modelNamed(models, call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
-  if (!model && call.kind === 'embedding') throw unknownModel(call.model);
+  if (!model && call.kind === 'embedding') throw unknownModel(call.model, models, 'embedding');
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
-  const warnings = fallsBack ? [`model: ${shown(call.model)} is not an embedding model here, so ${model.name} answers instead`] : [];
+  const warnings = fallsBack ? [`model: ${shownName(call.model)} is not an embedding model here, so ${model.name} answers instead`] : [];
   return { route: narrowedTo(model, targets), warnings };
 }
 
@@ -71,9 +79,11 @@ function taskRoute(call: Task, models: Models): { readonly route: Model; readonl
  * The models as a caller sees them: for a key that is restricted to some models, no others exist. The key may list a model by its alias, and request it by
  * that.
  */
-export function modelsFor(models: Models, { models: names }: Caller): Models {
+export function modelsFor(models: Models, { models: names }: Pick<Caller, 'models'>): Models {
   if (names === undefined) return models;
   return {
+    hasProviders: models.hasProviders,
+    preferred: models.preferred,
     find(name) {
       const model = models.find(name);
       return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
@@ -110,16 +120,10 @@ function insideOf(models: Models, lists: readonly string[]): Models {
     return one.model;
   };
   return {
+    hasProviders: models.hasProviders,
+    preferred: models.preferred,
     find: (name) => inside(models.find(name)),
     embedding: inside(models.embedding),
     list: () => models.list().flatMap((model) => inside(model) ?? []),
   };
 }
-
-/** The fault for an unknown model. */
-function unknownModel(name: string): Fault {
-  return new Fault('not-found', `The model \`${shown(name)}\` does not exist or you do not have access to it.`, { field: 'model', reason: 'model' });
-}
-
-/** A long name is shortened. */
-const shown = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -1,5 +1,8 @@
 import type { Fault } from '#core/fault';
-import type { Generate } from '#core/generate';
+import { inBothVerbs, where, wholeAnswer, type Generate } from '#core/generate';
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
+import type { Events } from '#core/event';
 import { stepOf, steps } from '#core/steps';
 import { firstAnswer } from './first-answer.ts';
 
@@ -10,21 +13,28 @@ import { firstAnswer } from './first-answer.ts';
  * @throws Fault of the last model that was tried
  */
 export function fallingBack(inner: Generate): Generate {
-  return (call, context) => {
-    const { tier, targets, signal } = context;
-    if (!tier) return inner(call, context);
-    if (targets || tier.length === 1) return inner({ ...call, model: tier[0] }, context);
-    const left = tier.slice(0, steps.tier.most);
+  const first = where(severalModels, firstOf, inner);
+  return inBothVerbs(
+    (call, context) => first(withFirst(call, context), context),
+    (call, context) => wholeAnswer(first, withFirst(call, context), context),
+  );
+
+  function firstOf(models: readonly string[], call: GenerateCall, context: Context): AsyncIterable<Events> {
+    const left = models.slice(0, steps.tier.most);
     return firstAnswer({
       left,
       most: steps.tier.most,
-      signal,
+      signal: context.signal,
       ask: (model, at) => inner({ ...call, model }, at === 0 ? context : { ...context, step: stepOf(context.step, 'tier', at) }),
       moveOn(fault) {
         if (!isUnavailable(fault) || left.length === 0) throw fault;
       },
     });
-  };
+  }
 }
+
+const withFirst = (call: GenerateCall, { tier }: Context): GenerateCall => (tier ? { ...call, model: tier[0] } : call);
+
+const severalModels = (_: GenerateCall, { tier, targets }: Context) => (tier && !targets && tier.length > 1 ? tier : undefined);
 
 const isUnavailable = ({ code, details }: Fault) => code === 'not-found' && details.reason === 'model';

@@ -1,3 +1,4 @@
+import { citationMarksIn } from '#kit/text/citation-marks';
 import { trimEnd } from '#kit/text/trim-end';
 import type { Citation } from '#core/conversation';
 
@@ -18,25 +19,20 @@ const mostCitations = 500;
 export function citationsIn(text: string, sources: readonly Source[]): readonly Citation[] {
   const byNumber = new Map(sources.map((one) => [one.number, one]));
   const byUrl = new Map(sources.map((one) => [one.url, one]));
-  const found: { readonly source: Source; readonly from: number; readonly to: number }[] = [];
-  for (const mark of text.matchAll(
-    /\[(\d{1,4}(?:\s{0,3},\s{0,3}\d{1,4}){0,9})\](?!\()|\[[^[\]\n]{1,300}\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s()<>[\]"']{1,2000}/g,
-  )) {
-    const [whole, numbers, linked] = mark;
-    const to = mark.index + whole.length;
-    if (numbers !== undefined) {
-      for (const number of numbers.split(',')) {
-        const source = byNumber.get(Number(number));
-        if (source) found.push({ source, from: mark.index, to });
-      }
-    } else {
-      const source = byUrl.get(linked ?? whole) ?? byUrl.get(trimEnd(linked ?? whole, '.,;:!?'));
-      if (source) found.push({ source, from: mark.index, to: linked === undefined ? mark.index + source.url.length : to });
-    }
-    if (found.length >= mostCitations) break;
-  }
+  const found: Citation[] = citationMarksIn(text).flatMap(({ numbers, start, end }) =>
+    numbers.flatMap((number) => {
+      const source = byNumber.get(number);
+      return source ? [{ url: source.url, title: source.title, start, end }] : [];
+    }),
+  );
   const place = inCharacters(text);
-  return found.map(({ source: { url, title }, from, to }) => ({ url, title, start: place(from), end: place(to) }));
+  for (const { 0: whole, 1: linked, index } of text.matchAll(/\[[^[\]\n]{1,300}\]\((https?:\/\/[^\s()<>]{1,2000})\)|https?:\/\/[^\s()<>[\]"']{1,2000}/g)) {
+    if (found.length >= mostCitations) break;
+    const source = byUrl.get(linked ?? whole) ?? byUrl.get(trimEnd(linked ?? whole, '.,;:!?'));
+    const end = index + (linked === undefined ? (source?.url.length ?? 0) : whole.length);
+    if (source) found.push({ url: source.url, title: source.title, start: place(index), end: place(end) });
+  }
+  return found.toSorted((a, b) => a.start - b.start).slice(0, mostCitations);
 }
 
 /** Converts UTF-16 offsets, queried in ascending order of their start, to characters. */

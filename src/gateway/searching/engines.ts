@@ -16,8 +16,8 @@ export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
 
 /** A web search engine. */
 export interface Engine {
-  /** @throws NotFetched; or the signal's reason */
-  search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal }): Promise<readonly Found[]>;
+  /** `most` results, 8 by default. @throws NotFetched; or the signal's reason */
+  search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal; readonly most?: number }): Promise<readonly Found[]>;
 }
 
 export interface EngineSettings {
@@ -26,8 +26,8 @@ export interface EngineSettings {
   readonly apiKey: string;
 }
 
-/** Most results per search. */
-const mostFound = 8;
+/** Most results per search, where nothing else is asked for. */
+const usualMost = 8;
 const mostBytes = 2_097_152;
 
 interface Kind {
@@ -37,7 +37,7 @@ interface Kind {
   readonly path: string;
   ask(
     url: URL,
-    asked: { readonly query: string; readonly apiKey: string } & Bounds,
+    asked: { readonly query: string; readonly apiKey: string; readonly most: number } & Bounds,
   ): { readonly headers: Readonly<Record<string, string>>; readonly body?: string };
   /** The member with the list of results, and the names of their members. */
   results(answer: Readonly<Record<string, unknown>>): unknown;
@@ -62,9 +62,9 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   brave: {
     origin: 'https://api.search.brave.com',
     path: '/res/v1/web/search',
-    ask(url, { query, apiKey, allowed }) {
+    ask(url, { query, apiKey, allowed, most }) {
       url.searchParams.set('q', withSites(query, allowed));
-      url.searchParams.set('count', String(mostFound));
+      url.searchParams.set('count', String(most));
       return { headers: { 'x-subscription-token': apiKey } };
     },
     results: ({ web }) => (isObject(web) ? web['results'] : undefined),
@@ -74,11 +74,11 @@ const kinds: Readonly<Record<EngineSettings['engine'], Kind>> = {
   tavily: {
     origin: 'https://api.tavily.com',
     path: '/search',
-    ask: (_url, { query, apiKey, allowed, blocked }) => ({
+    ask: (_url, { query, apiKey, allowed, blocked, most }) => ({
       headers: { 'content-type': 'application/json', ...bearer(apiKey) },
       body: JSON.stringify({
         query,
-        max_results: mostFound,
+        max_results: most,
         ...(allowed ? { include_domains: allowed } : {}),
         ...(blocked ? { exclude_domains: blocked } : {}),
       }),
@@ -100,13 +100,13 @@ export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Eng
   if (address === undefined) return undefined;
   const kind = kinds[settings.engine];
   return {
-    async search(query, bounds, asking) {
+    async search(query, bounds, { most = usualMost, ...asking }) {
       const url = new URL(address);
       if (!url.pathname.endsWith('/search')) url.pathname = trimEnd(url.pathname, '/') + kind.path;
-      const sent = kind.ask(url, { query, apiKey: settings.apiKey, ...bounds });
+      const sent = kind.ask(url, { query, apiKey: settings.apiKey, most, ...bounds });
       const takes = (type: string) => type === 'application/json' || type.endsWith('+json');
       const { bytes } = await fetcher.fetch({ ...asking, ...sent, url: url.href, maxBytes: mostBytes, takes });
-      return foundIn(kind, parseJson(bytes), bounds);
+      return foundIn(kind, parseJson(bytes), bounds).slice(0, most);
     },
   };
 }
@@ -129,16 +129,14 @@ function foundIn(kind: Kind, answer: unknown, { allowed, blocked = [] }: Bounds)
   const list = isObject(answer) ? kind.results(answer) : undefined;
   if (!Array.isArray(list)) throw new Error('The search engine sent no results.');
   const seen = new Set<string>();
-  return (list as readonly unknown[])
-    .flatMap((one): readonly Found[] => {
-      if (!isObject(one)) return [];
-      const url = textOf(one['url']);
-      if (!/^https?:\/\/[^\s<>"]{1,2000}$/i.test(url) || seen.has(url)) return [];
-      if ((allowed && !isOn(url, allowed)) || isOn(url, blocked)) return [];
-      seen.add(url);
-      return [{ url, title: plain(textOf(one['title']), 200) || url.slice(0, 200).toWellFormed(), text: plain(textOf(one[kind.text]), 2000) }];
-    })
-    .slice(0, mostFound);
+  return (list as readonly unknown[]).flatMap((one): readonly Found[] => {
+    if (!isObject(one)) return [];
+    const url = textOf(one['url']);
+    if (!/^https?:\/\/[^\s<>"]{1,2000}$/i.test(url) || seen.has(url)) return [];
+    if ((allowed && !isOn(url, allowed)) || isOn(url, blocked)) return [];
+    seen.add(url);
+    return [{ url, title: plain(textOf(one['title']), 200) || url.slice(0, 200).toWellFormed(), text: plain(textOf(one[kind.text]), 2000) }];
+  });
 }
 
 /** Removes the marks that engines put around matching words. A half character would be invalid JSON to a strict reader. */

@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
+import { modelNamed } from '#core/known-models';
 import { promptTokens, type CountTokens } from '#core/measure';
 import { placesOf } from '#core/target';
 import type { Waits } from '../routing/failover.ts';
@@ -29,7 +30,7 @@ const mostSeconds = 10;
 export function counting({ models, guards, waits, health, countTokens }: CountingDeps): CountPrompt {
   return async (call, context) => {
     const { caller, signal } = context;
-    const route = models(caller).find(call.model);
+    const route = modelNamed(models(caller), call.model);
     const [target] = placesOf(route?.targets ?? []);
     if (route && target?.countTokens && health.state(target).state === 'ok' && !guards().of({ ...call, route }, caller)) {
       const head = Math.min(mostSeconds, waits().firstByteSeconds);

@@ -4,8 +4,9 @@ import type { JsonObject } from '#core/json';
 import { trimEnd } from '#kit/text/trim-end';
 import { tokenCounter } from '../shared/count-tokens.ts';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
-import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
+import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
+import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { quirksAt, withoutCalls } from './models.ts';
@@ -40,7 +41,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
   };
   const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  return oneTarget(probes, (model, mostTokens) => {
+  const offered = offeredAt({ upstreams, url, path: path.replace(/messages$/, 'models?limit=1000'), headers: headersFor(apiKeys[0]) });
+  const provider = oneTarget(probes, (model, mostTokens) => {
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens, caching } });
     const countTokens = tokenCounter({
       ...shared,
@@ -50,8 +52,9 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
       encode: (call, quirks) => countRequest(messages.encodeRequest(call, model, quirks).body),
       member: 'input_tokens',
     });
-    return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context), countTokens });
+    return targetOf(name, endpoint, { ...answering((call, context) => senderAt(endpoint, call, context)), countTokens });
   });
+  return { ...provider, offered };
 };
 
 /** https://platform.claude.com/docs/en/api/messages-count-tokens */

@@ -4,7 +4,7 @@ import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { Address } from '../shared/attempt.ts';
 import type { Credential } from '../shared/credentials.ts';
-import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
+import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
@@ -65,7 +65,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
           const betas = context.headers[betaHeader]?.split(',').map((one) => one.trim());
           return betas ? { ...endpoint, encode: (...asked: Parameters<typeof endpoint.encode>) => withBetas(endpoint.encode(...asked), betas) } : endpoint;
         };
-        return targetOf(name, endpoint, { generate: (call, context) => generate(asking(context), call, context), region, residency });
+        return targetOf(name, endpoint, { ...answering((call, context) => senderAt(asking(context), call, context)), region, residency });
       });
       return target && { target, others: rest, order };
     },

@@ -2,6 +2,7 @@ import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
 import { most, readPrompt, type Prompt } from './prompt.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
+import { followUps, wantsFollowUps } from './follow-ups.ts';
 import { findingsIn } from './findings.ts';
 import { describeMedia } from './media.ts';
 import { isOwn, phrase } from './phrases.ts';
@@ -89,6 +90,7 @@ function spoken(prompt: Prompt): (variant: number) => Answer {
   if (media.length > 0) return reply(() => seen(prompt), 'There is something that is not text.', 'I can name its type and size.');
   const short = question.length <= 100 ? question : '';
   if (aboutMe.test(short)) return reply((variant) => phrase('self', variant), 'I am asked about myself.', 'I say what I am.');
+  if (wantsFollowUps(question)) return reply(() => followUps(prompt.sentences), 'I am asked what could be asked next.', 'I ask about what was spoken of.');
   const greets = greeting.test(short) && short.length <= 40;
   const hello = reply((variant) => phrase('hello', variant), 'This is a greeting.', 'I greet back and say what I am.');
   if (greets && !/[?？]/.test(short)) return hello;

@@ -1,11 +1,10 @@
 import { encodeBatchEmbed, encodePredict } from '#dialects/gemini/embed-request';
 import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dialects/gemini/embed-result';
 import type { EmbedCall, Embedded } from '#core/embed';
-import { Fault } from '#core/fault';
+import { Fault, notHonoured } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { attempt } from '../shared/attempt.ts';
-import { notHonoured } from '#core/fault';
 import type { OperationEndpoint } from '../shared/operation.ts';
 import { whole } from '../shared/post.ts';
 import { parsed } from '../shared/read-answer.ts';

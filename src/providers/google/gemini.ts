@@ -5,6 +5,7 @@ import type { MediaPart } from '#core/conversation';
 import type { JsonObject } from '#core/json';
 import { keyCredentials, type RequestHeaders } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
+import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
@@ -36,7 +37,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     const word = inPath(model.replace(/^models\//, ''));
     return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
   });
-  return { ...provider, needsContent: (part) => !isKnownThere(part, url) };
+  const offered = offeredAt({ upstreams, url, path: `${base}/models?pageSize=1000`, headers: signedWith(apiKeys[0]) });
+  return { ...provider, offered, needsContent: (part) => !isKnownThere(part, url) };
 };
 
 /** The API accepts URLs only of its own files and of videos. https://ai.google.dev/gemini-api/docs/video-understanding */

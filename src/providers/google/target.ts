@@ -8,7 +8,7 @@ import type { Target } from '#core/target';
 import type { Address } from '../shared/attempt.ts';
 import { tokenCounter } from '../shared/count-tokens.ts';
 import type { Credentials } from '../shared/credentials.ts';
-import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
+import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import type { KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import type { EndpointThoughts } from '../shared/endpoint-thoughts.ts';
@@ -61,7 +61,7 @@ export function contentTarget(
   return targetOf(provider, endpoint, {
     ...more,
     countTokens,
-    generate: (call, context) => generate(endpoint, call, context),
+    ...answering((call, context) => senderAt(endpoint, call, context)),
     embed: (call, context) => embedContent(embeddings, call, context),
   });
 }

@@ -5,6 +5,7 @@ import { scan } from '#kit/json/scan';
 import type { GenerateCall } from '#core/call';
 import { vendorOf } from '../vendors.ts';
 import { quirksAt } from './chat-models.ts';
+import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { requestBody } from './request-body.ts';
 
 /** What the first request to an address is: nothing has been refused there yet. */
@@ -158,8 +159,11 @@ test('Mistral gets a word of the model between results and what the user says be
   expect(await roles('nobody')).toEqual(['user', 'assistant', 'tool', 'user']);
 });
 
-test('what a model takes of tools at an address of many vendors is left to its refusals', () => {
+test('what a model takes at an address of many vendors is left to its refusals, unless it has a name of OpenAI', () => {
   const many = 'https://my.services.ai.azure.com/models?api-version=2024-05-01-preview';
-  expect(quirksAt(vendorOf(many), 'grok-4', many)).toEqual({ maxTokensDefault: 'max_completion_tokens', anyRoot: false });
+  for (const known of [quirksAt, responsesQuirksAt]) {
+    expect(known(vendorOf(many), 'grok-4', many)).toBeUndefined();
+    expect(known(vendorOf(many), 'gpt-5', many)).toEqual(known(vendorOf(at.azure), 'gpt-5', at.azure));
+  }
   expect(quirksAt(vendorOf(at.azure), 'my-deployment', at.azure)).toMatchObject({ functionsOnly: false, allowedTools: true });
 });

@@ -13,34 +13,35 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
   switch (vendor) {
     case 'openai':
     case 'azure':
-      return { maxTokensDefault: 'max_completion_tokens', ...(hasManyVendors(baseUrl) ? {} : freeTools), anyRoot: false, ...reasoningQuirks(model) };
+      if (!reasoningOf(model) && hasManyVendors(baseUrl)) return undefined;
+      return { maxTokensDefault: 'max_completion_tokens', ...freeTools, anyRoot: false, ...reasoningQuirks(model) };
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
-      return { ...plainTools, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
+      return { ...plain, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
       return { ...mistral, developer: false, thoughts: 'refused' }; // charmbracelet/crush#1590
     case 'moonshot': // QuantumNous/new-api#3121
-      return { ...plainTools, thoughts: 'demanded' };
+      return { ...plain, thoughts: 'demanded' };
     case 'groq':
       return { ...groq, thoughts: 'refused', ...groqEfforts(model) };
     case 'openrouter': // https://openrouter.ai/docs/api-reference/parameters
-      return { ...plainTools, topK: true };
+      return { ...plain, topK: true };
     case undefined:
       return undefined;
     default:
-      return { functionsOnly: true };
+      return { functionsOnly: true, openaiFiles: false };
   }
 }
 
 /** Does this vendor's chat API return thoughts in a field that it accepts in the next request? */
 export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor === undefined || !['openai', 'azure', 'mistral', 'groq'].includes(vendor);
 
-/** Only OpenAI's models are known to accept tools of free text, and a choice among some of the tools. */
+/** Only OpenAI's models are known to accept tools of free text, and a choice among some of the tools; and only there are the files that clients upload. */
 const freeTools: Quirks = { functionsOnly: false, allowedTools: true };
-const plainTools: Quirks = { functionsOnly: true, allowedTools: false };
+const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: false };
 
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
 const mistral: Quirks = {
-  ...plainTools,
+  ...plain,
   maxTokensField: 'max_tokens',
   usage: false,
   shortIds: true,
@@ -51,7 +52,7 @@ const mistral: Quirks = {
 
 /** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */
 const groq: Quirks = {
-  ...plainTools,
+  ...plain,
   formatBesideTools: false,
   refused: alwaysRefused('n', 'logit_bias', 'logprobs', 'top_logprobs', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'verbosity'),
 };

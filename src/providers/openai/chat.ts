@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { chat } from '#dialects/openai/chat/index';
 import type { Quirks } from '#dialects/openai/chat/quirks';
+import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
 import { largeBytes } from '#kit/json/large';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
@@ -15,30 +17,33 @@ import type { RawRequest } from '#core/raw-request';
 import { Fault } from '#core/fault';
 import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Accepted } from '../shared/attempt.ts';
-import { credentialsLeft, keyCredentials, type Credentials } from '../shared/credentials.ts';
+import { keyCredentials, type Credential, type Credentials } from '../shared/credentials.ts';
 import {
+  answering,
   attemptRecalling,
-  fitOf,
+  EndpointReply,
   generateEndpoint,
-  generateFrom,
-  noted,
-  refusesKey,
   targetOf,
   unmixed,
   warningOfForeign,
+  warningsOf,
   withCredentials,
   type GenerateEndpoint,
   type GenerateRequest,
+  type Reply,
+  type Sender,
 } from '../shared/generate.ts';
+import { keeping, learnedInAnswer, taught, type InAnswer } from '../shared/in-answer.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
 import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
+import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
-import { recalling, recorded, type Recalling } from '../shared/recalled-thoughts.ts';
+import { recalling, recorded, recordedWhole, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { isEventStream, maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
+import { maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
 import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
-import { embed } from './embed.ts';
+import { embed, embedEndpoint, embedsAt, type EmbedQuirks } from './embed.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
@@ -59,14 +64,14 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
   const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, chat.name, baseUrl));
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one), lessons?.of(name, `${chat.name} tools`, baseUrl));
+  const embedQuirks = knownQuirks<EmbedQuirks>(clock, undefined, lessons?.of(name, embeddings, baseUrl));
   const responsesPlace = responsesAddress(address);
   const responsesParts = {
     ...shared,
-    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one), lessons?.of(name, responses.name, baseUrl)),
+    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one, baseUrl), lessons?.of(name, responses.name, baseUrl)),
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
-  const fit = fitOf(chat);
   const base = trimEnd(url.pathname, '/');
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
@@ -85,7 +90,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
           demands: () => quirks.of(model)?.thoughts === 'demanded',
         },
       }),
-      encode: (call, known) => requestBody(call, model, known, fit),
+      encode: (call, known) => requestBody(call, model, known, chat.fit),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
     const apis: OpenAIApis = {
@@ -101,15 +106,23 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       address: ({ operation }: { readonly operation: string }) => addressOf(address, model, operation),
       decodeFault: chat.decodeFault,
     };
-    const answering = {
-      generate: (call: GenerateCall, context: TargetContext) => generate(apis, call, context),
-      embed: (call: EmbedCall, context: TargetContext) => embed(operations, call, context),
+    const embeds = embedEndpoint({
+      ...shared,
+      model,
+      quirks: embedQuirks,
+      address: () => addressOf(address, model, 'embeddings'),
+      decodeFault: chat.decodeFault,
+    });
+    const verbs = {
+      ...answering((call, context) => new OpenAISender(apis, call, context)),
+      ...(embedsAt(baseUrl, model) ? { embed: (call: EmbedCall, context: TargetContext) => embed(embeds, call, context) } : {}),
       sendRaw: (call: RawRequest, context: TargetContext) => sendRaw(operations, clock, call, context),
     };
-    return targetOf(name, endpoint, answering, [refusals, responsesParts.quirks]);
+    return targetOf(name, endpoint, verbs, [refusals, responsesParts.quirks, embedQuirks]);
   });
   // The API accepts URLs only for images.
-  return { ...provider, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
+  const offered = offeredAt({ upstreams, url, path: list, headers: headersFor(apiKeys[0]) });
+  return { ...provider, offered, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
 export const openaiChat: ProviderModule = {
@@ -156,76 +169,142 @@ const quiet = (endpoint: ChatEndpoint): ChatEndpoint => ({
   },
 });
 
-/** Generates like all providers, but passes answers through to clients of the same API, and uses the Responses API where the model refuses tools on this one. */
-function generate(apis: OpenAIApis, call: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const recall = recalling(apis.endpoint, call, context);
-  const answer = answered(apis, call, context, recall);
-  return recall ? recorded(recall, answer) : answer;
-}
+/**
+ * Sends a call like all providers, but passes answers through to clients of the same API, and uses the Responses API where the model refuses tools on this one.
+ */
+class OpenAISender implements Sender {
+  readonly #apis: OpenAIApis;
+  readonly #call: GenerateCall;
+  readonly #context: TargetContext;
+  readonly #recall: Recalling | undefined;
+  /** What answers of status 200 taught that were refusals. */
+  #lesson: InAnswer<Quirks> | undefined;
+  #refused: ChatRefusals | undefined;
 
-async function* answered(apis: OpenAIApis, call: GenerateCall, context: TargetContext, recall: Recalling | undefined): AsyncGenerator<Events> {
-  const { endpoint } = apis;
-  for (let credentials: Credentials | undefined = endpoint.credentials; credentials;) {
-    let refused = apis.refusals.of(endpoint.model);
-    let accepted: Accepted<ChatRequest> | undefined;
+  constructor(apis: OpenAIApis, call: GenerateCall, context: TargetContext) {
+    this.#apis = apis;
+    this.#call = call;
+    this.#context = context;
+    this.#recall = recalling(apis.endpoint, call, context);
+  }
+
+  get credentials(): Credentials {
+    return this.#apis.endpoint.credentials;
+  }
+
+  async send(credentials: Credentials): Promise<Reply> {
+    const apis = { ...this.#apis, endpoint: taught(this.#apis.endpoint, this.#lesson) };
+    const { endpoint, refusals } = apis;
+    const call = this.#call;
+    let refused = this.#refused ?? refusals.of(endpoint.model);
     if (wireFor(call, refused) === 'chat') {
       try {
         const place: ChatEndpoint = withCredentials(endpoint, credentials);
-        accepted = await (recall ? attemptRecalling(place, call, context, recall) : attempt(place, call, context));
+        return this.#onChat(endpoint, await (this.#recall ? attemptRecalling(place, call, this.#context, this.#recall) : attempt(place, call, this.#context)));
       } catch (error) {
         refused = learnedFrom(error, call);
         if (!refused) throw error;
       }
     }
-    if (!accepted) {
-      const other = await sendElsewhere(apis, call, context, { refused: refused!, recall, credentials });
-      if (other.api === 'responses') {
-        recall?.leave();
-        yield* onResponses(apis, context, other);
-        return;
-      }
-      accepted = other.accepted;
-    }
-    const { response, request, credential }: Accepted<ChatRequest> = accepted;
-    const { model, clock } = endpoint;
-    const { passthrough, restore, decided } = request;
-    const ignored = decided ? [...request.ignored, ...decided] : request.ignored;
-    const observe = recall && ((events: Events) => void recall.noted(events));
-    try {
-      if (call.stream && isEventStream(response)) {
-        const frames = restoring(chat.decoder(model, ignored), restore);
-        const awaiting = awaitingWords(response, context.patience, clock);
-        const first = await firstLine(awaiting);
-        if (passthrough && hasPlainLines(first)) yield* passStream(response, awaiting, first, frames, { passthrough, clock, observe });
-        else yield* request.unpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
-        return;
-      }
-      const bytes = await whole(response, context);
-      const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
-      yield passthrough && !call.stream ? passWhole(bytes, body, model, { passthrough, observe }) : eventsOf(body, model, { ...request, ignored });
-      return;
-    } catch (error) {
-      credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;
-      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, endpoint.quirks.of(model)) ?? error) : error;
-    } finally {
-      response.leave();
-    }
+    const other = await sendElsewhere(apis, call, this.#context, { refused: refused!, recall: this.#recall, credentials });
+    return other.api === 'chat'
+      ? this.#onChat(endpoint, other.accepted)
+      : new EndpointReply(apis.responses, other.call, other.accepted, { context: this.#context, recall: other.recall });
+  }
+
+  #onChat(endpoint: ChatEndpoint, accepted: Accepted<ChatRequest>): Reply {
+    return new ChatReply(endpoint, this.#call, accepted, {
+      context: this.#context,
+      recall: this.#recall,
+      lesson: this.#lesson,
+      teach: (error) => this.#teach(endpoint, error),
+    });
+  }
+
+  #teach(endpoint: ChatEndpoint, error: unknown): boolean {
+    const isNew = this.#refused === undefined && error instanceof Fault && error.details.asRefusal === true;
+    const refused = isNew ? learnedFrom(error, this.#call) : undefined;
+    const lesson = refused ? undefined : learnedInAnswer(endpoint, this.#call, error, this.#lesson);
+    this.#refused ??= refused;
+    this.#lesson = lesson ?? this.#lesson;
+    return (refused ?? lesson) !== undefined;
   }
 }
 
-function eventsOf(body: unknown, model: string, { ignored, restore, unpromised: isUnpromised }: Accepted<ChatRequest>['request']): Events {
-  const events = chat.decodeResult(body, model, ignored);
-  const restored = restore ? restore(events) : events;
-  return isUnpromised ? marked(restored) : restored;
+interface ChatReplyDeps {
+  readonly context: TargetContext;
+  readonly recall: Recalling | undefined;
+  readonly lesson: InAnswer<Quirks> | undefined;
+  /** Has this error taught something with which the request is to be sent again? */
+  readonly teach: (error: unknown) => boolean;
 }
 
-/** The answer to a call that the Responses API has accepted. */
-function onResponses({ responses: endpoint }: OpenAIApis, context: TargetContext, { call, accepted, recall }: SentToResponses): AsyncGenerator<Events> {
-  const answered = generateFrom(endpoint, call, context, (again) =>
-    again.credentials === endpoint.credentials ? Promise.resolve(accepted) : attemptRecalling({ ...endpoint, ...again }, call, context, recall),
-  );
-  const answer = noted(endpoint, call, answered, context);
-  return recall ? recorded(recall, answer) : answer;
+/** A response of the chat API. */
+class ChatReply implements Reply {
+  readonly response: UpstreamResponse;
+  readonly credential: Credential;
+  readonly #endpoint: ChatEndpoint;
+  readonly #call: GenerateCall;
+  readonly #request: Accepted<ChatRequest>['request'];
+  readonly #deps: ChatReplyDeps;
+
+  constructor(endpoint: ChatEndpoint, call: GenerateCall, { response, credential, request }: Accepted<ChatRequest>, deps: ChatReplyDeps) {
+    this.response = response;
+    this.credential = credential;
+    this.#endpoint = endpoint;
+    this.#call = call;
+    this.#request = request;
+    this.#deps = deps;
+  }
+
+  stream(): AsyncIterable<Events> {
+    const { recall, lesson } = this.#deps;
+    let answer: AsyncIterable<Events> = this.#streamed();
+    if (lesson) answer = keeping(this.#endpoint.model, lesson, answer);
+    return recall ? recorded(recall, answer) : answer;
+  }
+
+  async *#streamed(): AsyncGenerator<Events> {
+    const { model, clock } = this.#endpoint;
+    const { passthrough, restore, unpromised: isUnpromised } = this.#request;
+    const frames = restoring(chat.decoder(model, warningsOf(this.#request)), restore);
+    const awaiting = awaitingWords(this.response, this.#deps.context.patience, clock);
+    const first = await firstLine(awaiting);
+    if (passthrough && hasPlainLines(first)) yield* passStream(this.response, awaiting, first, frames, { passthrough, clock, observe: this.#observe });
+    else yield* isUnpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
+  }
+
+  async whole(): Promise<Events> {
+    const bytes = await whole(this.response, this.#deps.context);
+    const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
+    const { passthrough } = this.#request;
+    const events =
+      passthrough && !this.#call.stream ? passWhole(bytes, body, this.#endpoint.model, { passthrough, observe: this.#observe }) : this.#decoded(body);
+    const { recall, lesson } = this.#deps;
+    lesson?.keep(this.#endpoint.model, lesson.quirks, lesson.fields);
+    return recall ? recordedWhole(recall, events) : events;
+  }
+
+  #decoded(body: unknown): Events {
+    const { restore, unpromised: isUnpromised } = this.#request;
+    const events = chat.decodeResult(body, this.#endpoint.model, warningsOf(this.#request));
+    const restored = restore ? restore(events) : events;
+    return isUnpromised ? marked(restored) : restored;
+  }
+
+  get #observe(): ((events: Events) => void) | undefined {
+    const { recall } = this.#deps;
+    return recall && ((events) => void recall.noted(events));
+  }
+
+  teaches(error: unknown): boolean {
+    return this.#deps.teach(error);
+  }
+
+  inCallWords(fault: Fault): Fault {
+    const { inCallWords, quirks, model } = this.#endpoint;
+    return inCallWords?.(fault, this.#call, quirks.of(model)) ?? fault;
+  }
 }
 
 interface SentToResponses {

@@ -1,4 +1,5 @@
 import type { Decoder } from '#dialects/shared/decoder';
+import { plainEnds } from '#dialects/openai/chat/decode-answer';
 import { PassingFrames, estimatedTokens } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { UpstreamResponse } from '#kit/upstream/response';
@@ -6,7 +7,7 @@ import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
 import type { Events } from '#core/event';
 import type { Passthrough } from '#core/passthrough';
-import { answerFault, type AwaitingWords } from '../shared/post.ts';
+import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
 
 /** How an answer is forwarded. */
@@ -18,6 +19,11 @@ export interface Forwarding {
 
 /** Forwards a whole answer unparsed; reads only its usage and its end. */
 export function passWhole(bytes: Uint8Array, body: unknown, model: string, { passthrough, observe }: Forwarding): Events {
+  const plain = observe ? undefined : plainEnds(body, model);
+  if (plain) {
+    passthrough.write(bytes);
+    return [plain[0]!, { type: 'passed', tokens: 0 }, ...plain.slice(1)];
+  }
   const events = decodeResult(body, model);
   observe?.(events);
   passthrough.write(bytes);
@@ -63,7 +69,8 @@ export async function* passStream(
     handOn(frames.end(), passthrough);
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
-    throw answerFault(error, frames.spoken);
+    const fault = answerFault(error, frames.spoken);
+    throw frames.spoken ? fault : asRefusal(fault, decoder.counted());
   }
   yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }

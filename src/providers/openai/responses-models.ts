@@ -1,5 +1,5 @@
 import type { Quirks } from '#dialects/openai/responses/quirks';
-import type { Vendor } from '../vendors.ts';
+import { hasManyVendors, type Vendor } from '../vendors.ts';
 import { reasoningOf } from './reasoning-models.ts';
 
 /**
@@ -7,11 +7,13 @@ import { reasoningOf } from './reasoning-models.ts';
  *
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
+ * @param baseUrl where it answers
  */
-export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
+export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: string): Quirks | undefined {
   if (vendor === undefined) return undefined;
-  if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true };
+  if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true, withoutItems: 'all', openaiFiles: false };
   const reasoning = reasoningOf(model);
+  if (!reasoning && hasManyVendors(baseUrl)) return undefined;
   const known: Quirks = { atLeast16: true, sources: true, functionsOnly: false, withoutMarks: true };
   if (!reasoning) return known;
   if (reasoning.efforts.length === 0) return { ...known, efforts: [], encrypted: false };

@@ -1,7 +1,7 @@
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks } from '#dialects/openai/responses/quirks';
 import { keyCredentials } from '../shared/credentials.ts';
-import { generate, generateEndpoint, targetOf } from '../shared/generate.ts';
+import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
@@ -22,7 +22,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, responses.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, responses.name, baseUrl)),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
@@ -31,7 +31,11 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
   const provider = oneTarget(probes, (model) => {
     const endpoint = generateEndpoint(responses, { ...shared, model });
-    return targetOf(name, endpoint, { generate: (call, context) => generate(endpoint, call, context) });
+    return targetOf(
+      name,
+      endpoint,
+      answering((call, context) => senderAt(endpoint, call, context)),
+    );
   });
   return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
 };

@@ -101,7 +101,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
 }
 
 /** Lessons that one call may teach: a provider that contradicts itself would teach without end. */
-const mostLessons = 8;
+export const mostLessons = 16;
 
 const isSame = (a: Uint8Array | string, b: Uint8Array | string): boolean =>
   typeof a === 'string' || typeof b === 'string' ? a === b : Buffer.compare(a, b) === 0;

@@ -1,24 +1,27 @@
 import type { EncodedRequest, ProviderSide, WireTypes } from '#dialects/dialect';
-import { composed, restoring, type Fit, type Fitted, type Restore } from '#dialects/shared/fitting';
+import { restoring, type Fitted, type Restore } from '#dialects/shared/fitting';
 import type { Clock } from '#kit/async/clock';
+import { largeBytes } from '#kit/json/large';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import type { FieldNames } from '#dialects/shared/field-names';
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { TargetContext } from '#core/context';
-import { speaks, type Events } from '#core/event';
+import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { joinedLesson } from '#core/lessons';
 import type { Target } from '#core/target';
 import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { isUnpromised } from './is-unpromised.ts';
+import { keeping, learnedInAnswer, taught, type InAnswer } from './in-answer.ts';
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
-import { credentialsLeft, type Credentials } from './credentials.ts';
-import { awaitingWords } from './post.ts';
+import { credentialsLeft, type Credential, type Credentials } from './credentials.ts';
+import { asRefusal, awaitingWords, whole } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
-import { isAboutSignature, isAboutThoughts, recalling, recorded, withoutForeign, type Recalling } from './recalled-thoughts.ts';
-import { isEventStream, streamed, wholeJson } from './read-answer.ts';
-import { isForeign, signed, type Signer } from './signers.ts';
+import { isAboutSignature, isAboutThoughts, recalling, recorded, recordedWhole, withoutForeign, type Recalling } from './recalled-thoughts.ts';
+import { isEventStream, jsonOf, parsed, streamed } from './read-answer.ts';
+import { isForeign, noteSigned, signed, type Signer } from './signers.ts';
 import { written } from './write-request.ts';
 
 export interface GenerateRequest extends ProviderRequest {
@@ -46,16 +49,10 @@ type EndpointDeps<Wire extends SideTypes> = Pick<
   'model' | 'upstreams' | 'credentials' | 'quirks' | 'clock' | 'address' | 'thoughts'
 > & {
   readonly options?: Wire['options'];
-  /** Change calls before they are encoded, in this order, after the fit of the dialect. */
-  readonly fits?: readonly Fit<Wire['quirks']>[];
 };
 
-export function generateEndpoint<Wire extends SideTypes>(
-  dialect: ProviderSide<Wire>,
-  { options, fits = [], ...deps }: EndpointDeps<Wire>,
-): GenerateEndpoint<Wire> {
-  const { decodeFault, learn, betaHeader } = dialect;
-  const fit = fitOf(dialect, fits);
+export function generateEndpoint<Wire extends SideTypes>(dialect: ProviderSide<Wire>, { options, ...deps }: EndpointDeps<Wire>): GenerateEndpoint<Wire> {
+  const { decodeFault, learn, betaHeader, fit } = dialect;
   return {
     ...deps,
     dialect,
@@ -67,10 +64,6 @@ export function generateEndpoint<Wire extends SideTypes>(
     learn,
   };
 }
-
-/** The fit of a dialect with those of a provider. */
-export const fitOf = <Wire extends SideTypes>({ fit }: ProviderSide<Wire>, fits: readonly Fit<Wire['quirks']>[] = []): Fit<Wire['quirks']> | undefined =>
-  composed(fit ? [fit, ...fits] : fits);
 
 /** @param fitted absent where the call is sent as it is. @param names those of the wire's fields */
 export function fittedRequest(
@@ -88,21 +81,17 @@ export function fittedRequest(
   return { ...notes, body: text, unpromised: isMarked, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
 }
 
-/** Requests an answer and yields its events on arrival. @throws Fault */
-export function generate<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): AsyncGenerator<Events> {
-  const call = unmixed(endpoint, asked, context);
-  const recall = recalling(endpoint, call, context);
-  const place = call === asked ? endpoint : warningOfForeign(endpoint);
-  const answered = generateFrom(endpoint, call, context, (again) => attemptRecalling({ ...place, ...again }, call, context, recall));
-  const answer = noted(endpoint, call, answered, context);
-  return recall ? recorded(recall, answer) : answer;
-}
+/** What answers conversations at a target, by either verb. @param senderOf made for each call */
+export const answering = (senderOf: (call: GenerateCall, context: TargetContext) => Sender): Required<Pick<Target, 'generate' | 'answer'>> => ({
+  generate: (call, context) => generateFrom(senderOf(call, context), call),
+  answer: (call, context) => answerFrom(senderOf(call, context)),
+});
 
-/** The answer to a client of the provider's own dialect, whose signatures are noted. */
-export const noted = (endpoint: Signing, call: GenerateCall, answer: AsyncGenerator<Events>, context: TargetContext): AsyncGenerator<Events> => {
-  const signer = isTranslated(call, endpoint.dialect.name) ? undefined : signerOf(endpoint, context);
-  return signer ? signed(answer, signer) : answer;
-};
+/** The sender of a call to an endpoint. */
+export function senderAt<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): Sender {
+  const call = unmixed(endpoint, asked, context);
+  return new EndpointSender(call === asked ? endpoint : warningOfForeign(endpoint), call, context);
+}
 
 /** The call without what is known to be signed by another provider; the same call where nothing is. */
 export function unmixed(endpoint: Signing, call: GenerateCall, context: TargetContext): GenerateCall {
@@ -125,90 +114,195 @@ export function warningOfForeign<Any extends Pick<Endpoint<GenerateCall, Provide
 
 const foreignThoughts = "thoughts: the provider's interface does not take back those of another.";
 
-/** What differs when an answer of status 200 turns out to be a refusal, and the request is sent again. */
-interface Again<Quirks> {
+/** Sends the request for one call. */
+export interface Sender {
   readonly credentials: Credentials;
-  readonly quirks: KnownQuirks<Quirks>;
+  /** Called again, with the credentials that are left or with what was learned, where the answer begins with a refusal. @throws Fault */
+  send(credentials: Credentials): Promise<Reply>;
 }
 
-/** @param send sends the request; called again, with other credentials or quirks, where the answer begins with the refusal of a key or says what it lacks */
-export async function* generateFrom<Wire extends SideTypes>(
-  endpoint: GenerateEndpoint<Wire>,
-  call: GenerateCall,
-  context: TargetContext,
-  send: (again: Again<Wire['quirks']>) => Promise<Accepted<GenerateRequest>>,
-): AsyncGenerator<Events> {
-  const { dialect, model, clock } = endpoint;
-  let lesson: Lesson<Wire['quirks']> | undefined;
-  let { quirks } = endpoint;
-  for (let credentials: Credentials | undefined = endpoint.credentials; credentials;) {
-    const { response, request, credential } = await send({ credentials, quirks });
-    const { ignored, decided, restore } = request;
-    const warnings = decided ? [...ignored, ...decided] : ignored;
+/** A response of status 200. */
+export interface Reply extends Pick<Accepted<GenerateRequest>, 'response' | 'credential'> {
+  /** The events of an event stream. */
+  stream(): AsyncIterable<Events>;
+  /** Those of one JSON value. */
+  whole(): Promise<Events>;
+  /** Has this error taught something with which the request is to be sent again? */
+  teaches(error: unknown): boolean;
+  /** The fault with the field of the call that the provider's message is about. */
+  inCallWords(fault: Fault): Fault;
+}
+
+/** Requests an answer and yields its events on arrival. @throws Fault */
+async function* generateFrom(sender: Sender, { stream }: GenerateCall): AsyncGenerator<Events> {
+  for (let { credentials } = sender; ;) {
+    const reply = await sender.send(credentials);
     try {
-      if (call.stream && isEventStream(response)) {
-        const answer = streamed(awaitingWords(response, context.patience, clock), undefined, restoring(dialect.decoder(model, warnings, call), restore));
-        const events = request.unpromised ? unpromised(answer) : answer;
-        yield* lesson ? keeping(endpoint, lesson, events) : events;
-        return;
-      }
-      const whole = dialect.decodeResult(await wholeJson(response, context, dialect), model, warnings);
-      if (lesson) endpoint.quirks.keep(model, lesson.quirks, [lesson.field]);
-      const events = restore ? restore(whole) : whole;
-      yield request.unpromised ? marked(events) : events;
+      if (stream && isEventStream(reply.response)) yield* reply.stream();
+      else yield await wholeOf(reply);
       return;
     } catch (error) {
-      const learned = lesson ? undefined : lessonOf(error, endpoint, call);
-      if (learned) {
-        lesson = learned;
-        quirks = { ...endpoint.quirks, of: () => learned.quirks };
-        continue;
-      }
-      credentials = refusesKey(error) ? credentialsLeft(credentials, credential) : undefined;
-      if (!credentials) throw error instanceof Fault ? (endpoint.inCallWords?.(error, call, quirks.of(model)) ?? error) : error;
+      credentials = credentialsAfter(error, reply, credentials);
     } finally {
-      response.leave();
+      reply.response.leave();
     }
   }
 }
 
-interface Lesson<Quirks> {
-  readonly quirks: Quirks;
-  readonly field: string;
-}
-
-/** What an answer of status 200 teaches that says what it lacks. It is kept when the second answer is one. */
-function lessonOf<Wire extends SideTypes>(
-  error: unknown,
-  { model, quirks, learn }: GenerateEndpoint<Wire>,
-  call: GenerateCall,
-): Lesson<Wire['quirks']> | undefined {
-  const field = error instanceof Fault ? error.details.lacks : undefined;
-  const learned = field === undefined ? undefined : learn(error as Fault, call, quirks.of(model));
-  return learned === undefined ? undefined : { quirks: learned, field: field! };
-}
-
-async function* keeping<Wire extends SideTypes>(
-  { model, quirks }: GenerateEndpoint<Wire>,
-  lesson: Lesson<Wire['quirks']>,
-  answer: AsyncIterable<Events>,
-): AsyncGenerator<Events> {
-  let isKept = false;
-  for await (const events of answer) {
-    if (!isKept && events.some((event) => speaks(event) || event.type === 'finished')) {
-      quirks.keep(model, lesson.quirks, [lesson.field]);
-      isKept = true;
+/** The same for an answer that is not streamed. */
+async function answerFrom(sender: Sender): Promise<Events> {
+  for (let { credentials } = sender; ;) {
+    const reply = await sender.send(credentials);
+    try {
+      return await wholeOf(reply);
+    } catch (error) {
+      credentials = credentialsAfter(error, reply, credentials);
+    } finally {
+      reply.response.leave();
     }
-    yield events;
   }
 }
+
+async function wholeOf(reply: Reply): Promise<Events> {
+  try {
+    return await reply.whole();
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+/** Those with which the request is sent again after an answer of status 200 turned out to be a refusal. @throws the error, where it is not */
+function credentialsAfter(error: unknown, reply: Reply, credentials: Credentials): Credentials {
+  if (reply.teaches(error)) return credentials;
+  const left = refusesKey(error) ? credentialsLeft(credentials, reply.credential) : undefined;
+  if (left) return left;
+  throw error instanceof Fault ? reply.inCallWords(error) : error;
+}
+
+class EndpointSender<Wire extends SideTypes> implements Sender {
+  readonly credentials: Credentials;
+  readonly #endpoint: GenerateEndpoint<Wire>;
+  readonly #call: GenerateCall;
+  readonly #context: TargetContext;
+  readonly #recall: Recalling | undefined;
+  #lesson: InAnswer<Wire['quirks']> | undefined;
+
+  constructor(endpoint: GenerateEndpoint<Wire>, call: GenerateCall, context: TargetContext) {
+    this.credentials = endpoint.credentials;
+    this.#endpoint = endpoint;
+    this.#call = call;
+    this.#context = context;
+    this.#recall = recalling(endpoint, call, context);
+  }
+
+  async send(credentials: Credentials): Promise<Reply> {
+    const endpoint = taught(this.#endpoint, this.#lesson);
+    const accepted = await attemptRecalling(withCredentials(endpoint, credentials), this.#call, this.#context, this.#recall);
+    return new EndpointReply(endpoint, this.#call, accepted, {
+      context: this.#context,
+      recall: this.#recall,
+      lesson: this.#lesson,
+      learned: (lesson) => (this.#lesson = lesson),
+    });
+  }
+}
+
+interface ReplyDeps<Quirks> {
+  readonly context: TargetContext;
+  readonly recall: Recalling | undefined;
+  readonly lesson?: InAnswer<Quirks> | undefined;
+  /** Absent: nothing is learned. */
+  readonly learned?: (lesson: InAnswer<Quirks>) => void;
+}
+
+/** A response in the dialect of an endpoint. */
+export class EndpointReply<Wire extends SideTypes> implements Reply {
+  readonly response: UpstreamResponse;
+  readonly credential: Credential;
+  readonly #endpoint: GenerateEndpoint<Wire>;
+  readonly #call: GenerateCall;
+  readonly #request: Accepted<GenerateRequest>['request'];
+  readonly #deps: ReplyDeps<Wire['quirks']>;
+  readonly #signer: Signer | undefined;
+
+  constructor(
+    endpoint: GenerateEndpoint<Wire>,
+    call: GenerateCall,
+    { response, credential, request }: Accepted<GenerateRequest>,
+    deps: ReplyDeps<Wire['quirks']>,
+  ) {
+    this.response = response;
+    this.credential = credential;
+    this.#endpoint = endpoint;
+    this.#call = call;
+    this.#request = request;
+    this.#deps = deps;
+    // The signatures of an answer to a client of the provider's own dialect are noted.
+    this.#signer = isTranslated(call, endpoint.dialect.name) ? undefined : signerOf(endpoint, deps.context);
+  }
+
+  stream(): AsyncIterable<Events> {
+    const { dialect, model, clock } = this.#endpoint;
+    const { restore, unpromised: isUnpromised } = this.#request;
+    const { context, lesson, recall } = this.#deps;
+    const decoder = restoring(dialect.decoder(model, warningsOf(this.#request), this.#call), restore);
+    let answer: AsyncIterable<Events> = streamed(awaitingWords(this.response, context.patience, clock), undefined, decoder);
+    if (isUnpromised) answer = unpromised(answer);
+    if (lesson) answer = keeping(model, lesson, answer);
+    if (this.#signer) answer = signed(answer, this.#signer);
+    return recall ? recorded(recall, answer) : answer;
+  }
+
+  async whole(): Promise<Events> {
+    const { dialect, model } = this.#endpoint;
+    const { restore, unpromised: isUnpromised } = this.#request;
+    const { context, lesson, recall } = this.#deps;
+    const bytes = await whole(this.response, context);
+    const passed = this.#passed(bytes);
+    if (passed) return passed;
+    const decoded = dialect.decodeResult(await jsonOf(bytes, dialect), model, warningsOf(this.#request));
+    lesson?.keep(model, lesson.quirks, lesson.fields);
+    const restored = restore ? restore(decoded) : decoded;
+    const events = isUnpromised ? marked(restored) : restored;
+    if (this.#signer) noteSigned(events, this.#signer);
+    return recall ? recordedWhole(recall, events) : events;
+  }
+
+  /** Forwards a plain answer to a client of the same wire as it came. @returns undefined for any other */
+  #passed(bytes: Uint8Array): Events | undefined {
+    const { dialect, model } = this.#endpoint;
+    const { passthrough, stream } = this.#call;
+    const { restore, unpromised: isUnpromised } = this.#request;
+    const { lesson, recall } = this.#deps;
+    if (!dialect.plainEnds || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
+    if (restore || isUnpromised || lesson || recall) return undefined;
+    const [started, ...ends] = dialect.plainEnds(parsed(bytes), model, warningsOf(this.#request)) ?? [];
+    if (!started) return undefined;
+    passthrough.write(bytes);
+    return [started, { type: 'passed', tokens: 0 }, ...ends];
+  }
+
+  teaches(error: unknown): boolean {
+    const { lesson, learned } = this.#deps;
+    const more = learned && learnedInAnswer(this.#endpoint, this.#call, error, lesson);
+    if (more) learned(more);
+    return more !== undefined;
+  }
+
+  inCallWords(fault: Fault): Fault {
+    const { model, quirks, inCallWords: worded } = this.#endpoint;
+    return worded?.(fault, this.#call, quirks.of(model)) ?? fault;
+  }
+}
+
+export const warningsOf = ({ ignored, decided }: Accepted<GenerateRequest>['request']): readonly string[] => (decided ? [...ignored, ...decided] : ignored);
 
 /** The endpoint with these credentials in place of its own. */
 export const withCredentials = <Any extends { readonly credentials: Credentials }>(endpoint: Any, credentials: Credentials): Any =>
   credentials === endpoint.credentials ? endpoint : { ...endpoint, credentials };
 
 /** Did the provider refuse our account, in an answer that has no content yet? */
-export const refusesKey = (error: unknown): boolean => error instanceof Fault && error.details.key === true;
+const refusesKey = (error: unknown): boolean => error instanceof Fault && error.details.key === true;
 
 interface Signing {
   readonly dialect: Pick<ProviderSide<never>, 'name' | 'returned'>;
@@ -234,7 +328,7 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
 }
 
 /** The differences between targets besides their endpoints. */
-type More = Pick<Target, 'generate'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
+type More = Pick<Target, 'generate' | 'answer'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
 
 /** @param provider its name in the settings. @param others where more is learned about the model */
 export function targetOf<Wire extends SideTypes>(

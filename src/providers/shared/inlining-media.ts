@@ -5,6 +5,7 @@ import type { GenerateCall } from '#core/call';
 import type { MediaPart, Part, Turn } from '#core/conversation';
 import { Fault, queueFull } from '#core/fault';
 import type { Events } from '#core/event';
+import { gathered } from '#core/generate';
 import type { TargetContext } from '#core/context';
 import type { Target, TargetGroup } from '#core/target';
 import { upstreamFault } from './post.ts';
@@ -25,19 +26,24 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
  * @param needed whether the provider needs the content of this part
  */
 export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
-  const wrapped = (target: Target): Target => ({
-    ...target,
-    get lesson() {
-      return target.lesson;
-    },
-    get supports() {
-      return target.supports; // changes as quirks are learned
-    },
-    generate: (call, context) => {
+  const wrapped = (target: Target): Target => {
+    const generate: Target['generate'] = (call, context) => {
       const parts = mediaOf(call.turns, needed);
       return parts.length === 0 ? target.generate(call, context) : fetchedFirst(fetcher, target, call, context, parts);
-    },
-  });
+    };
+    const { answer } = target;
+    return {
+      ...target,
+      get lesson() {
+        return target.lesson;
+      },
+      get supports() {
+        return target.supports; // changes as quirks are learned
+      },
+      generate,
+      ...(answer ? { answer: (call, context) => (mediaOf(call.turns, needed).length === 0 ? answer(call, context) : gathered(generate(call, context))) } : {}),
+    };
+  };
   return { ...group, target: wrapped(group.target), ...(group.others ? { others: group.others.map(wrapped) } : {}) };
 }
 

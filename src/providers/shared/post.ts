@@ -1,6 +1,7 @@
 import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
+import type { Usage } from '#core/event';
 import { Fault, noRoom } from '#core/fault';
 import type { Patience, TargetContext } from '#core/context';
 
@@ -76,6 +77,12 @@ export function answerFault(error: unknown, hasContent: boolean): unknown {
   const { key: _, ...details } = fault.details;
   return new Fault(fault.code, fault.message, details);
 }
+
+/** Marks a refusal of the request that was all of an answer of status 200. @param usage what the provider has counted */
+export const asRefusal = (error: unknown, { input, output }: Pick<Usage, 'input' | 'output'> = { input: 0, output: 0 }): unknown =>
+  error instanceof Fault && error.code === 'invalid' && input + output === 0
+    ? new Fault(error.code, error.message, { ...error.details, asRefusal: true })
+    : error;
 
 /** Converts a connection error to a fault. */
 export function upstreamFault(error: unknown, begun = false): unknown {

@@ -2,6 +2,7 @@ import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 import { refusalText } from './post.ts';
 import type { Probe, Probed } from './provider.ts';
 
@@ -56,20 +57,25 @@ async function sendProbe({ upstreams, clock, url, path, headers, body, refusal }
     const date = Date.parse(response.headers.date ?? '');
     const { status } = response;
     const fault = status < 300 ? undefined : refusal(status, await refusalText(response), response.headers);
-    return { ...judged(status, fault), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
+    return { ...judged(status, fault, path), milliseconds, ...(Number.isNaN(date) ? {} : { date }) };
   } finally {
     response.leave();
   }
 }
 
-function judged(status: number, fault: Fault | undefined): Pick<Probed, 'state' | 'says'> {
+function judged(status: number, fault: Fault | undefined, path: string): Pick<Probed, 'state' | 'says'> {
   if (!fault) return { state: 'ok', says: 'answers' };
+  if (fault.details.key && saidCode(fault) === 'insufficient_quota')
+    return { state: 'failed', says: `answers, but the account has no credit left (${status}, insufficient_quota)` };
   if (fault.details.key) return { state: 'failed', says: `rejects the credentials (${status})` };
-  if (status === 429) return { state: 'warning', says: 'answers, but is busy (429)' };
+  if (status === 429) return { state: 'warning', says: 'answers, but its rate limit is exceeded at the moment (429)' };
   if (fault.details.reason === 'model') return { state: 'warning', says: `answers, but does not have the model (${status})` };
+  if (status === 404 || status === 405) return { state: 'warning', says: `has nothing at ${path.split('?')[0]} (${status}): check the path of baseUrl` };
   if (status >= 500) return { state: 'failed', says: `answers with an error (${status})` };
   return { state: 'warning', says: `answers, but rejects the test request (${status})` };
 }
+
+const saidCode = ({ details: { cause } }: Fault): unknown => (isObject(cause) ? cause['code'] : undefined);
 
 /** The reason of a failure, for operators: error codes of the system and of TLS, never an error message, which may contain secrets. */
 function whyNot(error: unknown): string {

@@ -1,3 +1,4 @@
+import type { AskOffered } from './offered.ts';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
@@ -44,6 +45,8 @@ export interface Provider {
   needsContent?(part: MediaPart): boolean;
   /** One for each region and key. @param model a configured model; without one there may be no free probe */
   probes(model: string | undefined): readonly Probe[];
+  /** Asks for the models that it has. Absent: it has no such list. */
+  readonly offered?: AskOffered;
 }
 
 /** A free request that tests whether the provider is reachable and accepts our credentials. */

@@ -8,7 +8,7 @@ import { BadJson, type Parsing } from '#kit/json/scan';
 import { largeBytes, readLargeJson } from '#kit/json/large';
 import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
-import { answerFault, whole, type AwaitingWords } from './post.ts';
+import { answerFault, asRefusal, whole, type AwaitingWords } from './post.ts';
 
 /** Reading of answers, in any dialect. */
 
@@ -16,10 +16,10 @@ import { answerFault, whole, type AwaitingWords } from './post.ts';
 export const maxLine = 1_048_576;
 
 /**
- * The events of a stream. Those before its content come with it, so that an answer which begins with the refusal of our account leaves no trace.
+ * The events of a stream. Those before its content come with it, so that an answer which begins with a refusal leaves no trace.
  *
  * @param first bytes that have already been read
- * @throws Fault; with `key` only where nothing was yielded
+ * @throws Fault; with `key` or `asRefusal` only where nothing was yielded
  */
 export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
   const lines = splitter({ maxLine });
@@ -33,9 +33,9 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
     yield opening.held ? [...opening.held, ...last] : last;
   } catch (error) {
     const { held } = opening;
-    const fault = answerFault(error, held === undefined);
-    if (fault instanceof Fault && fault.details.key) throw fault;
     const usage = frames.counted();
+    const fault = held ? asRefusal(answerFault(error, false), usage) : answerFault(error, true);
+    if (fault instanceof Fault && (fault.details.key || fault.details.asRefusal)) throw fault;
     if (held && held.length > 0) yield held;
     if (usage) yield [{ type: 'usage', usage: { ...usage, source: 'partial' } }];
     throw fault;
@@ -71,9 +71,11 @@ export function isEventStream({ headers }: UpstreamResponse): boolean {
 
 /** The JSON of a whole answer. @throws Fault `upstream-failed` */
 export async function wholeJson(response: UpstreamResponse, context: Pick<TargetContext, 'memory'>, reading: Reading = {}): Promise<unknown> {
-  const bytes = await whole(response, context);
-  return bytes.length > largeBytes ? parsedLarge(bytes, reading) : parsed(bytes, reading);
+  return jsonOf(await whole(response, context), reading);
 }
+
+/** The JSON that bytes are. @throws Fault `upstream-failed` */
+export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (bytes.length > largeBytes ? parsedLarge(bytes, reading) : parsed(bytes, reading));
 
 type Reading = Pick<Parsing, 'numbersAsWritten'>;
 

@@ -4,9 +4,9 @@ import type { TargetContext } from '#core/context';
 import type { Part, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
-import { isEmpty, isObject, own, type Extra, type JsonObject } from '#core/json';
+import { isObject, own, type Extra, type JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
-import { gatewayOwn, tokenExtra, tokenOf, type KeptThoughts } from '#core/thoughts';
+import { tokenExtra, tokenOf, type KeptThoughts } from '#core/thoughts';
 import type { EndpointThoughts, ThoughtContext } from './endpoint-thoughts.ts';
 import { filled, gapsIn, type Gap } from './missing-thoughts.ts';
 import { NotedThoughts } from './noted-thoughts.ts';
@@ -39,7 +39,6 @@ export class Recalling {
   readonly #context: ThoughtContext;
   readonly #call: GenerateCall;
   #noted: NotedThoughts | undefined;
-  #hasLeft = false;
 
   constructor(context: ThoughtContext, call: GenerateCall) {
     this.#context = context;
@@ -66,14 +65,9 @@ export class Recalling {
     return this.#with(this.#call.turns.map((turn) => (turn.role === 'model' ? { ...turn, parts: turn.parts.map(bare) } : turn)));
   }
 
-  /** Another API answers the call, and its thoughts are noted there. */
-  leave(): void {
-    this.#hasLeft = true;
-  }
-
   /** Stores the thoughts of the answer. @returns the events for the client, with tokens */
   noted(events: Events): Events {
-    if (this.#hasLeft || this.#context.returns === false) return events;
+    if (this.#context.returns === false) return events;
     this.#noted ??= new NotedThoughts(this.#context, this.#call.turns);
     return this.#noted.take(events);
   }
@@ -164,9 +158,10 @@ const withMembers = <Any extends ThoughtPart | ToolCallPart>(part: Any, dialect:
   extra: { ...part.extra, [dialect]: members },
 });
 
+/** A thought without what its provider needs of it, with the mark of one that is not the provider's. */
 function stripped({ text, extra }: ThoughtPart, dialect: string): ThoughtPart {
-  const { [dialect]: _, [gatewayOwn]: __, ...others } = extra ?? {};
-  return { type: 'thought', text, ...(isEmpty(others) ? {} : { extra: others }) };
+  const { [dialect]: _, ...others } = extra ?? {};
+  return { type: 'thought', text, extra: { ...others, ...tokenExtra('.') } };
 }
 
 /**
@@ -183,8 +178,7 @@ export function withoutForeign({ name, returned }: Endpoint['dialect'], call: Ge
     if (turn.role !== 'model') return turn;
     const parts = turn.parts.flatMap((part): readonly Part[] => {
       if (!isOut('extra' in part ? part.extra : undefined)) return [part];
-      if ((part.type === 'thought' || part.type === 'foreign') && returned.isReturned(part))
-        return part.type === 'thought' ? [{ ...stripped(part, name), extra: tokenExtra('.') }] : [];
+      if ((part.type === 'thought' || part.type === 'foreign') && returned.isReturned(part)) return part.type === 'thought' ? [stripped(part, name)] : [];
       if (part.type === 'foreign' || !('extra' in part) || !returned.callMembers.some((member) => own(part.extra, name)[member] !== undefined)) return [part];
       const left = Object.entries(own(part.extra, name)).filter(([member]) => !returned.callMembers.includes(member));
       return [{ ...part, extra: { ...part.extra, [name]: Object.fromEntries(left) } }];
@@ -201,12 +195,15 @@ export const isAboutSignature = (error: unknown): boolean =>
 
 /** Waits with the end of an answer until its thoughts are stored: the next request may reach another process at once. */
 export async function* recorded(recall: Recalling, answer: AsyncIterable<Events>): AsyncGenerator<Events> {
-  for await (const events of answer) {
-    const given = recall.noted(events);
-    const written = events.some(({ type }) => type === 'finished') ? recall.written() : undefined;
-    if (written) await written;
-    yield given;
-  }
+  for await (const events of answer) yield await recordedWhole(recall, events);
+}
+
+/** The same for a whole answer. */
+export async function recordedWhole(recall: Recalling, events: Events): Promise<Events> {
+  const given = recall.noted(events);
+  const written = events.some(({ type }) => type === 'finished') ? recall.written() : undefined;
+  if (written) await written;
+  return given;
 }
 
 /** May a provider have refused a request because of the thoughts that the gateway added? */

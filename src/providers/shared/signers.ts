@@ -32,13 +32,18 @@ export interface Signer {
 }
 
 /** Notes the signatures of an answer. */
-export async function* signed(answer: AsyncIterable<Events>, { dialect, origin, userId }: Signer): AsyncGenerator<Events> {
+export async function* signed(answer: AsyncIterable<Events>, signer: Signer): AsyncGenerator<Events> {
   for await (const events of answer) {
-    for (const event of events) {
-      if (event.type !== 'thought' && event.type !== 'tool-call') continue;
-      for (const signature of signaturesIn(event.extra, dialect)) note(keyOf(signature, userId), origin);
-    }
+    noteSigned(events, signer);
     yield events;
+  }
+}
+
+/** The same for a whole answer. */
+export function noteSigned(events: Events, { dialect, origin, userId }: Signer): void {
+  for (const event of events) {
+    if (event.type !== 'thought' && event.type !== 'tool-call') continue;
+    for (const signature of signaturesIn(event.extra, dialect)) note(keyOf(signature, userId), origin);
   }
 }
 

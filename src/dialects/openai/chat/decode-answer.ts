@@ -82,6 +82,28 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   };
 }
 
+/**
+ * What a whole answer of one text says of itself, for those who forward it unparsed: the same events as `reader` has for it, but those of its content.
+ *
+ * @returns undefined for any other answer, which is to be decoded
+ */
+export function plainEnds(answer: unknown, model: string): readonly GenerateEvent[] | undefined {
+  if (!isObject(answer) || answer['error'] || answer['x_groq'] || !Array.isArray(answer['choices']) || answer['choices'].length !== 1) return undefined;
+  const { model: name, usage, service_tier: tier, choices } = answer;
+  const choice: unknown = choices[0];
+  if (!isObject(choice) || (choice['index'] ?? 0) !== 0 || choice['delta'] || !isObject(choice['message'])) return undefined;
+  const { content, tool_calls: calls, function_call: call } = choice['message'];
+  const { finish_reason: raw } = choice;
+  if (typeof content !== 'string' || content === '' || calls || call || typeof raw !== 'string' || !Object.hasOwn(reasons, raw)) return undefined;
+  const counted = usageOf(usage, textOf(tier));
+  if (!counted) return undefined;
+  return [
+    { type: 'started', model: typeof name === 'string' && name !== '' ? name : model, ignored: [] },
+    { type: 'finished', candidate: 0, reason: reasons[raw]!, raw },
+    { type: 'usage', usage: counted },
+  ];
+}
+
 /** @throws Fault for an error where an answer should be: `{"error": …}`, vLLM's `{"object": "error", …}` or a bare `{"message", "type", …}` */
 function chunkOf(answer: unknown): Chunk {
   const chunk: unknown = Array.isArray(answer) ? answer[0] : answer;

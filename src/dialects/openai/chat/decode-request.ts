@@ -3,6 +3,7 @@ import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import { isEmpty, rest, type Extra } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { askedTier } from '../usage.ts';
 import { isAsItCame } from './as-it-came.ts';
 import { reasoningOf, vendorFields } from './decode-reasoning.ts';
 import { turnsOf } from './decode-messages.ts';
@@ -48,6 +49,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     ...(reasoning && { reasoning }),
     stream: request.stream ?? false,
     ...endUserOf(request),
+    ...askedTier(request.service_tier),
     extra: extraOf(request),
   };
   return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: isAsItCame(request, tools, toolChoice) };

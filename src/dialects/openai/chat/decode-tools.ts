@@ -1,7 +1,7 @@
 import type { ForeignTool, Tool, ToolChoice } from '#core/conversation';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing, nested } from '../../shared/read-fields.ts';
-import { contextSizeOf, nearOf, termsOf } from '../../shared/web-search.ts';
+import { termsOf } from '../../shared/web-search.ts';
 import { carriedAs, dialect, type ChatRequest, type ChatTool } from './wire.ts';
 
 export function toolOf(tool: ChatTool, at: number): Tool {
@@ -42,11 +42,9 @@ export function toolOf(tool: ChatTool, at: number): Tool {
 /** The search of a chat completion, which is a field and no tool: https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat */
 export function searchTool(options: JsonObject): ForeignTool {
   const value = bounded(options, searchField);
-  const { user_location: place, search_context_size: size } = value;
-  const terms = { near: nearOf(isObject(place) ? place['approximate'] : undefined), contextSize: contextSizeOf(size) };
   return {
     type: 'foreign',
-    search: termsOf(value, new Set(['user_location', 'search_context_size']), terms),
+    search: termsOf(value, { user_location: 'near', search_context_size: 'contextSize' }),
     field: searchField,
     dialect,
     value: { [searchField]: value },

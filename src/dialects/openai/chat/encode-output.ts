@@ -1,5 +1,6 @@
 import { isTranslated, type GenerateCall, type Output } from '#core/call';
 import type { Part } from '#core/conversation';
+import type { FaultDetails } from '#core/fault';
 import { textOf, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { dialect } from './wire.ts';
@@ -47,10 +48,13 @@ function reasonFor({ type }: Output, { schemas }: OutputQuirks): string {
   return schemas === false ? 'this model takes no JSON schema' : 'this model takes no JSON schema whose root is no object';
 }
 
-/** @param field the one that was refused */
-export function outputLearned<Known extends OutputQuirks>(field: string, call: GenerateCall, known: Known): Known | undefined {
+export function outputLearned<Known extends OutputQuirks>({ field, reason }: FaultDetails, call: GenerateCall, known: Known): Known | undefined {
   const { output, tools } = call;
   switch (field) {
+    case 'response_format': {
+      const isLast = known.schemas === false && known.jsonObjects === false;
+      return reason === 'field-unknown' && output.type !== 'text' && !isLast ? { ...known, schemas: false, jsonObjects: false } : undefined;
+    }
     case 'response_format.type':
       if (output.type === 'schema' && known.schemas !== false) return { ...known, schemas: false };
       return output.type !== 'text' && known.jsonObjects !== false ? { ...known, jsonObjects: false } : undefined;

@@ -5,6 +5,7 @@ import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation'
 import { absent, ignoredIn } from '#core/capabilities';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
+import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
 import { leftOut } from '../../shared/web-search.ts';
@@ -34,7 +35,7 @@ import { dialect } from './wire.ts';
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
   const translated = isTranslated(asked, dialect);
-  const call = translated ? ownFilesOf(textFilesAsText(asked)) : asked;
+  const call = translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked;
   const ignored = new Set(droppedExtra(call, dialect).flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
   const notes = own(call.extra, dialect);
@@ -238,7 +239,7 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
     if (typeof field === 'string') message[field] = textOf(message[field]) + part.text;
-    else ignored.add("thoughts: the provider's interface does not take back those of another.");
+    else if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
   }
   const older = calls.find(isOlderCall);
   if (older) message['function_call'] = { name: older.name, arguments: older.json };

@@ -3,6 +3,7 @@ import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
+import type { FileQuirks } from '../own-files.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasResultMedia } from './order-messages.ts';
@@ -12,7 +13,7 @@ import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.t
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends EffortQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
@@ -70,7 +71,7 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
     case 'tool_choice':
       return known.allowedTools === undefined && call.toolChoice?.type === 'allowed' ? { ...known, allowedTools: false } : undefined;
     case 'response_format':
-      return outputLearned(field, call, known);
+      return outputLearned(details, call, known);
     default:
       return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }

@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { GenerateEvent } from '#core/event';
+import { speaks, type GenerateEvent } from '#core/event';
 import { fold } from '#core/fold';
 import { wholes } from './recordings/read.ts';
+import { changed, drawnChanges } from '../../../../test/support/drawn-changes.ts';
+import { plainEnds } from './decode-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 
 const identity = { id: 'chatcmpl-ours', created: 1_780_000_000 };
@@ -17,6 +20,26 @@ describe('a whole answer', () => {
   test.each(wholes.filter(({ name }) => !name.includes('deepseek')))('$name keeps every member it had', ({ body }) => {
     const reencoded = encodeResult(result(body), identity);
     expect(reencoded).toMatchObject(withoutNothing(body) as object);
+  });
+
+  test('of one text says of its end, unread, what it says when it is decoded', () => {
+    const members = ['index', 'delta', 'finish_reason', 'logprobs', 'message'].map((name) => `choices.0.${name}`);
+    const ofMessage = ['content', 'tool_calls', 'function_call', 'refusal', 'reasoning_content', 'annotations'].map((name) => `choices.0.message.${name}`);
+    const others = ['error', 'model', 'usage', 'usage.prompt_tokens', 'x_groq', 'service_tier', 'choices', 'choices.0', 'choices.1'];
+    const drawn = fc.tuple(fc.constantFrom(...wholes), drawnChanges([...members, ...ofMessage, ...others]));
+    let plain = 0;
+    fc.assert(
+      fc.property(drawn, ([{ body: recorded }, changes]) => {
+        const body = changed(recorded, changes);
+        const ends = plainEnds(body, 'upstream-name');
+        if (!ends) return;
+        plain++;
+        const decoded = decodeResult(body, 'upstream-name').filter((event) => !speaks(event));
+        expect(ends).toEqual(decoded.map(({ extra: _, ...event }: GenerateEvent & { extra?: unknown }) => event));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(plain).toBeGreaterThan(50);
   });
 
   test.each([null, [], 'x', 7, {}, { choices: [] }, { choices: null }, { choices: [null] }, { object: 'list', data: [] }, '<html>'])(

@@ -81,14 +81,13 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
     }
     case 'function_call_output':
     case 'custom_tool_call_output': {
-      const { call_id: id, output, type } = item;
+      const { call_id: id, output } = item;
       if (!builder.calls.has(id)) throw invalid(`${place}.call_id`, 'must be the call_id of an earlier tool call');
-      const note = type === 'custom_tool_call_output' ? { '.custom': true } : {};
       return builder.result({
         type: 'tool-result',
         id,
         parts: contentParts(output, `${place}.output`),
-        ...carriedAs({ ...rest(item, outputMembers), ...note }),
+        ...carriedAs(rest(item, outputMembers)),
       });
     }
     case 'reasoning':

@@ -4,9 +4,10 @@ import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
 import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
+import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
 import { declaredTools } from './declared-tools.ts';
-import { toolChoiceOf, toolOf, toolsInItem, type Chosen } from './decode-tools.ts';
+import { toolChoiceOf, toolsInItem, toolsOf, type Chosen } from './decode-tools.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
@@ -63,7 +64,7 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
-  const tools = declaredTools(request.tools?.map(toolOf) ?? [], turns.flatMap(toolsOfItem));
+  const tools = declaredTools(request.tools?.flatMap(toolsOf) ?? [], turns.flatMap(toolsOfItem));
   const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
   const endUser = request.safety_identifier ?? request.user;
@@ -80,6 +81,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),
     stream: request.stream ?? false,
     ...(endUser ? { endUser } : {}),
+    ...askedTier(request.service_tier),
     extra: extraOf(request, choice),
   };
 }

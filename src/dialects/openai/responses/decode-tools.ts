@@ -3,12 +3,16 @@ import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
-import { contextSizeOf, hosts, nearOf, termsOf } from '../../shared/web-search.ts';
+import { termsOf } from '../../shared/web-search.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
-/** The flat tools of this wire → tools. */
-export function toolOf(tool: WireTool, at: number): Tool {
+/** A flat tool of this wire → a tool, and what of its namespace cannot be read. */
+export function toolsOf(tool: WireTool, at: number): readonly Tool[] {
   const field = `tools[${at}]`;
+  return [toolOf(tool, field), ...(tool.type === 'namespace' ? unreadMembers(rest(tool, new Set()), field) : [])];
+}
+
+function toolOf(tool: WireTool, field: string): Tool {
   const { type, name, description, parameters, strict, format } = tool;
   if (type !== 'function' && type !== 'custom') {
     const value = bounded(rest(tool, new Set()), field);
@@ -34,19 +38,35 @@ const functionMembers = new Set(['type', 'name', 'description', 'parameters', 's
 
 /** https://developers.openai.com/api/docs/guides/function-calling#defining-namespaces */
 function namespaceOf({ name, tools }: JsonObject): Namespace | undefined {
-  const callable = Array.isArray(tools) ? (tools as readonly Json[]).flatMap(memberOf) : [];
+  const callable = Array.isArray(tools) ? (tools as readonly Json[]).map(memberOf).filter((one) => one !== undefined) : [];
   return typeof name === 'string' && callable.length > 0 ? { name, tools: callable } : undefined;
 }
 
-function memberOf(value: Json): readonly (FunctionTool | CustomTool)[] {
-  if (!isObject(value) || typeof value['name'] !== 'string' || value['name'] === '') return [];
+/** @returns undefined where it cannot be read */
+function memberOf(value: Json): FunctionTool | CustomTool | undefined {
+  if (!isObject(value)) return undefined;
   const { type, name, description, parameters, strict, format } = value;
-  const described = typeof description === 'string' ? { description } : {};
-  if (type === 'custom') return [{ type, name, ...described, ...(isObject(format) ? { format: nestedGrammar(format) } : {}) }];
-  if (type !== 'function') return [];
-  const schema = isObject(parameters) ? { parameters } : {};
-  return [{ type, name, ...described, ...schema, ...(typeof strict === 'boolean' ? { strict } : {}) }];
+  if (typeof name !== 'string' || name === '' || (isGiven(description) && typeof description !== 'string')) return undefined;
+  const described = isGiven(description) ? { description } : {};
+  if (type === 'custom') {
+    if (isGiven(format) && !isObject(format)) return undefined;
+    return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(format) } : {}) };
+  }
+  if (type !== 'function' || (isGiven(parameters) && !isObject(parameters)) || (isGiven(strict) && typeof strict !== 'boolean')) return undefined;
+  if (isGiven(parameters?.['type']) && parameters['type'] !== 'object') return undefined;
+  return { type, name, ...described, ...(isGiven(parameters) ? { parameters } : {}), ...(isGiven(strict) ? { strict } : {}) };
 }
+
+/** The members of a namespace that cannot be read, each by its place, and those of a long list as one. */
+function unreadMembers({ name, tools }: JsonObject, field: string): readonly Tool[] {
+  if (typeof name !== 'string' || !Array.isArray(tools)) return [];
+  const all = (tools as readonly Json[]).flatMap((value, at) => (memberOf(value) ? [] : [{ value, at }]));
+  const more = all.length - mostNamed;
+  const rest = more > 0 ? [unread(all[mostNamed]!.value, `${field}.tools[${all[mostNamed]!.at}] and ${more - 1} others`)] : [];
+  return [...all.slice(0, mostNamed).map(({ value, at }) => unread(value, `${field}.tools[${at}]`)), ...rest];
+}
+
+const mostNamed = 20;
 
 /** The tools of an item such as codex' `additional_tools`: clients of other wires declare theirs beside the conversation. https://github.com/SaladDay/cc-switch-cli/issues/466 */
 export function toolsInItem(item: JsonObject): readonly Tool[] {
@@ -60,15 +80,16 @@ function toolsInEntry(value: Json, field: string): readonly Tool[] {
   if (!isObject(value) || typeof value['type'] !== 'string') return [unread(value, field)];
   const { type } = value;
   if (type === 'function' || type === 'custom') {
-    const [tool] = memberOf(value);
+    const tool = memberOf(value);
     return [tool ? { ...tool, inItem: true } : unread(value, field)];
   }
   const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
   const search = kindOf(type) === webSearchName ? searchOf(value) : undefined;
-  return [{ type: 'foreign', ...(search ? { search } : {}), ...(namespace ? { namespace } : {}), dialect, value, inItem: true }];
+  const tool: Tool = { type: 'foreign', ...(search ? { search } : {}), ...(namespace ? { namespace } : {}), dialect, value, inItem: true };
+  return [tool, ...(namespace ? unreadMembers(value, field) : [])];
 }
 
-/** A declaration for the warnings of other wires. */
+/** A declaration for the warnings of other wires: providers of this one get it where the client wrote it. */
 const unread = (value: Json | undefined, field: string): Tool => ({ type: 'foreign', field, dialect, value: isObject(value) ? value : {}, inItem: true });
 
 const longestType = 100;
@@ -78,14 +99,14 @@ const mostTools = 1024;
 
 /** https://platform.openai.com/docs/guides/tools-web-search */
 function searchOf(value: JsonObject): WebSearch {
-  const { filters, external_web_access: live } = value;
-  const bounds: JsonObject = isObject(filters) ? filters : {};
-  const others = termsOf(bounds, new Set(['allowed_domains', 'blocked_domains']), {}).others.map((name) => `filters.${name}`);
-  const terms = { allowed: hosts(bounds['allowed_domains']), blocked: hosts(bounds['blocked_domains']), unopened: live === false ? true : undefined };
-  const more = { near: nearOf(value['user_location']), contextSize: contextSizeOf(value['search_context_size']) };
-  const search = termsOf(value, new Set(['type', 'filters', 'external_web_access', 'user_location', 'search_context_size']), { ...terms, ...more });
-  return { ...search, others: [...search.others, ...others] };
+  const { others, ...terms } = termsOf(value, searchMembers);
+  const { filters } = value;
+  const isRead = isObject(filters) || !isGiven(filters);
+  const bounds = termsOf(isObject(filters) ? filters : {}, { allowed_domains: 'allowed', blocked_domains: 'blocked' });
+  return { ...terms, ...bounds, others: [...others, ...(isRead ? [] : ['filters']), ...bounds.others.map((name) => `filters.${name}`)] };
 }
+
+const searchMembers = { type: null, filters: null, external_web_access: 'unopened', user_location: 'near', search_context_size: 'contextSize' } as const;
 
 /** A grammar in an object of its own, as on the chat wire and in core. */
 function nestedGrammar(format: JsonObject): JsonObject {

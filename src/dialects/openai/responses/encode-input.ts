@@ -1,5 +1,6 @@
 import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
+import { isLoss } from '../../shared/lost-thoughts.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { isFromClient } from './decode-input.ts';
 import { urlCitation } from './encode-items.ts';
@@ -60,12 +61,12 @@ function encodeUser(parts: readonly Part[], carried: JsonObject, custom: Readonl
 
 /** @param isCustom the call is of a tool that takes free text */
 function encodeResult({ id, parts, failed, extra }: ToolResultPart, isCustom: boolean, ignored: Set<string>): JsonObject {
-  const { '.custom': custom = isCustom, ...carried } = own(extra, dialect);
+  const carried = own(extra, dialect);
   if (failed) ignored.add("tool result: the provider's interface has no mark for one that failed.");
   const [first] = parts;
   const content = encodeContent(parts, ignored);
   const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : content.length === 0 ? '' : content;
-  return { ...withoutNotes(carried), type: custom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
+  return { ...withoutNotes(carried), type: isCustom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
 }
 
 function encodeContent(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
@@ -132,10 +133,11 @@ function encodeCall({ id, name, json, custom, extra }: ToolCallPart): JsonObject
 }
 
 /** Only a thought of this wire can be sent back: it has encrypted or reasoning content. */
-function encodeThought({ text, extra }: ThoughtPart, ignored: Set<string>): JsonObject | undefined {
+function encodeThought(part: ThoughtPart, ignored: Set<string>): JsonObject | undefined {
+  const { text, extra } = part;
   const { '.id': id, '.content': inContent, encrypted_content: encrypted } = own(extra, dialect);
   if (encrypted === undefined && inContent === undefined) {
-    if (text !== '') ignored.add("thoughts: the provider's interface does not take back those of another.");
+    if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
     return undefined;
   }
   return {

@@ -29,7 +29,7 @@ const withLogprobs = 'message.output_text.logprobs';
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
-  const call = ownFilesOf(asked);
+  const call = ownFilesOf(asked, dialect, quirks);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
   const ignored = new Set([...unknown.map((name) => `${name}: ${absent}`), ...ignoredIn(call, support)]);
@@ -38,7 +38,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
   const { instructions, turns } = instructionsOf(call.turns);
-  const tools = call.tools.flatMap((tool) => (tool.inItem && !quirks.functionsOnly ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
+  const tools = call.tools.flatMap((tool) => (isElsewhere(tool, quirks) ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
   const isEquipped = call.tools.some(({ inItem }) => inItem) || tools.length > 0;
   const requested = [
     ...((notes['.include'] ?? []) as readonly Json[]),
@@ -111,6 +111,10 @@ function encodeOutput({ output }: GenerateCall): JsonObject {
       return output satisfies never;
   }
 }
+
+/** Is the tool sent where the client declared it? What could not be read of that is lost where the rest is declared anew. */
+const isElsewhere = (tool: Tool, { functionsOnly, withoutItems }: Quirks): boolean =>
+  tool.inItem === true && !(tool.type === 'foreign' && tool.field !== undefined && (functionsOnly === true || withoutItems !== undefined));
 
 function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {

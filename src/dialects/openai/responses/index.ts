@@ -1,11 +1,12 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Dialect } from '../../dialect.ts';
-import { composed } from '../../shared/fitting.ts';
+import { composed, type Fitted } from '../../shared/fitting.ts';
 import { endedAtStop } from '../../shared/stop-sequences.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
 import { fittedTools } from '../../shared/tool-fit.ts';
 import { valueInObject } from '../../shared/value-in-object.ts';
 import type { OpenAIError } from '../faults.ts';
+import { hasOtherTools } from '../tool-types.ts';
 import { searches, supports } from './capabilities.ts';
 import { turnsOf, type Before } from './decode-input.ts';
 import { callOf, requestOf } from './decode-request.ts';
@@ -33,12 +34,13 @@ interface ResponsesWire {
 const rootAsObject = (call: GenerateCall) =>
   call.output.type === 'schema' && call.output.schema['type'] !== 'object' && isTranslated(call, dialect) ? valueInObject(call) : undefined;
 
-const fit = composed<Quirks>([
-  (call, quirks) => (quirks?.functionsOnly ? withoutLoneItems(call) : undefined),
-  (call, quirks) => fittedTools(call, toolRules(quirks)),
-  endedAtStop,
-  rootAsObject,
-])!;
+/** An item cannot stay whose tools are of types that the model does not accept. */
+const itemFit = (call: GenerateCall, { functionsOnly, withoutItems }: Quirks = {}): Fitted | undefined => {
+  const which = withoutItems ?? (functionsOnly && hasOtherTools({ tools: call.tools.filter(({ inItem }) => inItem), turns: [] }) ? 'with-tools' : undefined);
+  return which && withoutLoneItems(call, which);
+};
+
+const fit = composed<Quirks>([itemFit, (call, quirks) => fittedTools(call, toolRules(quirks)), endedAtStop, rootAsObject])!;
 
 /** OpenAI's responses. Its face decodes a request in two steps, and loads the stored conversation in between. */
 export const responses: Dialect<ResponsesWire> = {
@@ -46,7 +48,7 @@ export const responses: Dialect<ResponsesWire> = {
   betaHeader: 'openai-beta',
   thoughts: 'summary',
   fit,
-  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: false, isBound: true },
+  returned: { isReturned: isReasoning, callMembers: [], ofOwnClients: true, isBound: true },
   decodeRequest(body, before) {
     const request = requestOf(body);
     return callOf(request, [...before.turns, ...turnsOf(request.input, before)]);

@@ -1,12 +1,14 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
+import { loneItemsIn, type LoneItems } from '../../shared/lone-items.ts';
+import type { FileQuirks } from '../own-files.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { leastTokens, optionalFields, sentEffort, thinkingOf, type ReasoningQuirks, type RefusedFields, type Thinking } from './model-fields.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends ReasoningQuirks, ToolQuirks {
+export interface Quirks extends FileQuirks, ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */
@@ -15,6 +17,8 @@ export interface Quirks extends ReasoningQuirks, ToolQuirks {
   readonly atLeast16?: true;
   /** It refuses marks at the ends of cached prefixes. */
   readonly withoutMarks?: true;
+  /** Items beside messages, calls and results that it refuses. */
+  readonly withoutItems?: LoneItems;
   /** Optional fields that it refuses, each with how it was asked to think then. */
   readonly refused?: RefusedFields;
 }
@@ -28,17 +32,29 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   const { field = '' } = fault.details;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
+  const items = itemsLearned(fault, call, known);
+  if (items) return items;
   if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
   if (/(?:^|[.\]])cache_control$/.test(field) && fault.details.reason === 'field-unknown')
     return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
   if (field === 'reasoning.summary' && (isTranslated(call, dialect) || fault.details.reason === 'field-unknown'))
     return known.withoutSummary ? undefined : { ...known, withoutSummary: true };
   if (!isTranslated(call, dialect)) return isReasoningUnknown(fault, call) && known.efforts?.length !== 0 ? { ...known, efforts: [] } : undefined;
-  return field === 'reasoning.effort' || field === 'reasoning' ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
+  return /^reasoning(?:[._]effort)?$/.test(field) ? learnedEffort(fault, call, known) : learnedField(fault, call, known);
 }
 
+/** An item that the provider does not know by its type, or by the tools in it. A call of a tool of free text is an item, too, and says so. */
+function itemsLearned({ details: { field = '', place = field, said = '' } }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
+  const found = loneItemsIn(call);
+  if (found === undefined || known.withoutItems === 'all' || !itemPlace.test(place) || /custom_tool_call/.test(said)) return undefined;
+  return { ...known, withoutItems: found === 'with-tools' && known.withoutItems === 'with-tools' ? 'all' : found };
+}
+
+/** An item of the input as a whole, its type, or its tools. */
+const itemPlace = /^input(?:\[\d{1,9}\]|\.\d{1,9})(?:$|\.type$|\.tools\b)/;
+
 const isReasoningUnknown = ({ details: { field, reason, said } }: Fault, { reasoning: { effort } = {} }: GenerateCall): boolean =>
-  (field === 'reasoning' || field === 'reasoning.effort') && reason === 'field-unknown' && effort !== undefined && !isAboutEffort(said, effort);
+  /^reasoning(?:[._]effort)?$/.test(field ?? '') && reason === 'field-unknown' && effort !== undefined && !isAboutEffort(said, effort);
 
 const isBelowLeast = ({ sampling: { maxTokens = leastTokens } }: GenerateCall): boolean => maxTokens < leastTokens;
 

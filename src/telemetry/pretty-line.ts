@@ -1,0 +1,24 @@
+import { styleText } from 'node:util';
+import type { LogLevel } from '#core/log-levels';
+
+const colours = { trace: 'gray', debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red', fatal: 'red' } as const;
+
+/** A line of the log for people: the local time, the level, a request as `200 POST /path`, and what else there is. Colours as `NO_COLOR` says. */
+export function prettyLine(level: LogLevel, fields: object, message: string): string {
+  const { method, path, status, ms, ...others } = fields as Readonly<Record<string, unknown>>;
+  const isRequest = message === 'request' && typeof status === 'number';
+  const time = new Date().toLocaleTimeString('sv-SE');
+  const mark = styleText([colours[level], 'bold'], level.toUpperCase().padEnd(5), { stream: process.stderr });
+  const text = isRequest ? `${coloured(status)} ${String(method)} ${String(path)} ${String(ms)} ms` : message;
+  const rest = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${valueText(value)}`]));
+  const more = rest.length === 0 ? '' : `  ${styleText('dim', rest.join(' '), { stream: process.stderr })}`;
+  return `${time} ${mark} ${text}${more}\n`;
+}
+
+function coloured(status: number): string {
+  return styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status), { stream: process.stderr });
+}
+
+/** A word as it is, anything else as JSON, so that no value can end the line or move the cursor. */
+const valueText = (value: unknown): string =>
+  typeof value === 'string' && /^[\w.:/@-]{1,200}$/.test(value) ? value : (JSON.stringify(value) ?? '').replaceAll(/[\u007f-\u009f]/g, '?');
