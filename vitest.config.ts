@@ -2,19 +2,30 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 const conditions = ['source'];
 
+/** Tests of pure functions: these files share two processes, so that each need not load the program again. */
+const together = ['src/{config,core,dialects}/**'];
+
 /** `npm test` runs the `*.test.ts`; `npm run test:long` the `*.long.test.ts`, which take too long for every change. */
-export default defineConfig(({ mode }) => ({
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
-  test: {
-    pool: 'forks',
-    maxWorkers: 2, // most tests wait for processes and databases
+export default defineConfig(({ mode }) => {
+  const name = mode === 'long' ? '*.long.test.ts' : '*.test.ts';
+  const exclude = [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])];
+  const common = {
+    pool: 'forks' as const,
     execArgv: ['--conditions=source'],
-    include: mode === 'long' ? ['{src,test}/**/*.long.test.ts'] : ['{src,test}/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])],
-    globalSetup: ['test/support/postgres.ts'],
-    passWithNoTests: mode === 'long',
     testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,
-  },
-}));
+  };
+  const resolved = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+  return {
+    ...resolved,
+    test: {
+      maxWorkers: 2, // most tests wait for processes and databases
+      globalSetup: ['test/support/temporary.ts', 'test/support/postgres.ts'],
+      passWithNoTests: mode === 'long',
+      projects: [
+        { ...resolved, test: { ...common, name: 'together', isolate: false, include: together.map((folder) => `${folder}/${name}`), exclude } },
+        { ...resolved, test: { ...common, name: 'alone', include: [`{src,test}/**/${name}`], exclude: [...exclude, ...together] } },
+      ],
+    },
+  };
+});

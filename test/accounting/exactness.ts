@@ -52,6 +52,23 @@ export async function tenOfATeam(servers: readonly Served[], rounds: number): Pr
   }
 }
 
+/** Limits of the key, the team, the day and the model at once, each of which in turn is the one that lets no more than ten through. */
+export async function tenOfAllLimits(servers: readonly Served[]): Promise<void> {
+  const [server] = servers as [Served];
+  const cost = await fixedCost(server);
+  for (const tight of ['key', 'team', 'day', 'model'] as const) {
+    const of = (name: string) => (name === tight ? 10 : 12) * cost;
+    const member = await newMember(server, { dailyTokens: of('day'), modelLimits: { 'built-in': { monthlyTokens: of('model') } } });
+    const team = { name: `team-of-${member.id}`, plan: 'unlimited', members: [member.id], monthlyTokens: of('team') };
+    await administrate(server, 'POST', '/teams', team);
+    const limited = { name: 'limited', monthlyTokens: of('key') };
+    const { key } = await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, limited);
+    const calls = Array.from({ length: 200 }, (_, at) => askWith(servers[at % servers.length]!, key, fixed));
+    expect({ tight, ...(await tally(calls)) }).toEqual({ tight, 200: 10, 429: 190 });
+    await booked(server, member.id, { requests: 10, planTokens: 10 * cost });
+  }
+}
+
 /** Streams whose length nobody named, all at once, each longer than what is left: they end early, and not one goes further over than a step. */
 export async function stepOver(servers: readonly Served[], step: number): Promise<void> {
   const [server] = servers as [Served];

@@ -4,7 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { rooms } from '../../walls.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const documents = globSync(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/**/*.md', 'test/README.md', 'bench/README.md'], { cwd: root });
+const documents = globSync(['README.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/**/*.md', 'test/README.md', 'bench/README.md'], {
+  cwd: root,
+});
 
 /** `room/path` in a document is a file or a folder of `src/`, with or without its ending. */
 function isThere(path: string): boolean {

@@ -15,6 +15,7 @@ import {
   toolCalls,
   type Behaviour,
 } from '../support/fakes/upstream/index.ts';
+import { whole } from '../support/fakes/upstream/answer.ts';
 import { chat, providerKey } from '../support/server.ts';
 import { look, messages, messagesHouse, request, secondKey, type Frame } from '../support/messages-server.ts';
 import { recordingOf } from '../support/recordings.ts';
@@ -41,6 +42,15 @@ describe('a provider of the Messages API', () => {
     expect(here.upstream.requests[0]?.headers).not.toHaveProperty('x-other');
     expect(here.upstream.requests[0]?.headers).not.toHaveProperty('authorization');
     expect(headers.get('x-dragoman-warnings')).toBeNull();
+  });
+
+  test('its whole answers of text go to clients of the same wire as they came', async () => {
+    const spaced = `{ "id":"msg_1", "type":"message","role":"assistant","model":"claude-sonnet-4-5", "content":[{"type":"text","text":"Hi \\u00e9"}],
+      "stop_reason":"end_turn","stop_sequence":null, "usage":{"input_tokens":1e1,"output_tokens":2}, "field_of_tomorrow":1.0 }`;
+    here.upstream.script({ name: 'spaced', answer: () => whole(200, spaced, { 'content-type': 'application/json' }) });
+    const { text, headers } = await here.whole(request());
+    expect(text).toBe(spaced);
+    expect(headers.get('x-dragoman-provider')).not.toBeNull();
   });
 
   test('is asked with its next key when one is rejected', async () => {

@@ -16,6 +16,7 @@ import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
 import { lineTo } from '../support/tcp-proxy.ts';
 import { proves } from '../support/proves.ts';
+import { passedOn } from '../support/surroundings.ts';
 
 const address = inject('postgres');
 const minute = 60_000;
@@ -83,6 +84,8 @@ describe.skipIf(!address)('killed behind the end of the upstream', () => {
       const member = await newMember(server);
       await tally([member.ask(fixed)]);
       await until(async () => (await rows()) === 1);
+      // What else is written in the background would wait for its answer on the connection that ships.
+      await until(async () => (await database.query('select from api_keys where user_id = $1 and last_used_at is not null', [member.id])).rowCount === 1);
       if (point === 'locked') await database.query('begin; lock table usage_fresh in exclusive mode');
       else await line.set(point);
       expect(await tally(Array.from({ length: 20 }, () => member.ask({ ...fixed, model: 'gpt-4o-mini' })))).toEqual({ 200: 20 });
@@ -158,7 +161,7 @@ async function dragoman(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   const child = spawn(process.execPath, ['--conditions=source', main, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH },
+    env: passedOn(),
   });
   const said = child.stdout.setEncoding('utf8').toArray();
   const [code] = (await once(child, 'exit')) as [number | null];

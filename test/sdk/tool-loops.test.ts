@@ -6,9 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import OpenAI from 'openai';
 import Newer from 'openai-7';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startVendors, type Vendors } from '../support/fakes/vendors/index.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { scriptedVendors } from '../support/scripted-vendors.ts';
 
 /** The official SDKs run tools of their own on a real folder, with current models of each vendor: the first call writes a file, the second reads it. */
 
@@ -23,23 +22,10 @@ const parameters = { type: 'object', properties: { text: { type: 'string' }, aga
 const reading = 'use the tool work with {"text":""}';
 const prompt = `use the tool work with ${JSON.stringify({ text: 'it works', again: reading })}`;
 
-let vendors: Vendors;
-let server: TestServer;
+const { vendors, server } = await scriptedVendors();
 let folder: string;
-
-beforeAll(async () => {
-  vendors = await startVendors();
-  server = await startTestServer({ yaml: vendors.yaml });
-});
-afterAll(async () => {
-  await server.close();
-  await vendors.close();
-});
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'dragoman-sdk-'))));
-afterEach(async () => {
-  vendors.reset();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => rm(folder, { recursive: true }));
 
 /** Writes the text into the file and says what to do next; without a text it reads the file. */
 async function work({ text, again }: { readonly text?: string; readonly again?: string }): Promise<string> {

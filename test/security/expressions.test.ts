@@ -54,6 +54,7 @@ test.each([
 
 /** Expressions that are put together while the program runs, and why no stranger's text meets a stranger's pattern in them on the thread of the server. */
 const reasons: Readonly<Record<string, string>> = {
+  "faces/answer.ts new RegExp(`(?<![\\\\w-])${RegExp.escape(field)}(?![\\\\w-])`, 'g')": 'the name of a field, escaped, between two looks of one character',
   "gateway/searching/pages.ts new RegExp(`</${name}[\\\\s/>]`, 'gi')": 'a fixed text, made of a name out of a list of ours',
   "kit/json/check.ts new RegExp(rule.pattern, 'u')": 'patterns of our own schemas, which are looked at above',
   "kit/json/check.ts new RegExp(pattern, 'u')": 'patterns of our own schemas, which are looked at above',

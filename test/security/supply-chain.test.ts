@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..', '..');
 /** Only what is needed to compile and pack. */
 const shipped = ['bin', 'src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
 
-const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'PostgreSQL', 'Unlicense'];
+const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0', 'PostgreSQL', 'Unlicense'];
 const developmentLicences = [...licences, 'MPL-2.0']; // binds who changes its files; nothing of it is shipped
 
 interface Entry {

@@ -1,12 +1,12 @@
 /* Holds the books against what clients, providers and the journals' writers saw. */
-import type { Owner } from '#core/account';
+import { partsOf, type Book } from '#core/account';
 import { Fault } from '#core/fault';
-import { monthOf, type Plan } from '#core/plan';
+import { dayOf, monthOf, type Plan } from '#core/plan';
 import { steps } from '#core/steps';
 import type { UsageRow } from '#core/usage-row';
 import type { Began } from '../../src/ledger/journal/record.ts';
 import type { CallJournal } from '../../src/ledger/journal/journal.ts';
-import type { BooksModel } from './books-model.ts';
+import { booksOf, type BooksModel } from './books-model.ts';
 import { nameOf, route, type Asked } from './clients.ts';
 import type { Machine } from './machine.ts';
 import { Died, type Life, type World } from './world.ts';
@@ -41,6 +41,8 @@ export interface AuditorDeps {
   readonly calls: ReadonlyMap<string, Asked>;
   readonly plan: Plan;
   readonly teamPlan: Plan;
+  /** Of each key. */
+  readonly keyPlan?: Plan;
   /** Are no streams without a maximum asked for? Then nothing may be over a limit, not even by a token. */
   readonly isExact: boolean;
   /** Since when a process has known that a key is not good, or must have. */
@@ -146,8 +148,8 @@ export class Auditor {
 
   /** Said to be spent: is it, with all that is settled anywhere? */
   refused(asked: Asked): void {
-    const { userId, max, at } = asked;
-    const { plan, teamPlan, books, problems } = this.#parts;
+    const { userId, keyId, max, at } = asked;
+    const { plan, teamPlan, keyPlan = {}, books, problems } = this.#parts;
     const month = monthOf(at);
     const rows = new Map(books.rows.map((row) => [nameOf(row), row]));
     for (const { life, cost, row } of this.#written.values()) {
@@ -158,7 +160,15 @@ export class Auditor {
       [...rows.values()].filter((row) => isOf(row) && monthOf(row.at) === month).reduce((total, row) => total + amount(row), 0);
     const isUsers = (row: UsageRow) => row.userId === userId;
     const tokens = ({ planTokens }: UsageRow) => planTokens;
-    const left = Math.min((plan.monthlyTokens ?? Infinity) - sum(isUsers, tokens), (teamPlan.monthlyTokens ?? Infinity) - sum(() => true, tokens));
+    const isKeys = (row: UsageRow) => row.keyId === keyId;
+    const isOfDay = (row: UsageRow) => dayOf(row.at) === dayOf(at);
+    const left = Math.min(
+      (plan.monthlyTokens ?? Infinity) - sum(isUsers, tokens),
+      (plan.dailyTokens ?? Infinity) - sum((row) => isUsers(row) && isOfDay(row), tokens),
+      (teamPlan.monthlyTokens ?? Infinity) - sum(() => true, tokens),
+      (keyPlan.monthlyTokens ?? Infinity) - sum(isKeys, tokens),
+      (keyPlan.dailyTokens ?? Infinity) - sum((row) => isKeys(row) && isOfDay(row), tokens),
+    );
     const usd = plan.monthlyUsd === undefined ? Infinity : (plan.monthlyUsd - sum(isUsers, ({ costUsd }) => costUsd ?? 0)) * 1e6;
     const needs = route.prompt + (max ?? 1);
     if (needs <= Math.min(left, usd) - drift) problems.push(`${nameOf(asked)} was refused for good: it needs ${needs} of ${Math.min(left, usd)}`);
@@ -227,9 +237,7 @@ export class Auditor {
   #closeSums(): void {
     const { books, problems } = this.#parts;
     for (const { owner, month } of books.owners) {
-      const rows = books.rows.filter(
-        (row) => monthOf(row.at) === month && (owner === `user:${row.userId}` || row.teamIds.some((team) => owner === `team:${team}`)),
-      );
+      const rows = books.rows.filter((row) => monthOf(row.at) === month && booksOf(row).includes(owner));
       const sum = (amount: (row: UsageRow) => number) => rows.reduce((total, row) => total + amount(row), 0);
       const spent = books.spentOf(owner, month);
       const should = {
@@ -250,19 +258,22 @@ export class Auditor {
   }
 
   /** Nothing is over that has a maximum, its own or the one that it was given because nobody can end it. A stream without one is by a piece. */
-  #mostOver(owner: Owner): number {
+  #mostOver(book: Book): number {
     const { isExact, calls } = this.#parts;
+    const { owner } = partsOf(book);
     if (isExact) return 0;
     let over = 0;
-    for (const { max, stream, userId } of calls.values())
-      if (max === undefined && stream && (owner.startsWith('team:') || owner === `user:${userId}`)) over += 20;
+    for (const { max, stream, userId, keyId } of calls.values())
+      if (max === undefined && stream && (owner.startsWith('team:') || owner === `user:${userId}` || owner === `key:${keyId}`)) over += 20;
     return over;
   }
 
-  #limitOf(owner: Owner, kind: string): number | undefined {
-    const { plan, teamPlan } = this.#parts;
-    const { monthlyTokens, monthlyUsd, concurrentStreams } = owner.startsWith('team:') ? teamPlan : plan;
-    return kind === 'inference' ? monthlyTokens : kind === 'usd' ? monthlyUsd : kind === 'streams' ? concurrentStreams : undefined;
+  #limitOf(book: Book, kind: string): number | undefined {
+    const { plan, teamPlan, keyPlan = {} } = this.#parts;
+    const { owner, day } = partsOf(book);
+    const limits = owner.startsWith('team:') ? teamPlan : owner.startsWith('key:') ? keyPlan : plan;
+    if (day !== undefined) return kind === 'inference' ? limits.dailyTokens : kind === 'usd' ? limits.dailyUsd : undefined;
+    return kind === 'inference' ? limits.monthlyTokens : kind === 'usd' ? limits.monthlyUsd : kind === 'streams' ? limits.concurrentStreams : undefined;
   }
 }
 

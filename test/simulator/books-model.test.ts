@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Account } from '#core/account';
+import type { Account, Book } from '#core/account';
 import { Fault } from '#core/fault';
-import type { LeaseRequest, LeaseGrant, LeaseSource, LeaseReturn } from '#core/lease';
+import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type LeaseReturn } from '#core/lease';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { booksOf } from '../support/books-of.ts';
@@ -48,15 +48,24 @@ onBothDatabases('the model of the books', ({ shared }) => {
     await enter();
 
     const base = seed * 1000;
-    const [users, teams] = [[base, base + 1], [base]];
-    const owners = [...users.map((id) => `user:${id}` as const), ...teams.map((id) => `team:${id}` as const)];
+    const [users, teams, keys] = [[base, base + 1], [base], [base, base + 1]];
+    const owners = [...users.map((id) => `user:${id}` as const), ...teams.map((id) => `team:${id}` as const), ...keys.map((id) => `key:${id}` as const)];
+    /** The month of an owner, a day of it, or a model. */
+    const bookIn = (month: string): Book => {
+      const owner = oneOf(owners);
+      return oneOf<Book>([owner, owner, `${owner}@${month}-01`, `${owner}@${month}-02`, `${owner}/large`]);
+    };
     const months = ['2026-11', '2026-12'];
     const account = (): Account => {
-      const kind = oneOf(['inference', 'inference', 'train', 'usd', 'requests', 'streams'] as const);
-      return { owner: oneOf(owners), kind, month: kind === 'requests' || kind === 'streams' ? '' : oneOf(months) };
+      const kind = oneOf(['inference', 'inference', 'train', 'usd', 'requests', 'tokens', 'streams'] as const);
+      if (permitKind(kind) !== undefined) return { owner: oneOf(owners), kind, month: '' };
+      const month = oneOf(months);
+      return { owner: bookIn(month), kind, month };
     };
     const used = ({ kind }: Account): Pick<LeaseRequest, 'used'> =>
-      kind === 'requests' && chance() < 0.5 ? { used: Array.from({ length: 1 + upTo(2) }, () => ({ count: 1 + upTo(3), ageSeconds: upTo(70) })) } : {};
+      (kind === 'requests' || kind === 'tokens') && chance() < 0.5
+        ? { used: Array.from({ length: 1 + upTo(2) }, () => ({ count: 1 + upTo(3), ageSeconds: upTo(70) })) }
+        : {};
     const ask = (): LeaseRequest => {
       const one = account();
       const least = upTo(40) / 4;
@@ -86,8 +95,18 @@ onBothDatabases('the model of the books', ({ shared }) => {
       } else if (what < 0.9) {
         const rows = Array.from({ length: upTo(4) }, () => {
           const numbers = { planTokens: upTo(60), inputTokens: upTo(60), outputTokens: upTo(60), costUsd: chance() < 0.3 ? null : upTo(64) / 8 };
-          const at = Date.parse(oneOf(months)) + upTo(86_400_000);
-          return usageRow({ at, userId: oneOf(users), teamIds: chance() < 0.5 ? teams : [], balance: oneOf(['inference', 'train']), ...numbers });
+          const at = Date.parse(oneOf(months)) + upTo(2 * 86_400_000 - 1);
+          const route = chance() < 0.5 ? 'large' : undefined;
+          const who = upTo(1);
+          return usageRow({
+            at,
+            route,
+            userId: users[who]!,
+            keyId: keys[who]!,
+            teamIds: chance() < 0.5 ? teams : [],
+            balance: oneOf(['inference', 'train']),
+            ...numbers,
+          });
         });
         const again =
           chance() < 0.2 ? model.rows.slice(0, 1).map((row) => (row.planTokens % 2 === 0 ? row : { ...row, outputTokens: row.outputTokens + 1 })) : [];
@@ -114,7 +133,7 @@ onBothDatabases('the model of the books', ({ shared }) => {
       }
       seconds += upTo(20) / 4;
     }
-    for (const owner of owners) for (const month of months) expect(await usage.spentOf(owner, month)).toEqual(model.spentOf(owner, month));
+    for (const { owner, month } of model.owners) expect(await usage.spentOf(owner, month)).toEqual(model.spentOf(owner, month));
   });
 });
 

@@ -1,7 +1,7 @@
-import { accountName, type Account, type Owner } from '#core/account';
+import { accountName, isAlwaysKept, type Account, type Book, type Owner } from '#core/account';
 import { Fault } from '#core/fault';
 import { grantOf, permits, type LeaseRequest, type LeaseGrant, type LeaseSource, type LeaseReturn } from '#core/lease';
-import { monthOf } from '#core/plan';
+import { dayOf, monthOf } from '#core/plan';
 import type { UsageRow } from '#core/usage-row';
 import { isSame } from '../support/fakes/shipped-books.ts';
 
@@ -20,12 +20,12 @@ export interface BooksModel {
   /** What `ship` of resources/usage does. @throws Fault `conflict` when the journal's position stands elsewhere */
   ship(shipment: { holder: string; journal: string; from: number; to: number; rows: readonly UsageRow[] }): readonly number[];
   position(journal: string): number;
-  spentOf(owner: Owner, month: string): BookedSums;
+  spentOf(owner: Book, month: string): BookedSums;
   readonly rows: readonly UsageRow[];
   /** All accounts of which something is leased, with what is spent and what holders have of it. */
   readonly balances: readonly (Account & { readonly spent: number; readonly leased: number })[];
   /** Who has a counter, of which month. */
-  readonly owners: readonly { readonly owner: Owner; readonly month: string }[];
+  readonly owners: readonly { readonly owner: Book; readonly month: string }[];
   /** Asks the holders for all that they do not need. */
   recall(): void;
   /** What all open holders hold of all accounts and have not settled. */
@@ -63,7 +63,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
   const spent = new Map<string, BookedSums>();
   const rows = new Map<string, UsageRow>();
   const positions = new Map<string, number>();
-  const uses: { readonly owner: Owner; readonly second: number; readonly count: number }[] = [];
+  const uses: { readonly owner: string; readonly second: number; readonly count: number }[] = [];
   let entered = 0;
 
   const nameOf = (holder: string, account: Account) => `${holder} ${accountName(account)}`;
@@ -77,20 +77,28 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
     return sums;
   }
 
+  /** A book that no limit has asked for yet is opened with what was spent before. */
+  function opened(owner: Book, month: string): void {
+    if (isAlwaysKept(owner) || spent.has(`${owner} ${month}`)) return;
+    for (const row of rows.values()) if (monthOf(row.at) === month && booksOf(row).includes(owner)) add(sumsOf(owner, month), row);
+    sumsOf(owner, month);
+  }
+
   function spentNow({ owner, kind, month }: Account): number {
     if (kind === 'streams') return 0;
-    if (kind !== 'requests') return sumsOf(owner, month)[kind];
-    return sum(uses.filter((use) => use.owner === owner && use.second >= Math.floor(now()) - 60).map(({ count }) => count));
+    if (kind !== 'requests' && kind !== 'tokens') return sumsOf(owner, month)[kind];
+    const whose = usesOf({ owner, kind });
+    return sum(uses.filter((use) => use.owner === whose && use.second >= Math.floor(now()) - 60).map(({ count }) => count));
   }
 
   /** Permits that were used, but for those that are known already, count from the second of their use. @returns how many there were */
-  function noteUsed({ owner }: Account, used: LeaseReturn['used'] = [], known: number): number {
+  function noteUsed(account: Account, used: LeaseReturn['used'] = [], known: number): number {
     let fresh = 0;
     for (const { count, ageSeconds } of used) {
       const more = Math.max(0, count - known);
       known = Math.max(0, known - count);
       fresh += more;
-      if (ageSeconds < 61) uses.push({ owner, second: Math.floor(now() - ageSeconds), count: more });
+      if (ageSeconds < 61) uses.push({ owner: usesOf(account), second: Math.floor(now() - ageSeconds), count: more });
     }
     return fresh;
   }
@@ -116,6 +124,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
   }
 
   function grant(holder: string, ask: LeaseRequest): LeaseGrant {
+    if (ask.account.month !== '') opened(ask.account.owner, ask.account.month);
     const isTimely = told(holder, ask);
     const reported = sum((ask.used ?? []).map(({ count }) => count));
     const own = leases.get(nameOf(holder, ask.account)) ?? { holder, account: ask.account, granted: 0, settled: 0, turn: ask.turn, moved: 0, reported };
@@ -143,7 +152,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
       if (before && !isSame(before, row)) leftOut.push(place);
       if (before) continue;
       rows.set(name, row);
-      for (const owner of [`user:${row.userId}` as const, ...row.teamIds.map((team) => `team:${team}` as const)]) bookFor(holder, owner, row);
+      for (const owner of booksOf(row)) if (isAlwaysKept(owner) || spent.has(`${owner} ${monthOf(row.at)}`)) bookFor(holder, owner, row);
     }
     return leftOut;
   }
@@ -163,7 +172,9 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
       for (const [name, { holder, account }] of leases) {
         const { seenAt, streamSeconds } = lives.get(holder)!;
         const silence = now() - seenAt;
-        const isOver = silence > permits.requestsSilentSeconds && (account.kind === 'requests' || silence > streamSeconds + permits.streamsSilentSeconds);
+        const isOver =
+          silence > permits.requestsSilentSeconds &&
+          (account.kind === 'requests' || account.kind === 'tokens' || silence > streamSeconds + permits.streamsSilentSeconds);
         if (isOver && account.month === '') leases.delete(name);
       }
     },
@@ -175,8 +186,8 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
       const mayHaveUsed = countsUnknown && seenAt > now() - permits.requestsSilentSeconds;
       for (const [name, lease] of leases) {
         if (lease.holder !== holder) continue;
-        if (mayHaveUsed && lease.account.kind === 'requests' && heldOf(lease) > 0)
-          uses.push({ owner: lease.account.owner, second, count: Math.ceil(heldOf(lease)) });
+        if (mayHaveUsed && (lease.account.kind === 'requests' || lease.account.kind === 'tokens') && heldOf(lease) > 0)
+          uses.push({ owner: usesOf(lease.account), second, count: Math.ceil(heldOf(lease)) });
         leases.delete(name);
       }
     },
@@ -221,7 +232,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
     },
     get owners() {
       return [...spent.keys()].map((name) => {
-        const [owner, month] = name.split(' ') as [Owner, string];
+        const [owner, month] = name.split(' ') as [Book, string];
         return { owner, month };
       });
     },
@@ -233,17 +244,32 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
     },
   };
 
-  function bookFor(holder: string, owner: Owner, row: UsageRow): void {
+  function bookFor(holder: string, owner: Book, row: UsageRow): void {
     const month = monthOf(row.at);
-    const sums = sumsOf(owner, month);
-    const amounts = { [row.balance]: row.planTokens, usd: row.costUsd ?? 0 };
+    add(sumsOf(owner, month), row);
+    const amounts = amountsOf(row);
     for (const kind of ['inference', 'train', 'usd'] as const) {
-      sums[kind] += amounts[kind] ?? 0;
       const lease = leases.get(nameOf(holder, { owner, kind, month }));
       if (lease) lease.settled += amounts[kind] ?? 0;
     }
-    sums.requests++;
-    sums.inputTokens += row.inputTokens;
-    sums.outputTokens += row.outputTokens;
   }
 }
+
+/** All books that a row belongs to, whether or not they are kept: what `usage_books` says in the database. */
+export function booksOf({ userId, teamIds, keyId, route, model, at }: UsageRow): readonly Book[] {
+  const owners: readonly Owner[] = [`user:${userId}`, `key:${keyId}`, ...teamIds.map((team): Owner => `team:${team}`)];
+  return owners.flatMap((owner): Book[] => [owner, `${owner}@${dayOf(at)}`, `${owner}/${route ?? model}`]);
+}
+
+const amountsOf = (row: UsageRow): Partial<Record<'inference' | 'train' | 'usd', number>> => ({ [row.balance]: row.planTokens, usd: row.costUsd ?? 0 });
+
+function add(sums: BookedSums, row: UsageRow): void {
+  const amounts = amountsOf(row);
+  for (const kind of ['inference', 'train', 'usd'] as const) sums[kind] += amounts[kind] ?? 0;
+  sums.requests++;
+  sums.inputTokens += row.inputTokens;
+  sums.outputTokens += row.outputTokens;
+}
+
+/** Under what the uses of a minute are noted. */
+const usesOf = ({ owner, kind }: Pick<Account, 'owner' | 'kind'>) => `${owner} ${kind}`;

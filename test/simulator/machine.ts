@@ -352,7 +352,7 @@ export class Machine {
     const { log } = this.#log(life);
     const over = wayTo(life, { ...this.parts, committed: () => {} });
     const { chatcompat: generate, affords } = openPipeline({
-      models: () => ({ find: () => model, list: () => [model], embedding: undefined }),
+      models: () => ({ find: () => model, list: () => [model], hasProviders: true, embedding: undefined }),
       ledger,
       health: openHealth(() => ({ cooldownSeconds: 1, cooldownMaxSeconds: 60 }), clock, chance),
       routing: () => ({ retryBudget: 0.2 }),
@@ -361,9 +361,10 @@ export class Machine {
       guards: () => ({ of: () => undefined }),
       answers: () => answers,
       ttlOf: () => undefined,
-      web: { engine: () => undefined, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
+      web: { engine: () => undefined, failed: () => {}, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
       countTokens: () => Promise.resolve(0),
       schemas: { against: () => () => true },
+      prompts: { most: 0, tell: () => {}, reader: () => ({ read: () => '' }) },
     });
     const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);
     const rights = planted.rights?.(known) ?? known;

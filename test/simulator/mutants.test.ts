@@ -150,7 +150,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['forgets that an answer was lost', 24, () => reads(LocalLease.prototype, 'isUnacknowledged', () => false)],
+  ['forgets that an answer was lost', 57, () => reads(LocalLease.prototype, 'isUnacknowledged', () => false)],
   [
     'spends what it gave back',
     3,
@@ -219,7 +219,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       return () => back.forEach((undo) => undo());
     },
   ],
-  ['takes a permit for each step of a request', 148, () => replaced(Permits.prototype, 'isCounted', () => () => false)],
+  ['takes a permit for each step of a request', 175, () => replaced(Permits.prototype, 'isCounted', () => () => false)],
   ['keeps the stream of a request for good', 2, () => replaced(Permits.prototype, 'release', () => () => undefined)],
   ['lets a stream go on without asking', 16, () => replaced(Reservation.prototype, 'grow', () => () => true)],
   [
@@ -287,15 +287,15 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'asks before it is written that it may',
-    1,
+    221,
     () => planted({ journal: (journal) => changed(journal, { began: async (call) => void journal.began(call).catch(() => undefined) }) }),
   ],
-  ['tells the end before it is written', 1, () => planted({ journal: (journal) => changed(journal, { settled: async (row) => void journal.settled(row) }) })],
+  ['tells the end before it is written', 270, () => planted({ journal: (journal) => changed(journal, { settled: async (row) => void journal.settled(row) }) })],
   ['begins without a word', 22, () => planted({ journal: (journal) => changed(journal, { began: async () => undefined }) })],
-  ['does not write down how far an answer is', 56, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
+  ['does not write down how far an answer is', 318, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
   [
     'goes on where the disk takes no word of it',
-    1223,
+    1917,
     () =>
       planted({
         journal: (journal) =>
@@ -311,12 +311,12 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           }),
       }),
   ],
-  ['makes nothing last', 10, () => planted({ disk: (disk) => ({ ...disk, create: (path) => ({ ...disk.create(path), sync: async () => undefined }) }) })],
-  ['removes the files of calls that run', 366, () => reads(Replay.prototype, 'oldest', () => Infinity)],
+  ['makes nothing last', 15, () => planted({ disk: (disk) => ({ ...disk, create: (path) => ({ ...disk.create(path), sync: async () => undefined }) }) })],
+  ['removes the files of calls that run', 420, () => reads(Replay.prototype, 'oldest', () => Infinity)],
   ['does not book who died', 22, () => replaced(Replay.prototype, 'deaths', () => () => [])],
   [
     'does not read how far an answer was',
-    24,
+    54,
     () =>
       replaced(
         Replay.prototype,
@@ -329,7 +329,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'passes over the last of several records',
-    1,
+    2,
     () =>
       replaced(
         Tail.prototype,
@@ -359,7 +359,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'books a batch each time it comes',
-    26,
+    65,
     () =>
       spoilt((books) => ({
         ship(shipment) {
@@ -373,7 +373,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   ['ships rows without the last', 4, () => spoilt((books) => ({ ship: (shipment) => books.ship({ ...shipment, rows: without(shipment.rows) }) }))],
   ['never closes a holder', 8, () => spoilt(() => ({ close: () => undefined }))],
-  ['keeps what it does not need', 1, () => spoilt((books) => ({ source: (id) => ({ ...books.source(id), giveBack: async () => undefined }) }))],
+  ['keeps what it does not need', 2, () => spoilt((books) => ({ source: (id) => ({ ...books.source(id), giveBack: async () => undefined }) }))],
   ['is granted more than is there', 3, () => generous((grant) => ({ ...grant, granted: grant.granted * 2 }))],
   [
     'grants without looking at the limit',
@@ -399,13 +399,13 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'does not hear that others stand before an empty account',
-    1,
+    2,
     () => line((whole) => ({ source: (holder) => ({ ...whole.source(holder), onRecall: () => undefined }) })),
   ],
   ['does not tell its workers so', 2, () => planted({ shared: (source) => ({ ...source, onRecall: () => undefined }) })],
   [
     'keeps the share of a worker that died',
-    24,
+    50,
     () =>
       replaced(
         MachineLease.prototype,
@@ -418,7 +418,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'shares out what a dead worker had before it is known what that spent',
-    63,
+    80,
     () =>
       replaced(
         MachineLease.prototype,
@@ -430,11 +430,11 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['does not count what a dead worker spent', 171, () => replaced(Bookings.prototype, 'take', () => () => [])],
-  ['gives a run the same step each time it is taken up', 6, () => reads(steps.take, 'each', () => 0)],
-  ['does not look up whose a run is when it is taken up', 214, () => rights(() => ({ callerOf: async (who) => someone(who) }))],
-  ['lets the run of a suspended user go on', 426, () => rights(() => ({ watch: () => () => undefined }))],
-  ['lets the request of a suspended user go on', 179, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
+  ['does not count what a dead worker spent', 177, () => replaced(Bookings.prototype, 'take', () => () => [])],
+  ['gives a run the same step each time it is taken up', 15, () => reads(steps.take, 'each', () => 0)],
+  ['does not look up whose a run is when it is taken up', 229, () => rights(() => ({ callerOf: async (who) => someone(who) }))],
+  ['lets the run of a suspended user go on', 560, () => rights(() => ({ watch: () => () => undefined }))],
+  ['lets the request of a suspended user go on', 803, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
   [
     'keeps what it set aside to see whether a run can be paid for',
     4,

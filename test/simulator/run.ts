@@ -1,10 +1,11 @@
 import { crc32 } from 'node:zlib';
-import type { Owner } from '#core/account';
+import type { Book } from '#core/account';
 import { permits } from '#core/lease';
-import { monthOf, type Plan } from '#core/plan';
+import { dayOf, monthOf, type Plan } from '#core/plan';
+import type { UsageRow } from '#core/usage-row';
 import { isRunning } from '../../src/faces/chatcompat/responses/continuation.ts';
 import { Auditor, isSpent } from './auditor.ts';
-import { booksModel, type BooksModel } from './books-model.ts';
+import { booksModel, booksOf, type BooksModel } from './books-model.ts';
 import { ask, fresh, modelFor, nameOf, route, type Asked, type Ending } from './clients.ts';
 import { Machine, type DiskFault, type Planted } from './machine.ts';
 import type { Weather } from './network.ts';
@@ -48,8 +49,16 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const world = new World(Date.UTC(2026, 10, 30, 23, 59, maybe(0.3) ? 57 : 0));
   const books = makeBooks(() => world.clock.now() / 1000);
   const limit = 500 + some(2500);
+  // Of their own chance, so that a life has otherwise what it had without them.
+  const more = chanceOf(seed ^ 0x5eed);
+  const dailyTokens = more() < 0.25 ? Math.floor(limit * (0.3 + more())) : undefined;
+  const keyPlan: Plan | undefined =
+    more() < 0.35
+      ? { monthlyTokens: Math.floor(limit * (0.4 + more())), ...(more() < 0.4 ? { dailyTokens: Math.floor(limit * (0.3 + more())) } : {}) }
+      : undefined;
   const plan: Plan = {
     monthlyTokens: limit,
+    ...(dailyTokens === undefined ? {} : { dailyTokens }),
     ...(maybe(0.3) ? { concurrentStreams: 1 + some(3) } : {}),
     ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}),
     ...(maybe(0.12) ? { requestsPerMinute: 2 + some(12) } : {}),
@@ -67,7 +76,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
   const runsAsked = new Map<string, Asked>();
-  const keys = keysModel(() => world.passed);
+  const keys = keysModel(() => world.passed, keyPlan);
   const runs = runsModel(() => world.passed);
   const weather: Weather = { isAway: false, slowness: 4, loss: 0 };
   /** Since when every process hears everything in time. */
@@ -82,7 +91,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       .find((one) => one.life === life)
       ?.rights.knownBad(keyId) ?? mustKnow(keyId);
   const knownBad = isRevoking ? known : undefined;
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan, isExact, problems, ...(knownBad && { knownBad }) });
+  const auditor = new Auditor({ world, books, calls, plan, teamPlan, ...(keyPlan && { keyPlan }), isExact, problems, ...(knownBad && { knownBad }) });
   const over = (one: Asked) => void (isSpent(one.answer) && auditor.refused(one));
   const witnessed = witnessedTakes({ calls, asked: runsAsked, ended: (one) => auditor.ended(one), over });
   let [points, requests] = [0, 0];
@@ -257,9 +266,19 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       if (monthOf(world.clock.now() + 10_000) !== monthOf(world.clock.now())) await world.pass(10_000);
       if (plan.requestsPerMinute !== undefined) await world.pass(61_000 + permits.useMilliseconds); // those of a holder that died count as late as it may have used them
       const month = monthOf(world.clock.now());
-      const spent = (owner: Owner) => books.spentOf(owner, month).inference;
+      const day = dayOf(world.clock.now());
+      const keyId = keys.keyOf(userId);
+      const isOf = (owner: Book) => (row: UsageRow) => monthOf(row.at) === month && booksOf(row).includes(owner);
+      const spent = (owner: Book) => books.rows.filter(isOf(owner)).reduce((sum, { planTokens }) => sum + planTokens, 0);
       const usd = plan.monthlyUsd === undefined ? Infinity : Math.floor((plan.monthlyUsd - books.spentOf(`user:${userId}`, month).usd) * 1e6 + 1e-6);
-      const left = Math.min(limit - spent(`user:${userId}`), (teamPlan.monthlyTokens ?? Infinity) - spent('team:1'), usd);
+      const left = Math.min(
+        limit - spent(`user:${userId}`),
+        (plan.dailyTokens ?? Infinity) - spent(`user:${userId}@${day}`),
+        (teamPlan.monthlyTokens ?? Infinity) - spent('team:1'),
+        (keyPlan?.monthlyTokens ?? Infinity) - spent(`key:${keyId}`),
+        (keyPlan?.dailyTokens ?? Infinity) - spent(`key:${keyId}@${day}`),
+        usd,
+      );
       const fits = Math.min(left - route.prompt, route.output);
       if (fits < 1) continue;
       const whole = asks(fits, { userId, says: route.output, fate: 'whole', stream: false });

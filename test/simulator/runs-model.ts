@@ -1,5 +1,6 @@
 /* What the database keeps beside the books, in memory: jobs and responses of runs in the background, by the rules of src/store/jobs.ts; users and keys. */
 import type { Entry } from '../../src/faces/chatcompat/responses/stored-body.ts';
+import type { Plan } from '#core/plan';
 import type { Found } from '../../src/resources/api-keys/store.ts';
 
 interface Job {
@@ -132,8 +133,8 @@ export interface KeysModel {
 
 const keysEach = 1000;
 
-/** @param now milliseconds */
-export function keysModel(now: () => number = () => 0): KeysModel {
+/** @param now milliseconds @param keyLimits of each key */
+export function keysModel(now: () => number = () => 0, keyLimits?: Plan): KeysModel {
   const current = new Map<number, number>();
   const revoked = new Map<number, number>();
   const suspended = new Map<number, number>();
@@ -151,7 +152,10 @@ export function keysModel(now: () => number = () => 0): KeysModel {
       for (const keyId of keyIds) {
         const userId = Math.floor(keyId / keysEach);
         if (suspended.has(userId) || keyOf(userId) !== keyId) continue;
-        found.set(keyId, { caller: { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId, keyName: '' }, expiresIn: undefined });
+        found.set(keyId, {
+          caller: { userId, email: '', role: 'user', plan: 'p', teamIds: [1], keyId, keyName: '', ...(keyLimits && { keyLimits }) },
+          expiresIn: undefined,
+        });
       }
       return { revision, readAt: now(), found };
     },

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
-import type { Owner } from '#core/account';
+import type { Book } from '#core/account';
 import type { UsageRow } from '#core/usage-row';
 import { openLogs, type Logs } from '#resources/usage/logs';
 import { openShipping, type Shipping } from '#resources/usage/ship';
@@ -28,7 +28,7 @@ export interface Booked {
 /** All functions on the usage tables of a store. */
 export interface Books extends Shipping, Logs, Sums {
   /** What an owner has spent in a month such as `2026-11`. */
-  spentOf(owner: Owner, month: string): Promise<Booked>;
+  spentOf(owner: Book, month: string): Promise<Booked>;
   /** Books rows as the journal of an unknown holder would. */
   record(rows: readonly UsageRow[]): Promise<readonly number[]>;
 }

@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { Place } from './databases.ts';
+import { withDatabase } from './migrated.ts';
 import { providerYaml } from './server.ts';
+import { passedOn } from './surroundings.ts';
 
 /** The whole server as a process of its own, for tests that kill it. */
 export interface ServerProcess {
@@ -38,10 +40,11 @@ export async function startProcess(
   const data = join(folder, 'data');
   const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream, providers)}${more}`);
   await settings(yaml);
+  if (databaseUrl === undefined) await withDatabase(data);
   const child = spawn(process.execPath, ['--conditions=source', ...(preload ? ['--import', preload.href] : []), main], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
-      PATH: process.env.PATH,
+      ...passedOn(),
       DRAGOMAN_CONFIG: file,
       DRAGOMAN_DATA: data,
       DRAGOMAN_ADMIN_API_KEY: key,

@@ -1,11 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ConvertDocument } from '#core/document';
 import type { ByteLimits } from '#kit/memory/byte-budget';
 import { systemClock, type Clock } from '#kit/async/clock';
 import type { Outside } from '#kit/net/guarded-dial';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
+import { withDatabase } from './migrated.ts';
 import { readSettings } from './settings-folder.ts';
 
 /** The whole server, running in the test's process, with a settings file as an operator would write it. */
@@ -36,6 +38,9 @@ export interface TestServerSettings {
   readonly clock?: Clock;
   readonly outside?: Outside;
   readonly memory?: ByteLimits;
+  readonly convert?: ConvertDocument;
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export async function startTestServer({
@@ -47,6 +52,8 @@ export async function startTestServer({
   clock = systemClock,
   outside,
   memory,
+  convert,
+  env: more,
 }: TestServerSettings = {}): Promise<TestServer> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
@@ -59,11 +66,13 @@ export async function startTestServer({
     PORT: '0',
     DRAGOMAN_DATA: join(home, 'data'),
     DRAGOMAN_ADMIN_API_KEY: key,
+    ...more,
     ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
   };
   const read = () => readSettings({ args: {}, env, cwd: home }).settings;
   const settings = read();
-  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}), ...(memory ? { memory } : {}) });
+  if (!settings.databaseUrl) await withDatabase(settings.data);
+  const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}), ...(memory ? { memory } : {}), ...(convert ? { convert } : {}) });
   const close = async () => {
     await server.close(1);
     if (own) await rm(own, { recursive: true, force: true });

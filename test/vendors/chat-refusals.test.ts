@@ -139,6 +139,8 @@ describe('an effort', () => {
     ['`reasoning_effort` must be one of `none` or `default`', ['high', 'default', 'none']],
     ['invalid reasoning value: \'high\' (must be "medium", "low", or "none")', ['high', 'medium', 'none']],
     ["[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'none' or 'low'\"}]", ['high', 'low', 'none']],
+    ["Unsupported value: 'high' is not supported with the 'o9' model. Supported values are: 'none' and 'low'.", ['high', 'low', 'none']],
+    ['Invalid reasoning effort: high. Must be one of: [none, low]', ['high', 'low', 'none']],
   ])('is found in %s', async (message, sent) => {
     upstream.script(refusing(({ reasoning_effort: effort }) => (effort === 'high' ? error(message) : undefined)));
     const model = freshModel();
@@ -251,6 +253,11 @@ describe('the role developer', () => {
       },
     ],
     ['a chat template', error('Unexpected message role.')],
+    ['llama.cpp', { status: 500, json: { error: { code: 500, message: 'Jinja Exception: Unexpected message role.', type: 'server_error' } } }],
+    ['Groq', error("'messages.0' : discriminator property 'role' has invalid value")],
+    ['a list of roles', error("messages.0.role: Input should be 'system', 'user', 'assistant' or 'tool'")],
+    ['a list of values', error("Invalid value: 'developer'. Supported values are: 'system', 'assistant', 'user', and 'tool'.", { param: 'messages[0].role' })],
+    ['a list of values without a place', error("Invalid value: 'developer'. Supported values are: 'system', 'assistant', 'user', and 'tool'.")],
   ])('becomes system where it is refused in the words of %s, for chat clients and others', async (_, refused) => {
     upstream.script(refusing((body) => (JSON.stringify(body).includes('"developer"') ? refused : undefined)));
     const model = freshModel();
@@ -349,6 +356,21 @@ describe('JSON', () => {
       expect(headers.get('x-dragoman-warnings')).toContain('response_format: ');
     }
     expect(values('response_format').map((format) => (format as { type: string }).type)).toEqual(['json_schema', 'json_object', 'json_object']);
+    expect(contents(2)).toMatch(/JSON.*"additionalProperties":false/s);
+  });
+
+  test.each([
+    ['response_format.type: json_schema is not supported', true],
+    ["Invalid value for 'response_format.type': json_schema. Supported values are: 'text', 'json_object'.", true],
+    [`'response_format.type' : value must be one of the following: ["text", "json_object"]`, true],
+    ['This model does not support this: json_schema is not supported', true],
+    ["Unsupported parameter: 'response_format' is not supported with this model.", false],
+  ])('without schemas is known by %s', async (message, hasMode) => {
+    const isRefused = (format: unknown) => format !== undefined && !(hasMode && (format as { type: string }).type === 'json_object');
+    upstream.script(refusing(({ response_format: format }) => (isRefused(format) ? { ...error(message), status: 422 } : undefined), ok({ text: '{"a":"b"}' })));
+    const model = freshModel();
+    for (const face of ['messages', 'chat'] as const) expect((await ask(face, model, withSchema[face])).text).toBe('{"a":"b"}');
+    expect(values('response_format').slice(1)).toEqual(hasMode ? [{ type: 'json_object' }, { type: 'json_object' }] : [undefined, undefined]);
     expect(contents(2)).toMatch(/JSON.*"additionalProperties":false/s);
   });
 
@@ -482,6 +504,45 @@ test.each([
   const { status, raw } = await ask('chat', freshModel(), more);
   expect({ status, raw: JSON.parse(raw) as unknown }).toMatchObject({ status: 400, raw: { error: { param: field } } });
   expect(raw).not.toContain('the gateway added');
+});
+
+test('fields are left out one after the other, as many as a provider refuses so', async () => {
+  const fields = [
+    'parallel_tool_calls',
+    'seed',
+    'user',
+    'presence_penalty',
+    'frequency_penalty',
+    'top_p',
+    'temperature',
+    'stop',
+    'max_tokens',
+    'reasoning_effort',
+  ];
+  upstream.script(
+    refusing((body) => {
+      const field = fields.find((one) => body[one] !== undefined);
+      return field === undefined ? undefined : { status: 422, json: { detail: [{ loc: ['body', field], msg: 'Extra inputs are not permitted' }] } };
+    }),
+  );
+  const generationConfig = { temperature: 0.5, topP: 0.5, stopSequences: ['x'], maxOutputTokens: 50, seed: 3, presencePenalty: 0.1, frequencyPenalty: 0.1 };
+  const more = { generationConfig: { ...generationConfig, thinkingConfig: { thinkingLevel: 'HIGH' } } };
+  expect((await ask('gencompat', freshModel(), more)).status).toBe(200);
+  expect(bodies().at(-1)).toMatchObject({ max_completion_tokens: 50 });
+});
+
+test('thoughts of a chat client are left out where a message with them is refused in the words of Groq', async () => {
+  const message =
+    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported, did you mean 'role'?)]";
+  upstream.script(refusing((body) => (JSON.stringify(body).includes('reasoning_content') ? error(message) : undefined)));
+  const model = freshModel();
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: 'Well.', reasoning_content: 'Hm.' },
+    { role: 'user', content: 'and?' },
+  ];
+  for (let round = 0; round < 2; round++) expect((await ask('chat', model, { messages })).status).toBe(200);
+  expect(upstream.requests).toHaveLength(3);
 });
 
 describe('a strict client', () => {

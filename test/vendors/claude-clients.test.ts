@@ -85,14 +85,30 @@ describe('blocks of newer types', () => {
   });
 
   test.each(others)('a system message that only changes the effort leaves no message behind (%s)', async (model) => {
-    upstream.script(ok());
+    upstream.script(always(ok()));
+    for (const content of [{ content: [] }, {}]) {
+      const messages = [
+        { role: 'user', content: 'hi' },
+        { role: 'system', ...content, output_config: { effort: 'low' } },
+      ];
+      const { status, headers } = await ask(model, { messages });
+      expect([status, headers.get('x-dragoman-warnings')]).toMatchObject([200, expect.stringContaining('output_config') as string]);
+      expect(((sent()['messages'] ?? sent()['input'] ?? sent()['contents']) as readonly unknown[]).length).toBe(1);
+    }
+  });
+
+  test('a system message that only changes the effort arrives at Claude as it came, and no other message is without content', async () => {
+    upstream.script(always(ok()));
     const messages = [
       { role: 'user', content: 'hi' },
-      { role: 'system', content: [], output_config: { effort: 'low' } },
+      { role: 'system', output_config: { effort: 'low' } },
     ];
-    const { status, headers } = await ask(model, { messages });
-    expect([status, headers.get('x-dragoman-warnings')]).toMatchObject([200, expect.stringContaining('output_config') as string]);
-    expect(((sent()['messages'] ?? sent()['input'] ?? sent()['contents']) as readonly unknown[]).length).toBe(1);
+    expect((await ask('messages', { messages })).status).toBe(200);
+    expect(sent()['messages']).toEqual(messages);
+    for (const bare of [{ role: 'user' }, { role: 'system' }]) {
+      const { status, raw } = await ask('messages', { messages: [...messages, bare] });
+      expect([status, raw]).toEqual([400, expect.stringContaining('messages[2].content is required.')]);
+    }
   });
 });
 

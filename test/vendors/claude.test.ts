@@ -64,6 +64,22 @@ describe('a model that accepts either a temperature or a top_p', () => {
     ]);
   });
 
+  test.each(['temperature and top_p cannot both be set. Use only one.', '`temperature` and `top_p` are not supported together.'])(
+    'is known by other words: %s',
+    async (message) => {
+      upstream.script(badRequest({ message }), always(ok()));
+      expect((await ask('chat', sliders('chat', 0.7))).status).toBe(200);
+      expect([sent(1).temperature, sent(1).top_p]).toEqual([0.7, undefined]);
+    },
+  );
+
+  test('is told from one that accepts none of them', async () => {
+    upstream.script(badRequest({ message: '`temperature`, `top_p` and `top_k` are not supported for this model.' }), always(ok()));
+    const { status, warnings } = await ask('gencompat', { generationConfig: { temperature: 0.5, topP: 0.9, topK: 5 } });
+    expect([status, warnings]).toEqual([200, expect.stringMatching(/temperature.*top_p.*top_k/)]);
+    expect([upstream.requests.length, sent(1).temperature, sent(1).top_p]).toEqual([2, undefined, undefined]);
+  });
+
   test('is sent the top_p where the temperature is the default', async () => {
     upstream.script(refusal(), always(ok()));
     const { warnings } = await ask('gencompat', sliders('gencompat', 1));
@@ -97,6 +113,15 @@ describe('a model that cannot be forced to call a tool', () => {
     expect([refused.status, JSON.parse(refused.raw)]).toMatchObject([400, { error: { message: expect.stringContaining('tool_choice: ') as string } }]);
     expect(upstream.requests).toHaveLength(2);
   });
+
+  test.each(['tool_choice forces tool use is not supported with this model', "tool_choice.type: Input should be 'auto' or 'none'"])(
+    'is known by other words: %s',
+    async (message) => {
+      upstream.script(badRequest({ message }), always(ok()));
+      expect((await ask('chat', { tools, tool_choice: 'required' })).status).toBe(200);
+      expect(sent(1)).toMatchObject({ tool_choice: { type: 'auto' } });
+    },
+  );
 
   test('is given the named tool alone', async () => {
     upstream.script(refusal(), always(ok()));

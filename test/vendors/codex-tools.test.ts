@@ -10,7 +10,7 @@ type Any = any;
 const parameters = { type: 'object', properties: { cell: { type: 'string' } }, required: ['cell'], additionalProperties: false };
 const wait = { type: 'function', name: 'wait', description: 'Waits.', strict: false, parameters };
 const exec = { type: 'custom', name: 'exec', description: 'Runs JavaScript.' };
-const itemOf = (...tools: readonly object[]) => ({
+const itemOf = (...tools: readonly unknown[]) => ({
   type: 'additional_tools',
   id: 'at_1',
   role: 'developer',
@@ -129,6 +129,41 @@ describe.each([
     }
     await ask('gpt-6-sol-on-responses', [item, user], { 'x-dragoman-strict': 'true' }).catch(() => undefined);
     expect(vendors.requests.at(-1)!.body.input[0]).toEqual(item);
+  });
+
+  const broken = [
+    'none',
+    { type: 'function' },
+    { ...wait, name: 'bare', parameters: 'none' },
+    { ...wait, name: 'odd', description: 5 },
+    { type: 'look', name: 'x' },
+  ];
+
+  test.each(['of such an item', 'of the request'])(
+    'members of a namespace %s that cannot be read are named in warnings, and reach providers as they came',
+    async (where) => {
+      const item = itemOf(wait, ...broken);
+      const isTop = where === 'of the request';
+      const said = (model: string) => (isTop ? ask(model, [user], {}, item.tools) : ask(model, [item, user]));
+      const field = isTop ? 'tools[0].tools' : 'additional_tools.tools[0].tools';
+      for (const model of ['claude-opus-4-6', 'gpt-4o', 'gemini-3-flash-preview']) {
+        const { output, warnings } = await said(model);
+        expect(output.some(({ type, name }) => type === 'function_call' && name === 'wait')).toBe(true);
+        expect(warnings).not.toContain(`${field}[0]`);
+        for (const at of [1, 2, 3, 4, 5]) expect(warnings).toContain(`${field}[${at}]: `);
+      }
+      const { warnings } = await said('gpt-6-sol-on-responses').catch(() => ({ warnings: 'refused' }));
+      expect(['refused', null]).toContain(warnings);
+      const { body } = vendors.requests.at(-1)!;
+      expect(isTop ? body.tools : body.input[0].tools).toEqual(item.tools);
+    },
+  );
+
+  test('those of a long list are named together', async () => {
+    const many = Array.from({ length: 30 }, (_one, at) => at);
+    const { warnings } = await ask('gpt-4o', [itemOf(...many, wait), user]);
+    expect(warnings).toContain('additional_tools.tools[0].tools[19]: ');
+    expect(warnings).toContain('additional_tools.tools[0].tools[20] and 9 others: ');
   });
 
   test('those that are too many are named in one warning', async () => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { agentOf, type Agent, type AgentOptions, type Result, type Said, type Shown } from '../support/agents.ts';
 import type { Face } from '../support/all-faces.ts';
-import { modelNames, providerOf, startVendors, type VendorRequest, type Vendors } from '../support/fakes/vendors/index.ts';
+import { modelNames, providerOf, type VendorRequest } from '../support/fakes/vendors/index.ts';
 import { signersIn } from '../support/fakes/vendors/signed.ts';
 import { refusedBy, type WireName } from '../support/fakes/vendors/vendor.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { scriptedVendors } from '../support/scripted-vendors.ts';
 import { historyOf, type Told } from './history.ts';
 
 /** A conversation whose model is another one in each turn: whatever was said before reaches each provider. */
@@ -134,17 +134,7 @@ const story: readonly Step[] = [
   { say: 'Turn 20: goodbye' },
 ];
 
-let vendors: Vendors;
-let server: TestServer;
-
-beforeAll(async () => {
-  vendors = await startVendors({ signed: true });
-  server = await startTestServer({ yaml: vendors.yaml });
-});
-afterAll(async () => {
-  await server.close();
-  await vendors.close();
-});
+const { vendors, server } = await scriptedVendors({ signed: true });
 
 describe('a conversation of twenty turns, each with another model, loses nothing without a warning', () => {
   test.each(ways)('$name', async ({ client, stream, order }) => {

@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { askFace } from '../support/all-faces.ts';
 import { ok } from '../support/fakes/upstream/index.ts';
-import { startVendors, type Vendors } from '../support/fakes/vendors/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { scriptedVendors } from '../support/scripted-vendors.ts';
 
 /** Answers of one word of several (`text/x.enum`), and answers whose schema is not that of an object. */
 
-let vendors: Vendors;
-let server: TestServer;
-beforeAll(async () => {
-  vendors = await startVendors();
-  server = await startTestServer({ yaml: vendors.yaml });
-});
-afterAll(async () => {
-  await server.close();
-  await vendors.close();
-});
-beforeEach(() => vendors.reset());
+const { vendors, server } = await scriptedVendors();
 
 const generationConfig = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['owl', 'bear'] } };
 const models = ['gpt-4o', 'gpt-5', 'gpt-4o-on-responses', 'claude-opus-4-6', 'gemini-3-flash-preview', 'deepseek-chat', 'mistral-large-latest'];

@@ -11,7 +11,7 @@ providers:
   elsewhere: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
   azure: { dialect: openai-responses, kind: azure, apiVersion: v1, baseUrl: "${url}", apiKeys: [k] }
 models:
-${Array.from({ length: 30 }, (_, at) => `  m${at}: { targets: [{ provider: elsewhere }] }\n`).join('')}${['gpt-5', 'gpt-5.1', 'gpt-4o'].map((name) => `  ${name}: { targets: [{ provider: azure }] }\n`).join('')}routing: { cooldownSeconds: 0 }
+${Array.from({ length: 40 }, (_, at) => `  m${at}: { targets: [{ provider: elsewhere }] }\n`).join('')}${['gpt-5', 'gpt-5.1', 'gpt-4o'].map((name) => `  ${name}: { targets: [{ provider: azure }] }\n`).join('')}routing: { cooldownSeconds: 0 }
 `,
 }));
 
@@ -22,7 +22,7 @@ const sent = (at = -1) => upstream.requests.at(at)!.json as Json;
 const efforts = () => upstream.requests.map(({ json }) => (json as { readonly reasoning?: { readonly effort?: string } }).reasoning?.effort);
 
 /** Refuses requests that `refuses` finds fault with, in the words of OpenAI. */
-const refusing = (refuses: (body: Json) => { readonly message: string; readonly param: string; readonly code?: string } | undefined): Behaviour =>
+const refusing = (refuses: (body: Json) => { readonly message: string; readonly param?: string; readonly code?: string } | undefined): Behaviour =>
   always({
     name: 'refusing',
     answer(exchange) {
@@ -59,6 +59,15 @@ describe('an effort', () => {
     await ask('messages', model, { output_config: { effort: 'max' } });
     expect(efforts()).toEqual(['none', 'minimal', 'high', 'high', 'low', 'minimal', 'high']);
   });
+
+  test.each(["Unsupported value: 'none'. Supported values are: 'low' and 'high'.", '`reasoning_effort` must be one of `low`, `high`'])(
+    'is found where its place is not named: %s',
+    async (message) => {
+      upstream.script(refusing(({ reasoning }) => ((reasoning as Json | undefined)?.['effort'] === 'none' ? { message } : undefined)));
+      expect((await ask('chat', fresh(), { reasoning_effort: 'none' })).status).toBe(200);
+      expect(efforts()).toEqual(['none', 'low']);
+    },
+  );
 
   test('is known from the beginning where the address and the model are', async () => {
     upstream.script(gpt5);
@@ -304,4 +313,29 @@ test('a refusal that teaches nothing is given to the client', async () => {
   upstream.script(always(badRequest()));
   expect((await ask('chat', fresh())).status).toBe(400);
   expect(upstream.requests).toHaveLength(1);
+});
+
+test('a model goes on thinking for a client of the same API that returns its reasoning without the encrypted content, which it did not ask for', async () => {
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' };
+  const call = { type: 'function_call', id: 'fc_1', call_id: 'call_owl', name: 'look', arguments: '{}', status: 'completed' };
+  const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed', output: [reasoning, call] };
+  const whole: Behaviour = {
+    name: 'a call after a thought',
+    answer: () => ({
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: [JSON.stringify({ ...response, usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } })],
+      framing: 'chunked',
+      end: 'finish',
+    }),
+  };
+  upstream.script(whole, always(ok()));
+  const model = fresh();
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+  const { raw } = await ask('responses', model, { tools });
+  expect(raw).not.toContain('sealed');
+  const { output } = JSON.parse(raw) as { readonly output: readonly Json[] };
+  const input = [{ role: 'user', content: 'hi' }, ...output, { type: 'function_call_output', call_id: 'call_owl', output: 'an owl' }];
+  expect((await ask('responses', model, { tools, input })).status).toBe(200);
+  expect(sent()['input']).toMatchObject([{ role: 'user' }, { type: 'reasoning', encrypted_content: 'sealed' }, { type: 'function_call' }, {}]);
 });

@@ -67,6 +67,33 @@ test.each([
   if (face !== 'messages') expect(warnings).toContain('tools.web_search.search_context_size: ');
 });
 
+test.each([
+  ['messages', 'responses', { max_uses: 'five', allowed_domains: 'example.org' }, ['max_uses', 'allowed_domains']],
+  ['messages', 'gemini', { max_uses: -1, blocked_domains: ['a.example', 5] }, ['max_uses', 'blocked_domains']],
+  ['messages', 'responses', { user_location: { type: 'approximate', city: 5, country: 'GB' } }, ['user_location']],
+  ['responses', 'messages', { filters: { allowed_domains: { host: 'a.example' } } }, ['filters.allowed_domains']],
+  ['responses', 'messages', { filters: { blocked_domains: Array.from({ length: 101 }, (_, at) => `${at}.example`) } }, ['filters.blocked_domains']],
+  ['responses', 'messages', { filters: 'example.org', external_web_access: 'no' }, ['filters', 'external_web_access']],
+] as const)('of %s clients at a %s provider: %j is warned of, and a strict client is refused', async (face, model, terms, names) => {
+  const search = face === 'messages' ? { type: 'web_search_20250305', name: 'web_search' } : { type: 'web_search' };
+  const given = { model, content: 'hi', stream: false, more: { tools: [{ ...search, ...terms }] } };
+  upstream.script(always(ok()));
+  const { status, headers } = await askFace(server, face, given);
+  expect(status).toBe(200);
+  for (const name of names) expect(headers.get('x-dragoman-warnings')).toContain(`tools.web_search.${name}: `);
+  const refused = await askFace(server, face, { ...given, headers: { 'x-dragoman-strict': 'true' } });
+  expect([refused.status, refused.raw]).toEqual([400, expect.stringContaining(`tools.web_search.${names[0]}`)]);
+});
+
+test.each([
+  ['gencompat', { tools: [{ googleSearch: { excludeDomains: 'a.example' } }] }, 'excludeDomains'],
+  ['chat', { web_search_options: { user_location: { type: 'approximate', approximate: { city: ['London'] } } } }, 'user_location'],
+] as const)('of %s clients: %j is warned of', async (face, more, name) => {
+  upstream.script(always(ok()));
+  const { headers } = await askFace(server, face, { model: 'messages', content: 'hi', stream: false, more });
+  expect(headers.get('x-dragoman-warnings')).toContain(`tools.web_search.${name}: `);
+});
+
 test('a place that is null is none', async () => {
   upstream.script(always(ok()));
   const more = { tools: [{ type: 'web_search', user_location: null }] };

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { askFace, everyWay } from '../support/all-faces.ts';
-import { body, replay } from '../support/fakes/upstream/index.ts';
+import { always, body, replay } from '../support/fakes/upstream/index.ts';
+import { newMember } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** The tier that answered decides what the tokens cost. https://platform.openai.com/docs/pricing */
@@ -48,4 +49,19 @@ test.each(everyWay)('a chat completion of %s (streamed: %s) costs half on flex a
     expect(answer).toMatchObject({ status: 200, complete: true });
     expect([more, await costOf(answer.headers.get('x-request-id')!)]).toEqual([more, expect.closeTo(cost, 6)]);
   }
+});
+
+test.each([
+  ['chat', { max_tokens: 10_000 }],
+  ['responses', { max_output_tokens: 10_000 }],
+] as const)('a call of %s clients has set aside what the tier costs that it asks for', async (face, limit) => {
+  upstream.script(always(completion(false, {})));
+  const { keys } = await newMember(server, { monthlyUsd: 0.15 }); // 10,000 tokens of an answer cost 0.1
+  const asked = async (tier: object) => {
+    const given = { model: 'chat', content: 'hi', stream: false, headers: { 'x-access-tokens': keys[0]! }, more: { ...limit, ...tier } };
+    return (await askFace(server, face, given)).status;
+  };
+  expect(await asked({ service_tier: 'priority' })).toBe(429);
+  expect(upstream.requests).toHaveLength(0);
+  expect(await asked({ service_tier: 'flex' })).toBe(200);
 });

@@ -238,6 +238,40 @@ describe('on one server', () => {
     expect([status, headers.get('x-dragoman-warnings')?.match(/thoughts: /g)]).toEqual([200, ['thoughts: ']]);
   });
 
+  /** Thoughts without text: what another provider signed, or the gateway's token of it. */
+  const empty = {
+    messages: (signature: string) => ({
+      messages: [
+        foreign.messages.messages[0],
+        { role: 'assistant', content: [{ type: 'thinking', thinking: '', signature }, question] },
+        foreign.messages.messages[2],
+      ],
+    }),
+    responses: (signature: string) => ({
+      input: foreign.responses.input.map((item) => ('summary' in item ? { ...item, summary: [], encrypted_content: signature } : item)),
+    }),
+  };
+  const token = `${Buffer.from('dragoman.').toString('base64')}QUFBQUFBQUFBQUFB`;
+
+  test.each(
+    (['messages', 'responses'] as const).flatMap((face) =>
+      ['chat', 'messages', 'responses', 'gemini'].flatMap((model) =>
+        [...(model === face ? [] : ['signature of another']), token].map((signature) => ({ face, model, signature })),
+      ),
+    ),
+  )('an empty thought of a client of $face is warned of by a $model provider: $signature', async ({ face, model, signature }) => {
+    upstream.script(provider());
+    const { status, headers } = await askFace(server, face, { model, content: '', stream: false, more: empty[face](signature) });
+    expect([status, headers.get('x-dragoman-warnings')?.match(/thoughts: /g)]).toEqual([200, ['thoughts: ']]);
+    expect(JSON.stringify(sent())).not.toContain(signature);
+  });
+
+  test.each(['chat', 'messages', 'responses', 'gemini'])('one that has nothing at all is not, by a %s provider', async (model) => {
+    upstream.script(provider());
+    const { status, headers } = await askFace(server, 'messages', { model, content: '', stream: false, more: empty.messages('') });
+    expect([status, headers.get('x-dragoman-warnings')?.match(/thoughts: /g)]).toEqual([200, undefined]);
+  });
+
   test('another user gets none of them, by id or by token', async () => {
     upstream.script(provider());
     const member = await newMember(server);

@@ -29,7 +29,7 @@ interface Body {
 }
 
 /** Refuses tools on the chat API unless the effort is none; answers everything else with a call of the tool. */
-const currentModel = (answer: Behaviour = toolCalls([{ name: 'look', json: '{"at":"left"}' }])): Behaviour =>
+const currentModel = (answer: Behaviour = toolCalls([{ name: 'look', json: '{"at":"left"}' }]), status = 400): Behaviour =>
   always({
     name: 'current model',
     answer(exchange) {
@@ -37,7 +37,7 @@ const currentModel = (answer: Behaviour = toolCalls([{ name: 'look', json: '{"at
       const isRefused = exchange.request.path.includes('/chat/completions') && tools.length > 0 && effort !== 'none';
       const message =
         "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
-      return (isRefused ? refusal(400, { message }) : answer).answer(exchange);
+      return (isRefused ? refusal(status, { message }) : answer).answer(exchange);
     },
   });
 
@@ -90,6 +90,12 @@ interface Answer {
   readonly usage: object;
   readonly error?: { readonly param: string; readonly message: string };
 }
+
+test('a refusal of status 422 is one, too', async () => {
+  upstream.script(currentModel(undefined, 422));
+  expect((await askFace(server, 'chat', { model: fresh(), content: 'hi', stream: false, more: tools.chat })).status).toBe(200);
+  expect(paths()).toEqual(['chat/completions', 'responses']);
+});
 
 test('the id, the finish reason and the usage are those of a chat completion', async () => {
   upstream.script(currentModel());

@@ -137,7 +137,7 @@ onBothDatabases('administration', ({ place }) => {
       ['POST', '/users', { email: 'b@x.org', plan: 'nothing' }, /^plan must name a plan/],
       ['POST', '/users', { email: 'b@x.org', plan: 'constructor' }, /^plan must name a plan/],
       ['POST', '/users', { email: 'b@x.org', plan: '__proto__' }, /^plan must name a plan/],
-      ['POST', '/users', { email: 'b@x.org', role: 'root' }, /^role must be "user" or "admin"/],
+      ['POST', '/users', { email: 'b@x.org', role: 'root' }, /^role must be "user", "auditor" or "admin"/],
       ['POST', '/users', { email: 'b@x.org', id: 1 }, /^id is not known/],
       ['POST', '/users', { email: 'b@x.org', status: 'active' }, /^status is not known/],
       ['POST', '/users', { email: 'b@x.org', [long]: 1 }, /^x{100,300}/],
@@ -153,7 +153,7 @@ onBothDatabases('administration', ({ place }) => {
       ['POST', `${path}/keys`, {}, /^name is required/],
       ['POST', `${path}/keys`, { name: '' }, /^name must not be empty/],
       ['POST', `${path}/keys`, { name: long }, /^name must have at most 100/],
-      ['POST', `${path}/keys`, { name: 'a\u0000b' }, /^name must not have control/],
+      ['POST', `${path}/keys`, { name: 'a\u0000b' }, /^name must be a name, without control/],
       ['POST', `${path}/keys`, { name: 'k', scopes: [] }, /^scopes must not be empty/],
       ['POST', `${path}/keys`, { name: 'k', scopes: ['root'] }, /^scopes\[0\] must be "query"/],
       ['POST', `${path}/keys`, { name: 'k', scopes: 'admin' }, /^scopes must be an array/],
@@ -279,7 +279,7 @@ onBothDatabases('administration', ({ place }) => {
     const { admin } = open;
     const [ada, bob] = [await somebody(open), await somebody(open, 'bob@example.org')];
     const made = await admin('POST', '/teams', { name: '../../etc', plan: 'team', members: [bob.id, ada.id, ada.id] });
-    expect(made).toEqual({ status: 201, body: { id: made.body['id'], name: '../../etc', plan: 'team', members: [ada.id, bob.id] } });
+    expect(made).toEqual({ status: 201, body: { id: made.body['id'], name: '../../etc', plan: 'team', members: [ada.id, bob.id], admins: [] } });
     const path = `/teams/${String(made.body['id'])}`;
     expect((await admin('POST', '/teams', { name: '../../ETC', plan: 'team' })).status).toBe(409);
     const other = await admin('POST', '/teams', { name: 'other', plan: 'team' });
@@ -308,6 +308,20 @@ onBothDatabases('administration', ({ place }) => {
       { name: 'team', source: 'settings', monthlyTokens: 500_000 },
       { name: 'unlimited', source: 'built-in' },
     ]);
+  });
+
+  test('a plan that nobody has is deleted; one in use, of the file or built in is not', async () => {
+    const { admin } = await server();
+    await admin('PUT', '/plans/gold', { requestsPerMinute: 7 });
+    const { body: ada } = await admin('POST', '/users', { email: 'ada@example.org', plan: 'gold' });
+    const { body: team } = await admin('POST', '/teams', { name: 'ops', plan: 'gold', members: [] });
+    for (const name of ['free', 'unlimited', 'gold']) expect([name, (await admin('DELETE', `/plans/${name}`)).status]).toEqual([name, 409]);
+    expect((await admin('DELETE', '/plans/nowhere')).status).toBe(404);
+    await admin('PATCH', `/users/${String(ada.id)}`, { plan: 'free' });
+    expect((await admin('DELETE', '/plans/gold')).body.error).toMatch(/users: 0, teams: 1/);
+    await admin('PATCH', `/teams/${String(team.id)}`, { plan: 'free' });
+    expect(await admin('DELETE', '/plans/gold')).toMatchObject({ status: 200, body: { name: 'gold', source: 'database', requestsPerMinute: 7 } });
+    expect((await admin('POST', '/users', { email: 'bob@example.org', plan: 'gold' })).status).toBe(400);
   });
 
   test('the last active administrator stays', async () => {

@@ -52,6 +52,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
     const { body: ada } = await admin('POST', '/users', { email: 'ada@example.org', plan: 'unlimited' });
     const { body: key } = await admin('POST', `/users/${String(ada['id'])}/keys`, { name: 'old' });
     const { body: team } = await admin('POST', '/teams', { name: 'old', plan: 'unlimited', members: [1] });
+    await admin('PUT', '/plans/silver', { monthlyTokens: 7 });
     const before = (await trail(server)).items.length;
 
     const user = `/users/${String(ada['id'])}`;
@@ -59,6 +60,7 @@ onBothDatabases('the audit trail', ({ place, open }) => {
     /** What is sent, what the trail then says was done, to which kind of thing, and what changed. */
     const changes: Record<string, [path: string, body: object | undefined, action: string, changed: object]> = {
       'PUT /plans/{name}': ['/plans/gold', { monthlyTokens: 5 }, 'plan.put', { monthlyTokens: { to: 5 } }],
+      'DELETE /plans/{name}': ['/plans/silver', undefined, 'plan.delete', { monthlyTokens: { from: 7 } }],
       'POST /users': [
         '/users',
         { email: 'bob@example.org', plan: 'gold', password },
@@ -78,9 +80,19 @@ onBothDatabases('the audit trail', ({ place, open }) => {
         'key.revoke',
         { userId: { from: ada['id'] }, name: { from: 'old' }, scopes: { from: null }, models: { from: null }, expiresAt: { from: null } },
       ],
-      'POST /teams': ['/teams', { name: 'new', plan: 'gold' }, 'team.add', { name: { to: 'new' }, plan: { to: 'gold' }, members: { to: [] } }],
+      'POST /teams': [
+        '/teams',
+        { name: 'new', plan: 'gold' },
+        'team.add',
+        { name: { to: 'new' }, plan: { to: 'gold' }, members: { to: [] }, admins: { to: [] }, limits: { to: {} } },
+      ],
       'PATCH /teams/{id}': [teamPath, { members: [ada['id']] }, 'team.change', { members: { from: [1], to: [ada['id']] } }],
-      'DELETE /teams/{id}': [teamPath, undefined, 'team.delete', { name: { from: 'old' }, plan: { from: 'unlimited' }, members: { from: [ada['id']] } }],
+      'DELETE /teams/{id}': [
+        teamPath,
+        undefined,
+        'team.delete',
+        { name: { from: 'old' }, plan: { from: 'unlimited' }, members: { from: [ada['id']] }, admins: { from: [] }, limits: { from: {} } },
+      ],
       'DELETE /users/{id}': [
         user,
         undefined,

@@ -51,7 +51,7 @@ async function asked({ method, path }: { method: string; path: string }, key: st
 test('the document names every address of administration, with its parameters and what it answers', () => {
   expect(routes.map(({ method, path }) => `${method} ${path.slice('/server/admin/'.length)}`).toSorted()).toEqual(
     [
-      'GET logs, GET logs/{requestId}, GET usage, GET plans, PUT plans/{name}',
+      'GET logs, GET logs/{requestId}, GET usage, GET plans, PUT plans/{name}, DELETE plans/{name}, GET votes',
       'GET users, POST users, GET users/{id}, PATCH users/{id}, DELETE users/{id}',
       'GET users/{id}/keys, POST users/{id}/keys, DELETE users/{id}/keys/{key}',
       'GET teams, POST teams, GET teams/{id}, PATCH teams/{id}, DELETE teams/{id}',
@@ -136,7 +136,7 @@ describe('at every address of administration', () => {
 
   test('another method is 405 and told which there are', async () => {
     const answer = await server.ask('/server/admin/users/1', {}, { method: 'PUT' });
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, PATCH, DELETE']);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, PATCH, DELETE']);
   });
 });
 

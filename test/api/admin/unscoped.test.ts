@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ByteBudget } from '#kit/memory/byte-budget';
 import { systemClock } from '#kit/async/clock';
 import type { Route } from '#http/route';
+import { nowhere } from '../../support/surroundings.ts';
 import { serve, type Listening } from '#http/server';
 import type { Caller } from '#core/context';
 
@@ -22,13 +23,15 @@ beforeAll(async () => {
   ];
   listening = await serve(
     {
-      faces: [{ name: 'own', root: '/', routes, refusal: ({ message }) => ({ message }) }],
+      faces: [{ name: 'own', roots: [''], routes, refusal: ({ message }) => ({ message }) }],
       identify: (name) => ({ ...caller, ...callers[name.replaceAll('-', ' ')] }),
-      limits: () => ({ bodyBytes: 1, bodyIdleSeconds: 1, headerSeconds: 1, maxConnections: 10 }),
+      limits: () => ({ bodyBytes: 1, fileBytes: 1, bodyIdleSeconds: 1, headerSeconds: 1, maxConnections: 10 }),
       keyInQuery: () => false,
+      surroundings: () => nowhere,
       clock: systemClock,
       once: (_asked, _key, run) => run(),
       budget: new ByteBudget({ total: 1, each: 1 }),
+      uploads: { hold: () => Promise.reject(new Error('nobody sends files')) },
       done: () => {},
     },
     { host: '127.0.0.1', port: 0 },

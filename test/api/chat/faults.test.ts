@@ -237,7 +237,7 @@ describe('a whole answer', () => {
     );
     const said = "Unsupported value: 'temperature' does not support 0.2 with […].";
     expect(status).toBe(400);
-    expect(refusal().error.message).toBe(`The provider did not accept temperature, which the gateway added. It says: ${said}`);
+    expect(refusal().error.message).toBe(`The provider fake did not accept temperature, which the gateway added (400, invalid_value). It says: ${said}`);
     const row = await loggedAs(server, headers.get('x-request-id')!);
     expect(row).toMatchObject({ tries: [{ fault: 'invalid', said }] });
   });

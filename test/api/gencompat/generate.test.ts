@@ -244,7 +244,7 @@ describe('what is refused', () => {
     expect((await server.ask(`${root}/models/flash:explode`, said('hi'))).status).toBe(404);
     expect((await server.ask(`${root}/models/flash`, said('hi'))).status).toBe(404);
     const answer = await server.ask(generate('flash'), undefined, { method: 'PUT' });
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, GET']);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
   });
 
   test.each([

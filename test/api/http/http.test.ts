@@ -72,7 +72,7 @@ test('every answer tells browsers to keep it to itself, and the documentation lo
 
 test('who asks at an address that is not there is told where the interfaces are, and who sends a key in the address where to send it', async () => {
   const said = async (path: string, body?: object) => JSON.stringify(await (await server.ask(path, body)).json());
-  for (const text of [await said('/'), await said('/v1/chat/completions', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
+  for (const text of [await said('/nothing'), await said('/v1/chat', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
   const answer = await fetch(`${server.url}/server/gencompat/v1beta/models?key=${server.key}`);
   expect(answer.status).toBe(401);
   const text = await answer.text();
@@ -302,7 +302,34 @@ describe('what is watched', () => {
     expect([chat, '/server/chatcompat/v1/models'].map(headerOf)).toEqual([true, false]);
     const page = await fetch(`${server.url}/docs`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-    expect(await page.text()).not.toMatch(/<script|style=|onload/);
+    const text = await page.text();
+    expect(text).not.toMatch(/<script|style=|onload/);
+    for (const part of [
+      'href="#errors"',
+      'Also <code>/v1/chat/completions</code>',
+      '<code>Idempotency-Key</code>',
+      'href="#schema-ChatcompatError"',
+      'Say exactly: hello',
+    ])
+      expect(text).toContain(part);
+    expect(text).not.toContain('9007199254740991');
+    const targets = new Set(Array.from(text.matchAll(/ id="([^"]+)"/g), ([, id]) => id));
+    expect(targets.size).toBe(text.match(/ id="/g)!.length);
+    for (const [, id] of text.matchAll(/href="#([^"]+)"/g)) expect(targets).toContain(id);
+  });
+
+  test('every reference of the document leads to a named schema, and every operation says how it refuses', async () => {
+    const text = await (await fetch(`${server.url}/openapi.json`)).text();
+    const { components, paths } = JSON.parse(text) as {
+      components: { schemas: Record<string, unknown> };
+      paths: Record<string, Record<string, { responses: Record<string, { content?: object }> }>>;
+    };
+    for (const [, name] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) expect(components.schemas[name!]).toBeDefined();
+    expect(Object.keys(components.schemas)).toEqual(
+      expect.arrayContaining(['ChatcompatChatCompletionsRequest', 'ChatcompatError', 'MessagesError', 'AdminUsersRequest']),
+    );
+    expect(Object.keys(components.schemas).every((name) => /^[A-Za-z]\w*$/.test(name))).toBe(true);
+    for (const methods of Object.values(paths)) for (const { responses } of Object.values(methods)) expect(responses['default']?.content).toBeDefined();
   });
 
   test('the figures count what was answered', async () => {

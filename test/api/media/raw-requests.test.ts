@@ -184,18 +184,20 @@ describe('refused', () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  test('a form with a text of 17 MB with 413 that names the field, before it is decoded', async () => {
+  test('a form with a text of more than 1 MiB with 413 that names the field, before the rest of it is read', async () => {
     const text = `--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n${'x '.repeat(8_500_000)}\r\n--x--`;
     const answer = await sendForm(server, text, 'multipart/form-data; boundary=x');
     expect(answer.status).toBe(413);
-    expect(await answer.json()).toMatchObject({ error: { message: 'prompt must have at most 16777216 bytes.', param: 'prompt' } });
+    expect(await answer.json()).toMatchObject({ error: { message: 'prompt must have at most 1048576 bytes.', param: 'prompt' } });
   });
 
   test('a form of half a million parts with 400, at once', async () => {
     const part = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
+    const startedAt = performance.now();
     const answer = await sendForm(server, `${part.repeat(500_000)}--x--`, 'multipart/form-data; boundary=x');
     expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 50000 pairs of hyphens, each of which may begin a boundary.' } });
+    expect(await answer.json()).toMatchObject({ error: { message: 'The form must have at most 100 parts.' } });
+    expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
   test('a form of many parts with 400, also where its type names two boundaries', async () => {
@@ -216,7 +218,7 @@ describe('refused', () => {
     const part = '--ab\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
     const answer = await sendForm(server, `${part.repeat(101)}--ab--`, 'multipart/form-data; boundary="a\\b"');
     expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: { message: 'Content-Type must name the boundary of the form.' } });
+    expect(await answer.json()).toMatchObject({ error: { message: 'Content-Type must name the boundary of the form, of 1 to 200 characters.' } });
   });
 
   test('with 501, in clear words, where no provider has it', async () => {

@@ -1,20 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { askFace } from '../../all-faces.ts';
-import { startTestServer, type TestServer } from '../../server.ts';
-import { modelNames, providerOf, startVendors, type Vendors } from './index.ts';
+import { scriptedVendors } from '../../scripted-vendors.ts';
+import { modelNames, providerOf } from './index.ts';
 
-let vendors: Vendors;
-let server: TestServer;
-
-beforeAll(async () => {
-  vendors = await startVendors();
-  server = await startTestServer({ yaml: vendors.yaml });
-});
-afterAll(async () => {
-  await server.close();
-  await vendors.close();
-});
-afterEach(() => vendors.reset());
+const { vendors, server } = await scriptedVendors();
 
 test.each(modelNames)('%s is reached at its own address, and answers', async (model) => {
   const { status, text } = await askFace(server, 'chat', { model, content: 'good day', stream: false });

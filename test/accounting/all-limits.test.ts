@@ -1,0 +1,190 @@
+/* Limits of API keys, teams, days and single models, each with the others. */
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '#kit/async/clock';
+import { onServer } from '../support/databases.ts';
+import { startCluster } from '../support/cluster.ts';
+import { administrate, askWith, fixed, fixedCost, newMember, type Member } from '../support/members.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { booked, tally, tenOfAllLimits, twoMachines } from './exactness.ts';
+
+const address = inject('postgres');
+const database = onServer(address ?? '');
+const minute = 60_000;
+
+interface Refused {
+  readonly error: { readonly message: string; readonly code: string };
+}
+
+describe('one process, embedded', () => {
+  let server: TestServer;
+  let cost: number;
+  let shift = 0;
+  beforeAll(async () => {
+    const yaml = 'models: { priced: { targets: [{ provider: built-in }], price: { input: 1, output: 1 }, aliases: [also-priced] } }\n';
+    server = await startTestServer({ yaml, clock: { ...systemClock, now: () => systemClock.now() + shift } });
+    cost = await fixedCost(server);
+  });
+  afterAll(() => server.close());
+
+  const keyOf = async (member: Member, limits: object) =>
+    (await administrate<{ key: string }>(server, 'POST', `/users/${member.id}/keys`, { name: 'ci', ...limits })).key;
+  const refusal = async (answer: Response) => ({
+    status: answer.status,
+    after: Number(answer.headers.get('retry-after')),
+    ...((await answer.json()) as Refused),
+  });
+
+  test('of 200 concurrent calls with limits of key, team, day and model at once, ten are answered', () => tenOfAllLimits([server]), minute);
+
+  test.each([
+    ['monthlyTokens', 1, 'of your API key "ci" for this month (monthlyTokens)'],
+    ['dailyTokens', 1, 'of your API key "ci" for today (dailyTokens)'],
+  ])('a refusal names %s and whose it is', async (limit, calls, says) => {
+    const key = await keyOf(await newMember(server), { [limit]: calls * cost });
+    expect(await tally([askWith(server, key, fixed)])).toEqual({ 200: 1 });
+    const { status, after, error } = await refusal(await askWith(server, key, fixed));
+    expect([status, error.code]).toEqual([429, 'insufficient_quota']);
+    expect(error.message).toContain(says);
+    expect(after).toBeGreaterThan(0);
+    expect(after).toBeLessThanOrEqual(limit === 'dailyTokens' ? 86_400 : 31 * 86_400);
+  });
+
+  test('a team that refuses is called by its name, and its own limit stands in place of its plan', async () => {
+    const member = await newMember(server);
+    const { id } = await administrate<{ id: number }>(server, 'POST', '/teams', {
+      name: 'Research',
+      plan: 'unlimited',
+      members: [member.id],
+      dailyTokens: cost,
+    });
+    expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    expect((await refusal(await member.ask(fixed))).error.message).toContain('of your team "Research" for today (dailyTokens)');
+    expect(await administrate(server, 'PATCH', `/teams/${id}`, { dailyTokens: null })).not.toHaveProperty('dailyTokens');
+    await expect.poll(() => tally([member.ask(fixed)]), { timeout: 5000 }).toEqual({ 200: 1 });
+  });
+
+  test('what was spent before a limit was set counts for it: of the day, the key and the model', async () => {
+    for (const limits of [{ dailyTokens: 3 * cost }, { modelLimits: { 'built-in': { monthlyTokens: 3 * cost } } }]) {
+      const member = await newMember(server);
+      expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
+      await booked(server, member.id, { requests: 2, planTokens: 2 * cost });
+      await administrate(server, 'PATCH', `/users/${member.id}`, limits);
+      await expect.poll(async () => (await member.ask(fixed)).headers.get('x-ratelimit-limit-tokens'), { timeout: 5000 }).toBe(String(3 * cost));
+      expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 429: 2 });
+    }
+  });
+
+  test('a limit of a model holds under its alias too, and for no other model', async () => {
+    const member = await newMember(server, { modelLimits: { 'also-priced': { requestsPerMinute: 1 } } });
+    expect(await tally([member.ask({ ...fixed, model: 'priced' })])).toEqual({ 200: 1 });
+    const { status, error } = await refusal(await member.ask({ ...fixed, model: 'also-priced' }));
+    expect([status, error.message]).toEqual([429, 'Your plan for the model priced allows 1 requests a minute (modelLimits.priced.requestsPerMinute).']);
+    expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
+  });
+
+  test('dollars of a day are spent to the limit, and a model without a price is refused where they count', async () => {
+    const member = await newMember(server, { dailyUsd: (2 * cost) / 1e6 });
+    const priced = { ...fixed, model: 'priced' };
+    expect(await tally([member.ask(priced), member.ask(priced)])).toEqual({ 200: 2 });
+    expect((await refusal(await member.ask(priced))).error.message).toContain('US dollars of your plan for today (dailyUsd)');
+  });
+
+  test('a day that ends gives back what the day has, and the month goes on', async () => {
+    const member = await newMember(server, { dailyTokens: cost, monthlyTokens: 2 * cost });
+    try {
+      shift = nextDay() - systemClock.now() - 3000;
+      expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+      expect((await refusal(await member.ask(fixed))).after).toBeLessThanOrEqual(3);
+      shift += 4000;
+      expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+      expect((await refusal(await member.ask(fixed))).error.message).toMatch(/used up|left for/);
+    } finally {
+      shift = 0;
+    }
+  });
+
+  test('tokens of a minute are counted in plan tokens: what does not fit is 429 until the minute is over, and a call larger than a minute says so', async () => {
+    const member = await newMember(server, { tokensPerMinute: 2 * cost });
+    const [first, second] = [await member.ask(fixed), await member.ask(fixed)];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(second.headers.get('x-ratelimit-limit-tokens')).toBe(String(2 * cost));
+    expect(second.headers.get('x-ratelimit-remaining-tokens')).toBe('0');
+    const { status, after, error } = await refusal(await member.ask(fixed));
+    expect([status, error.code]).toEqual([429, 'rate_limit_exceeded']);
+    expect(error.message).toBe(`Your plan allows ${2 * cost} tokens a minute (tokensPerMinute).`);
+    expect(after).toBeGreaterThan(50);
+    const large = await refusal(await member.ask({ ...fixed, max_tokens: 5000 }));
+    expect(large.error.message).toMatch(
+      /^This request may cost \d+ tokens, and your plan allows \d+ a minute \(tokensPerMinute\): ask for a max_tokens of \d+ at most\.$/,
+    );
+  });
+
+  test('of 50 concurrent calls as many are answered as fit into the tokens of a minute', async () => {
+    const member = await newMember(server, { tokensPerMinute: 7 * cost });
+    expect(await tally(Array.from({ length: 50 }, () => member.ask(fixed)))).toEqual({ 200: 7, 429: 43 });
+  });
+
+  test.each([
+    ['a number below 0', { dailyTokens: -1 }, 'dailyTokens'],
+    ['text', { tokensPerMinute: 'many' }, 'tokensPerMinute'],
+    ['no number of a model', { modelLimits: { m: { monthlyTokens: 1.5 } } }, 'modelLimits.m.monthlyTokens'],
+    ['an unknown limit of a model', { modelLimits: { m: { dailyTokens: 1 } } }, 'modelLimits.m.dailyTokens'],
+    ['a list for models that is empty', { models: [] }, 'models'],
+  ])('limits with %s are 400 naming the field, for plans, users, teams and keys', async (_what, limits, field) => {
+    const member = await newMember(server);
+    for (const [method, path, body] of [
+      ['PUT', '/plans/bad', {}],
+      ['PATCH', `/users/${member.id}`, {}],
+      ['POST', '/teams', { name: 'bad', plan: 'unlimited' }],
+      ['POST', `/users/${member.id}/keys`, { name: 'bad' }],
+    ] as const) {
+      const answer = await fetch(`${server.url}/server/admin${path}`, {
+        method,
+        headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, ...limits }),
+      });
+      expect([path, answer.status]).toEqual([path, 400]);
+      expect(((await answer.json()) as { message: string }).message).toContain(field);
+    }
+  });
+
+  test('to whom models are given no other exists: not listed, and 404 as an unknown one; of several lists only what all allow', async () => {
+    const member = await newMember(server, { models: ['built-in', 'priced'] });
+    await administrate(server, 'POST', '/teams', { name: 'few', plan: 'unlimited', members: [member.id], models: ['priced', 'built-in-embedding'] });
+    const listed = async () => {
+      const answer = await fetch(`${server.url}/server/chatcompat/v1/models`, { headers: { authorization: `Bearer ${member.keys[0]}` } });
+      return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+    };
+    await expect.poll(listed, { timeout: 5000 }).toEqual(['priced']);
+    expect(await tally([member.ask({ ...fixed, model: 'priced' })])).toEqual({ 200: 1 });
+    const [hidden, unknown] = [await member.ask(fixed), await member.ask({ ...fixed, model: 'nowhere' })];
+    expect([hidden.status, unknown.status]).toEqual([404, 404]);
+    expect((await hidden.text()).replaceAll('built-in', 'nowhere')).toBe(await unknown.text());
+  });
+});
+
+const nextDay = () => (Math.floor(systemClock.now() / 86_400_000) + 1) * 86_400_000;
+
+describe.skipIf(!address)('on PostgreSQL', () => {
+  test(
+    'two workers: limits of key, team, day and model at once',
+    async () => {
+      await tenOfAllLimits([await startCluster(await database.place())]);
+    },
+    minute,
+  );
+
+  test(
+    'two machines: limits of key, team, day and model at once',
+    async () => {
+      await tenOfAllLimits(await twoMachines(await database.place()));
+    },
+    minute,
+  );
+
+  test('one process: limits of key, team, day and model at once', async () => {
+    const server = await startTestServer(await database.place());
+    onTestFinished(server.close);
+    await tenOfAllLimits([server]);
+  }, 60_000);
+});

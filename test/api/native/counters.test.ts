@@ -1,0 +1,24 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { askWith, fixed, fixedCost, newMember } from '../../support/members.ts';
+import { startTestServer } from '../../support/server.ts';
+
+test('the counters of the native interface say what is used and left within two seconds, under both roots, by GET and POST', async () => {
+  const server = await startTestServer();
+  onTestFinished(server.close);
+  const cost = await fixedCost(server);
+  const member = await newMember(server, { monthlyTokens: 100 * cost });
+  await (await askWith(server, member.keys[0]!, fixed, { headers: { 'x-app-name': 'ide' } })).text();
+  await (await member.ask(fixed)).text();
+  const says = async (path: string, body?: object) => {
+    const headers = { 'x-access-tokens': member.keys[0]!, 'content-type': 'application/json' };
+    const answer = await fetch(server.url + path, { headers, ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}) });
+    return answer.json();
+  };
+  const is = (response: number) => ({ response, status: 200 });
+  await expect.poll(() => says('/server/count-monthly-tokens'), { timeout: 2000 }).toEqual(is(2 * cost));
+  expect(await says('/user/count-monthly-tokens')).toEqual(is(2 * cost));
+  expect(await says('/server/count-monthly-tokens', { app_name: 'ide' })).toEqual(is(cost));
+  expect(await says('/server/count-monthly-tokens', { app_name: 'asksage' })).toEqual(is(2 * cost));
+  expect(await says('/server/count-monthly-teach-tokens')).toEqual(is(0));
+  expect(await says('/server/count-monthly-tokens-left-with-org', {})).toEqual(is(98 * cost));
+});

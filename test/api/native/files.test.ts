@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { documentBytes, sendFiles } from '../../support/documents.ts';
+import { proves } from '../../support/proves.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.close());
+
+const send = (name: string, content: Uint8Array<ArrayBuffer> | string, fields: Readonly<Record<string, string>> = {}) =>
+  sendFiles(server, [[name, content]], { fields });
+const sendDocument = async (name: string, fields: Readonly<Record<string, string>> = {}) => send(name, await documentBytes(name), fields);
+const patient = { timeout: 120_000 };
+
+const table = ['| Cargo | Ships | Tonnes |', '| Grain | 1204 | 88310 |', '| Wool | 95 | 1377 |'];
+const headings = ['# Harbour report 2026', '## Tides and berths', '## Cargo', '### Steps of unloading', '## Staff'];
+
+describe('documents become Markdown', () => {
+  test(proves(['server.file', 'server.file-multipart', 'server.file-pdf'], 'a PDF with its headings, lists and tables, page by page'), patient, async () => {
+    const { http, body } = await sendDocument('report.pdf');
+    expect([http, body.status, body.response, body.sent_filename]).toEqual([200, 200, 'OK', 'report.pdf']);
+    for (const line of [...headings, ...table, '- Berths five to nine take fishing boats.', '2. The customs officer seals the hatches.'])
+      expect(body.text.split('\n')).toContain(line);
+    expect(body.pages.map(({ page_number }) => page_number)).toEqual([1, 2]);
+    expect(body.pages[1]!.text).toMatch(/^The second page tells of the lighthouse/);
+    const lines = body.ret.split('\n').filter((line) => line.startsWith('{'));
+    expect(lines).toEqual([1, 2].map((page) => `{"asksage_metadata": {"filename": "report.pdf", "page_number": ${page}}}`));
+    expect(body.ret.startsWith(`\n${lines[0]}\n# Harbour report 2026\n`)).toBe(true);
+  });
+
+  test(proves('server.file-docx', 'DOCX, ODT and RTF with headings, lists and tables'), patient, async () => {
+    for (const name of ['report.docx', 'report.odt', 'report.rtf']) {
+      const { http, body } = await sendDocument(name);
+      expect([name, http]).toEqual([name, 200]);
+      const lines = body.text.split('\n');
+      for (const line of [...headings.slice(1), ...table, '- Berths five to nine take fishing boats.', '2. The customs officer seals the hatches.'])
+        expect([name, lines]).toEqual([name, expect.arrayContaining([line])]);
+      expect(body.text).toContain('Überprüfung und Wartung: Señor Ibáñez, naïve façade.');
+    }
+  });
+
+  test('slides by their numbers with notes, and sheets by their names with every row', patient, async () => {
+    for (const name of ['slides.pptx', 'slides.odp']) {
+      const { body } = await sendDocument(name);
+      expect(body.pages.map(({ page_number, text }) => [page_number, text.split('\n')[0]])).toEqual([
+        [1, '## Welcome to Lindwick'],
+        [2, '## Lighthouse'],
+      ]);
+      expect(body.pages[1]!.text).toContain('| North | 19 |');
+      expect(body.pages[1]!.text).toContain('Mention the keeper Ada Merrow.');
+    }
+    for (const name of ['sheets.xlsx', 'sheets.ods']) {
+      const { body } = await sendDocument(name);
+      expect(body.pages.map(({ page_number, text }) => [page_number, text.split('\n')[0]])).toEqual([
+        [1, '## Ships'],
+        [2, '## Pilots'],
+      ]);
+      for (const row of ['| Ship | Flag | Tonnes |', '| Old Anne | Iceland | 1440.5 |', String.raw`| Blue \| Star | Denmark | 2203 |`])
+        expect(body.pages[0]!.text.split('\n')).toContain(row);
+    }
+  });
+
+  test('an e-book, a web page, and a mail with what is attached to it, three deep', patient, async () => {
+    const book = await sendDocument('book.epub');
+    expect(book.body.text.split('\n')).toEqual(expect.arrayContaining(['# The lamp', '- Oil', '# The storm', '| Third | Eleven |']));
+    const page = await sendDocument('report.html');
+    expect(page.body.text.split('\n')).toEqual(
+      expect.arrayContaining(['# Harbour report 2026', '- Berths five to nine take fishing boats.', '### Steps of unloading']),
+    );
+    const { http, body } = await sendDocument('mail.eml');
+    expect(http).toBe(200);
+    const lines = body.text.split('\n');
+    for (const line of [
+      '# Minutes of the harbour board',
+      'From: Adéle <adele@example.org>',
+      '## Decisions',
+      '## report.pdf',
+      ...table,
+      '## ships.eml',
+      '### sheets.xlsx',
+      '| Marigold | Norway | 812 |',
+      '## tool.exe',
+    ])
+      expect(lines).toContain(line);
+    expect(body.text).toMatch(/## tool\.exe\n\n\(Not read: It is application\/x-msdownload/);
+  });
+
+  test(proves('server.file-image', 'images and scanned pages by OCR, unless the strategy is fast'), { timeout: 240_000 }, async () => {
+    const image = await sendDocument('scan.png');
+    expect(image.body.text).toContain('call the pilot on channel nine');
+    expect(image.body.ret).toMatch(/^\n\{"asksage_metadata": \{"filename": "scan\.png", "page_number": "1"\}\}\n/);
+    const scan = await sendDocument('scan.pdf');
+    expect([scan.http, scan.body.pages[0]!.page_number]).toEqual([200, 1]);
+    expect(scan.body.text).toContain('call the pilot on channel nine');
+    const fast = await sendDocument('scan.pdf', { strategy: 'fast' });
+    expect([fast.http, fast.body.response]).toEqual([422, 'file (scan.pdf): The file is empty: none of its pages has text.']);
+  });
+
+  test(proves('server.file-txt', 'text as it is, tables of CSV row by row, code and JSON in a fence'), patient, async () => {
+    const text = await send('a b.txt', 'One line.\r\n\r\nAnother – line.\n');
+    expect([text.body.text, text.body.sent_filename]).toEqual(['One line.\n\nAnother – line.', 'ab.txt']);
+    expect(text.body.ret).toBe('\n{"asksage_metadata": {"filename": "a b.txt", "page_number": 1}}\nOne line.\n\nAnother – line.');
+    const latin = await send('latin.txt', new Uint8Array(Buffer.from('na\xefve fa\xe7ade', 'latin1')));
+    expect(latin.body.text).toBe('naïve façade');
+    const csv = 'name;note\n"Doe, ""J"" Jane";"two\nlines"\nAda;x|y\n';
+    expect((await send('t.csv', csv)).body.text).toBe(
+      String.raw`| name | note |` + '\n| --- | --- |\n| Doe, "J" Jane | two lines |\n' + String.raw`| Ada | x\|y |`,
+    );
+    expect((await send('t.csv', csv, { special_csv: 'true' })).body.text).toBe('name: Doe, "J" Jane\nnote: two lines\n\nname: Ada\nnote: x|y');
+    expect((await send('x.py', 'def f():\n    return "```"\n')).body.text).toBe('````python\ndef f():\n    return "```"\n````');
+    expect((await send('x.json', '{"a":1}')).body.text).toBe('```json\n{"a":1}\n```');
+    expect((await send('x.md', '# Title\n\ntext')).body.text).toBe('# Title\n\ntext');
+  });
+
+  test('several files one after another, each page with its file', patient, async () => {
+    const { body } = await sendFiles(server, [
+      ['one.txt', 'first'],
+      ['two.txt', 'second'],
+    ]);
+    expect(body.text).toBe('first\n\nsecond');
+    expect(body.sent_filename).toBe('one.txt,two.txt');
+    expect(body.pages).toEqual([
+      { filename: 'one.txt', page_number: 1, text: 'first' },
+      { filename: 'two.txt', page_number: 1, text: 'second' },
+    ]);
+  });
+});
+
+describe('what is no document is refused, and the field is named', () => {
+  test('a missing file, a strategy that does not exist', patient, async () => {
+    for (const body of [undefined, '{}', '{"file":"text"}']) {
+      const answer = await server.ask('/server/file', undefined, {
+        method: 'POST',
+        ...(body ? { body, headers: { 'content-type': 'application/json', authorization: `Bearer ${server.key}` } } : {}),
+      });
+      expect([answer.status, ((await answer.json()) as { response: string }).response]).toEqual([400, expect.stringMatching(/^file is missing/)]);
+    }
+    const { http, body } = await send('x.txt', 'x', { strategy: 'slow' });
+    expect([http, body.response]).toEqual([400, expect.stringContaining('strategy')]);
+  });
+
+  test.each([
+    ['nothing.pdf', '', 422, /empty/],
+    ['blank.txt', ' \n\n ', 422, /empty/],
+    ['cut.pdf', '%PDF-1.7\nnothing of the kind', 422, /corrupt/],
+    ['broken.docx', 'PK\u0003\u0004 and nothing more', 422, /corrupt/],
+    ['broken.png', '\u0089PNG\r\n\u001a\n', 415, /of no type/],
+    ['tool.pdf', 'MZ\u0090\u0000\u0003\u0000\u0000\u0000', 415, /x-msdownload/],
+    ['drawing.svg', '<svg xmlns="http://www.w3.org/2000/svg"><text>hello</text></svg>', 415, /svg/],
+    ['bytes.bin', '\u0000\u0001\u0002\u0003', 415, /of no type/],
+    [
+      'archive.docx',
+      Buffer.from(
+        'UEsDBAoAAAAAAAAAIQCsKpPYAgAAAAIAAAABAAAAYWhpUEsBAh4DCgAAAAAAAAAhAKwqk9gCAAAAAgAAAAEAAAAAAAAAAAAAAKSBAAAAAGFQSwUGAAAAAAEAAQAvAAAAIQAAAAAA',
+        'base64',
+      ).toString('latin1'),
+      415,
+      /zip/,
+    ],
+  ])('%s', patient, async (name, content, status, message) => {
+    const { http, body } = await send(name, new Uint8Array(Buffer.from(content, 'latin1')));
+    expect([http, body.status, body.response]).toEqual([status, status, expect.stringMatching(message)]);
+    expect(body.response).toMatch(/^file \(/);
+  });
+
+  test('encrypted documents say so, and old ones that they are not read', patient, async () => {
+    for (const name of ['locked.pdf', 'locked.docx', 'locked.odt']) {
+      const { http, body } = await sendDocument(name);
+      expect([name, http, body.response]).toEqual([name, 422, `file (${name}): The file is encrypted: send it without a password.`]);
+    }
+    expect((await sendDocument('old.doc')).http).toBe(415);
+  });
+
+  test(proves('U-01', 'the type is read from the bytes, whatever the name says'), patient, async () => {
+    const page = await send('page.txt', '<!doctype html><title>T</title><h1>Hello</h1><script>evil()</script>');
+    expect(page.body.text).toBe('# Hello');
+    const pdf = await send('picture.png', await documentBytes('report.pdf'));
+    expect(pdf.body.text).toContain('# Harbour report 2026');
+    const both = Buffer.concat([await documentBytes('report.pdf'), await documentBytes('report.docx')]); // a PDF to one reader, an archive to another
+    expect((await send('both.zip', new Uint8Array(both))).body.text).toContain('# Harbour report 2026');
+    expect((await send('x.docx', 'BMW and MZ are words')).body.text).toBe('BMW and MZ are words');
+    expect((await send('x.gif', 'GIF89a/*')).http).toBe(422);
+  });
+
+  test('a file larger than limits.fileBytes is 413', patient, async () => {
+    await server.change('limits: { fileBytes: 1000 }\n');
+    const { http, body } = await send('x.txt', 'x'.repeat(1001));
+    expect([http, body.response]).toEqual([413, expect.stringContaining('file')]);
+    expect((await send('x.txt', 'x'.repeat(1000))).http).toBe(200);
+    await server.change('');
+  });
+});
+
+test('without compat.vendorNames the line before a page has our own name', patient, async () => {
+  await server.change('compat: { vendorNames: false }\n');
+  const { body } = await send('x.txt', 'x');
+  expect(body.ret).toBe('\n{"document_metadata": {"filename": "x.txt", "page_number": 1}}\nx');
+  await server.change('');
+});

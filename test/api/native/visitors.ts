@@ -1,0 +1,72 @@
+import { onTestFinished } from 'vitest';
+import type { Place } from '../../support/databases.ts';
+import { startTestServer, type TestServer, type TestServerSettings } from '../../support/server.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+/** Sends a request with a credential in `x-access-tokens`, or with these headers, or with none. */
+export type Asker = (method: string, path: string, body?: unknown, init?: { readonly headers?: Record<string, string> }) => Promise<Answer>;
+
+export interface Visited {
+  readonly server: TestServer;
+  /** With the first user's key. */
+  readonly admin: Asker;
+  readonly nobody: Asker;
+  readonly as: (credential: string) => Asker;
+}
+
+/** A server that runs until the test ends. */
+export async function visited(place: Place, more: TestServerSettings = {}): Promise<Visited> {
+  const server = await startTestServer({ ...place, ...more });
+  onTestFinished(server.close);
+  return visitorsOf(server);
+}
+
+/** Those who visit a server that the test closes itself. */
+export function visitorsOf(server: TestServer): Visited {
+  const asker =
+    (credential: Record<string, string>): Asker =>
+    async (method, path, body, { headers = {} } = {}) => {
+      const answer = await fetch(server.url + path, {
+        method,
+        headers: { ...credential, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, body: (text === '' ? {} : JSON.parse(text)) as Answer['body'] };
+    };
+  const as = (credential: string) => asker({ 'x-access-tokens': credential });
+  return { server, admin: as(server.key), nobody: asker({}), as };
+}
+
+export interface Person {
+  readonly id: number;
+  readonly email: string;
+  readonly keyId: number;
+  readonly key: string;
+  readonly ask: Asker;
+}
+
+let people = 0;
+
+/** A user with a key. */
+export async function person({ admin, as }: Visited, user: object = {}, key: object = {}): Promise<Person> {
+  const email = `person-${++people}@example.org`;
+  const made = await admin('POST', '/server/admin/users', { email, ...user });
+  const id = made.body['id'] as number;
+  const its = await admin('POST', `/server/admin/users/${id}/keys`, { name: 'first', ...key });
+  const text = its.body['key'] as string;
+  return { id, email, keyId: its.body['id'] as number, key: text, ask: as(text) };
+}
+
+/** The text of an access token. */
+export async function tokenOf({ nobody }: Visited, { email, key }: Pick<Person, 'email' | 'key'>): Promise<string> {
+  const { body } = await nobody('POST', '/user/get-token-with-api-key', { email, api_key: key });
+  return (body['response'] as { access_token: string }).access_token;
+}
+
+export const chatBody = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hello' }], max_tokens: 5 };
