@@ -53,11 +53,27 @@ async function warmed(rig: Rig, contestant: Contestant, load: Omit<Load, 'second
   const cold = await rig.clients(contestant, { ...load, seconds: 1 });
   const after = spent(contestant);
   const cpu = (after.user + after.system - before.user - before.system) / Math.max(1, cold.requests);
-  let warmedBy = cold.requests;
-  const deadline = performance.now() + longestWarmUpMilliseconds;
-  while (warmedBy < requests && performance.now() < deadline) warmedBy += (await rig.clients(contestant, { ...load, seconds: 2 })).requests;
-  await rest(contestant);
+  const warmedBy = cold.requests + (await warmUp(rig, contestant, load, requests - cold.requests));
   return { name: contestant.name, cold: { cpu, requests: cold.requests }, warmedBy, cpu: [], system: [], database: [] };
+}
+
+/** @returns how many requests it was sent: fewer where it takes longer than a minute */
+export async function warmUp(rig: Rig, contestant: Contestant, load: Omit<Load, 'seconds'>, requests: number): Promise<number> {
+  let sent = 0;
+  const deadline = performance.now() + longestWarmUpMilliseconds;
+  while (sent < requests && performance.now() < deadline) sent += (await rig.clients(contestant, { ...load, seconds: 2 })).requests;
+  await rest(contestant);
+  return sent;
+}
+
+/** CPU microseconds a request in one turn. */
+export async function spentBy(rig: Rig, contestant: Contestant, load: Omit<Load, 'seconds'>, seconds: number): Promise<number> {
+  const before = spent(contestant);
+  const seen = await rig.clients(contestant, { ...load, seconds });
+  await rest(contestant);
+  const after = spent(contestant);
+  complain(rig, contestant.name, seen, 0);
+  return (after.user + after.system - before.user - before.system) / Math.max(1, seen.requests);
 }
 
 const usualWarmUp = 30_000;

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ablation } from './ablation/index.ts';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
 import { embeddings } from './embeddings.ts';
@@ -32,6 +33,7 @@ Questions: ${questions.map(({ name }) => name).join(', ')}. Default: all.
   --warm-up N    requests that warm each contestant up, at most (30,000; 3,000 streams)
   --who A,B      measure only these contestants: nginx, floor, portkey, dragoman
   --json         print JSON instead of the table
+  --without A,B  what mechanisms cost: each is switched off in turn in one warm process (A+B: together)
   --profile      profile instead of measuring: where Dragoman's CPU time goes
   --portkey      install Portkey outside the project first
 `;
@@ -43,6 +45,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '3' },
     'warm-up': { type: 'string' },
     who: { type: 'string' },
+    without: { type: 'string' },
     json: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
     portkey: { type: 'boolean', default: false },
@@ -77,6 +80,7 @@ try {
   const busy = loadavg()[0]!;
   if (busy > 0.5) rig.remarks.add(`The machine was busy before the bench started (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
   if (values.profile) await profile(rig, positionals);
+  else if (values.without !== undefined) await ablation(rig, values.without.split(','));
   else await measure();
 } finally {
   await rig.close();

@@ -25,6 +25,8 @@ export interface Contestant {
   readonly databasePid: number | undefined;
   /** The port of Node's inspector, if it was asked for. */
   readonly inspector: number | undefined;
+  /** The port by which mechanisms are switched off, if it was asked for. */
+  readonly ablation?: number;
   stop(): Promise<void>;
 }
 
@@ -37,6 +39,8 @@ export interface Place {
   readonly databaseUrl?: string;
   /** Opens Node's inspector, for a profile. */
   readonly inspected?: boolean;
+  /** Mechanisms can be switched off while it runs. */
+  readonly ablated?: boolean;
   /** How many workers Dragoman runs; absent: 1. */
   readonly workers?: number;
   /** Not pinned to the gateway's core. */

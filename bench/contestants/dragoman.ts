@@ -19,19 +19,28 @@ const root = join(import.meta.dirname, '../..');
 /** Starts Dragoman with these environment variables. */
 export async function openDragoman(
   name: Name,
-  { folder, upstreamPort, inspected, unpinned }: Place,
+  { folder, upstreamPort, inspected, ablated, unpinned }: Place,
   environment: Readonly<Record<string, string>>,
 ): Promise<Contestant> {
   writeFileSync(join(folder, 'dragoman.yaml'), settings(upstreamPort));
   const port = await freePort();
   const inspector = inspected ? await freePort() : undefined;
-  const program = inspector ? [...inspecting(inspector), '--conditions=source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
+  const ablation = ablated ? await freePort() : undefined;
+  const preload = ablated ? ['--max-semi-space-size=32', '--import', join(root, 'bench/ablation/preload.ts')] : [];
+  const program =
+    inspector || ablation ? [...inspecting(inspector), ...preload, '--conditions=source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,
     words: [...program, 'serve'],
     core: unpinned ? cores.any : cores.gateway,
     folder,
-    environment: { PORT: String(port), DRAGOMAN_ADMIN_EMAIL: 'bench@example.com', DRAGOMAN_ADMIN_API_KEY: key, ...environment },
+    environment: {
+      PORT: String(port),
+      DRAGOMAN_ADMIN_EMAIL: 'bench@example.com',
+      DRAGOMAN_ADMIN_API_KEY: key,
+      ...environment,
+      ...(ablation && { DRAGOMAN_BENCH_ABLATION: String(ablation) }),
+    },
     log: join(folder, 'log'),
   });
   const contestant = await answering(name, running, {
@@ -39,6 +48,7 @@ export async function openDragoman(
     path: '/server/chatcompat/v1/chat/completions',
     headers: [`Authorization: Bearer ${key}`],
     ...(inspector && { inspector }),
+    ...(ablation && { ablation }),
   });
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
   return { ...contestant, pid };

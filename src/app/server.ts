@@ -96,6 +96,9 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
+  const makeFirstUser = async () => (parent ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
+  // A key that the operator chose is good from the first request on; a new one is made when the port is ours and it can be printed.
+  let made = first.adminApiKey === undefined ? undefined : await makeFirstUser();
   const listening: Listening = await serve(
     {
       faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
@@ -117,7 +120,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   ({ ongoing } = listening);
   const { url, inFlight, close } = listening;
   registerGauges({ metrics, accounting, calls, identity, budget, listening });
-  const made = parent ? undefined : await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
+  made ??= await makeFirstUser();
   const withdraw = parent ? undefined : await announced(first.data, { url, localToken }, clock);
 
   return {

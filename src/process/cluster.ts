@@ -41,8 +41,8 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   let settings: Settings = first;
   const accounting = await openMachineAccounting({ database, settings: () => settings, clock, log, lost });
   const localToken = newLocalToken();
-  const made = await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
   const port = await freePort(first);
+  const made = await firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey });
   settings = { ...first, port };
   let models: readonly string[] = [];
   let isUp = false;
