@@ -31,12 +31,13 @@ import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
 import type { Tokens } from '#resources/tokens/tokens';
 import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
 import { nativeAdminRoutes } from '#resources/users/native-routes';
+import { usedRoom } from '#store/blob-rows';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
 import type { Metrics } from '#telemetry/metrics';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
-import { isReady } from './database.ts';
+import { blobColumns, isReady } from './database.ts';
 import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
@@ -113,7 +114,17 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, settings }),
+    ...users({
+      ...answering,
+      store,
+      administration,
+      tokens,
+      logins,
+      prompts,
+      knowledge,
+      settings,
+      modelName: (name) => calls.runtime().models.find(name)?.name,
+    }),
     watch({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
@@ -138,11 +149,13 @@ function users({
   knowledge,
   models,
   settings,
+  modelName,
   clock,
   limits: ofRequests,
 }: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
+  modelName: (name: string) => string | undefined;
   limits: () => Settings['limits'];
 }): readonly Face[] {
   const limits = { limitsOf: planOf, teamLimits: teamPlan };
@@ -151,6 +164,8 @@ function users({
     store,
     end: tokens.end,
     datasetsOf: knowledge.datasetsOf,
+    usedRoom: (userId: number) => usedRoom(store, blobColumns, userId),
+    modelName,
     modelNames: (caller: Caller) =>
       models(caller)
         .list()

@@ -30,17 +30,22 @@ export interface KeptFile {
 export async function requireRoom({ db }: Access, columns: readonly BlobColumn[], { userId, blob, bytes, most }: KeptFile): Promise<void> {
   if (most === undefined) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`room/${userId}`}, 0))`.execute(db);
+  const used = await usedRoom({ db }, columns, userId, blob);
+  if (used + bytes > most)
+    throw new Fault('too-large', `The plan has room for ${most} bytes of files: ${used} are taken, and the file has ${bytes}.`, { field: 'file' });
+}
+
+/** Bytes of the files that are kept for a user, each content once. @param but the blob that is not counted */
+export async function usedRoom({ db }: Pick<Access, 'db'>, columns: readonly BlobColumn[], userId: number, but = ''): Promise<number> {
   const named = columns.map(
     (column) => sql`select ${sql.ref(column.blob)} as blob, ${sql.ref(column.bytes)} as bytes from ${sql.table(column.table)}
       where ${sql.ref(column.user)} = ${userId} and ${sql.ref(column.blob)} is not null${column.gone === undefined ? sql`` : sql` and ${sql.ref(column.gone)} is null`}`,
   );
   const { rows } = await sql<{ used: number }>`
-    select coalesce(sum(bytes), 0)::float8 as used from (select max(bytes) as bytes from (${joined(named)}) as named where blob <> ${blob} group by blob) as kept`.execute(
+    select coalesce(sum(bytes), 0)::float8 as used from (select max(bytes) as bytes from (${joined(named)}) as named where blob <> ${but} group by blob) as kept`.execute(
     db,
   );
-  const used = Number(rows[0]!.used);
-  if (used + bytes > most)
-    throw new Fault('too-large', `The plan has room for ${most} bytes of files: ${used} are taken, and the file has ${bytes}.`, { field: 'file' });
+  return Number(rows[0]!.used);
 }
 
 const joined = (parts: readonly RawBuilder<unknown>[]) => sql.join([...parts], sql` union all `);

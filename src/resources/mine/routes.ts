@@ -6,9 +6,9 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { databaseNow } from '#store/database-clock';
 import type { Store } from '#store/open';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { balancesOf, profileOf, type Limited, type Profile } from './store.ts';
+import { balancesOf, profileOf, type Limited, type Profile, type Reading } from './store.ts';
 
-export interface MineDeps {
+export interface MineDeps extends Reading {
   readonly store: Store;
   /** What holds of a plan with limits of one's own; nothing for a plan that is not there. */
   readonly limitsOf: (user: Pick<Caller, 'plan' | 'limits'>) => Plan | undefined;
@@ -39,7 +39,7 @@ const whoami = {
       of: Type.Number(),
       used: Type.Number(),
       left: Type.Number(),
-      resetsAt: orNull(Type.String()),
+      resetsAt: orNull(Type.String({ description: 'Null for limits of a minute, which count the last 60 seconds, and of storage.' })),
     }),
   ),
 };
@@ -137,7 +137,7 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 
 const expiryOf = ({ token }: Caller) => (token ? new Date(token.expiresAt).toISOString() : null);
 
-async function described({ store, limitsOf, teamLimits }: MineDeps, caller: Caller, userId: number) {
+async function described({ store, limitsOf, teamLimits, modelName, usedRoom }: MineDeps, caller: Caller, userId: number) {
   const profile = await profileOf(store, userId);
   if (!profile) throw unknownThing('user');
   const { limits: own, teams, ...user } = profile;
@@ -152,6 +152,7 @@ async function described({ store, limitsOf, teamLimits }: MineDeps, caller: Call
       store,
       [...limited, ...(isOwn && keyLimits ? [{ owner: `key:${caller.keyId}` as const, limits: keyLimits }] : [])],
       await databaseNow(store.db),
+      { modelName, usedRoom },
     ),
   };
 }

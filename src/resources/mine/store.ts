@@ -21,8 +21,8 @@ export interface Balance {
   readonly of: number;
   readonly used: number;
   readonly left: number;
-  /** ISO 8601 */
-  readonly resetsAt: string;
+  /** ISO 8601; null for limits of a minute, which have no end, and of storage. */
+  readonly resetsAt: string | null;
 }
 
 /** Someone's limits. */
@@ -51,18 +51,48 @@ export async function profileOf({ db }: Access, id: number): Promise<Profile | u
   return rows[0];
 }
 
-/** @param now milliseconds since 1970, by the database's clock */
-export async function balancesOf(access: Access, limited: readonly Limited[], now: number): Promise<readonly Balance[]> {
-  const all = limited.flatMap((one) => limitsIn(one, now));
+export interface Reading {
+  /** The name of the model that has this name or alias. */
+  readonly modelName: (name: string) => string | undefined;
+  /** Bytes of a user's files. */
+  readonly usedRoom: (userId: number) => Promise<number>;
+}
+
+/**
+ * Limits of months and days, of minutes, and of storage. What a minute has used is what was booked in the last 60 seconds: a call still running is not in it.
+ *
+ * @param now milliseconds since 1970, by the database's clock
+ */
+export async function balancesOf(access: Access, limited: readonly Limited[], now: number, { modelName, usedRoom }: Reading): Promise<readonly Balance[]> {
+  const periods = limited.flatMap((one) => limitsIn(one, now, modelName));
   const spent = await spentIn(
     access,
-    all.map(({ book }) => book),
+    periods.map(({ book }) => book),
     now,
   );
-  return all.map(({ owner, limit, model, of, book, resetsAt }) => {
-    const used = spent.get(book)?.[counted[limit]] ?? 0;
-    return { owner, limit, model, of, used, left: Math.max(0, of - used), resetsAt };
-  });
+  const minutes = limited.flatMap((one) => minutesIn(one, modelName));
+  const recent = minutes.length === 0 ? [] : await usedInMinute(access, minutes, now);
+  const rooms = limited.flatMap(({ owner, limits: { storageBytes: of } }) => (of !== undefined && owner.startsWith('user:') ? [{ owner, of }] : []));
+  const left = (of: number, used: number) => ({ of, used, left: Math.max(0, of - used) });
+  return [
+    ...periods.map(({ owner, limit, model, of, book, resetsAt }) => ({ owner, limit, model, ...left(of, spent.get(book)?.[counted[limit]] ?? 0), resetsAt })),
+    ...minutes.map(({ owner, limit, model, of }, at) => ({
+      owner,
+      limit,
+      model,
+      ...left(of, recent[at]![limit === 'requestsPerMinute' ? 'requests' : 'tokens']),
+      resetsAt: null,
+    })),
+    ...(await Promise.all(
+      rooms.map(async ({ owner, of }) => ({
+        owner,
+        limit: 'storageBytes' as const,
+        model: null,
+        ...left(of, await usedRoom(ownerParts(owner).id)),
+        resetsAt: null,
+      })),
+    )),
+  ];
 }
 
 interface Limit extends Omit<Balance, 'used' | 'left'> {
@@ -71,7 +101,7 @@ interface Limit extends Omit<Balance, 'used' | 'left'> {
   readonly book: Book;
 }
 
-function limitsIn({ owner, limits }: Limited, now: number): readonly Limit[] {
+function limitsIn({ owner, limits }: Limited, now: number, modelName: Reading['modelName']): readonly Limit[] {
   const [year, month] = monthOf(now).split('-').map(Number) as [number, number];
   const ends = { month: new Date(Date.UTC(year, month)).toISOString(), day: new Date(Date.parse(dayOf(now)) + 86_400_000).toISOString() };
   const own = names.flatMap((limit): Limit[] => {
@@ -83,10 +113,44 @@ function limitsIn({ owner, limits }: Limited, now: number): readonly Limit[] {
   const ofModels = Object.entries(limits.modelLimits ?? {}).flatMap(([model, its]) =>
     (['monthlyTokens', 'monthlyUsd'] as const).flatMap((limit): Limit[] => {
       const of = its[limit];
-      return typeof of === 'number' ? [{ owner, limit, model, of, book: `${owner}/${model}`, resetsAt: ends.month }] : [];
+      return typeof of === 'number' ? [{ owner, limit, model, of, book: `${owner}/${modelName(model) ?? model}`, resetsAt: ends.month }] : [];
     }),
   );
   return [...own, ...ofModels];
+}
+
+interface MinuteLimit extends Pick<Balance, 'owner' | 'model' | 'of'> {
+  readonly limit: 'requestsPerMinute' | 'tokensPerMinute';
+  /** The model's own name, where `model` is an alias. */
+  readonly route: string | null;
+}
+
+function minutesIn({ owner, limits }: Limited, modelName: Reading['modelName']): readonly MinuteLimit[] {
+  const limit = (name: MinuteLimit['limit'], of: number | undefined, model: string | null = null): MinuteLimit[] =>
+    of === undefined ? [] : [{ owner, limit: name, model, of, route: model === null ? null : (modelName(model) ?? model) }];
+  return [
+    ...limit('requestsPerMinute', limits.requestsPerMinute),
+    ...limit('tokensPerMinute', limits.tokensPerMinute),
+    ...Object.entries(limits.modelLimits ?? {}).flatMap(([model, { requestsPerMinute }]) => limit('requestsPerMinute', requestsPerMinute, model)),
+  ];
+}
+
+/** Requests and plan tokens of inference that were booked in the last 60 seconds, in the order of the limits. */
+async function usedInMinute({ db }: Access, limits: readonly MinuteLimit[], now: number): Promise<readonly { requests: number; tokens: number }[]> {
+  const asked = limits.map(({ owner, route }) => ({ ...ownerParts(owner), route }));
+  const { rows } = await sql<{ requests: number; tokens: number }>`
+    select count(distinct request_id)::int as requests, coalesce(sum(plan_tokens) filter (where balance = 'inference'), 0)::float8 as tokens
+    from json_to_recordset(${JSON.stringify(asked.map((one, place) => ({ ...one, place })))}::json) as asked(place int, kind text, id bigint, route text)
+    left join usage on usage.at > to_timestamp(${now / 1000 - 60}::double precision) and month = any(${[monthOf(now - 60_000), monthOf(now)]}::text[])
+      and case kind when 'user' then user_id = id when 'team' then id = any(team_ids) else key_id = id end
+      and (asked.route is null or coalesce(usage.route, model) = asked.route)
+    group by place order by place`.execute(db);
+  return rows;
+}
+
+function ownerParts(owner: Owner): { readonly kind: string; readonly id: number } {
+  const [kind, id] = owner.split(':') as [string, string];
+  return { kind, id: Number(id) };
 }
 
 type Spent = Readonly<Record<(typeof counted)[Counted], number>>;

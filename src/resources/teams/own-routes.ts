@@ -30,8 +30,10 @@ const MemberKeyObject = Type.Object({
   shown: Type.String({ description: 'Its first and last characters.' }),
   scopes: namesOrNull,
   models: namesOrNull,
+  mcpTools: namesOrNull,
   createdAt: Type.String(),
   expiresAt: textOrNull,
+  lastUsedAt: textOrNull,
 });
 
 const PageQuery = Type.Object(
@@ -87,12 +89,12 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
       async answer({ caller, params, query: { limit = 50, cursor } }) {
         const { id } = await administered(teams, params, caller.userId);
         const found = await teams.keys(id, { after: idBefore('team-keys', cursor), limit: limit + 1 });
-        const shown = found.map(({ limits, createdAt, expiresAt, models, ...key }) => ({
+        const shown = found.map(({ limits, createdAt, expiresAt, lastUsedAt, ...key }) => ({
           ...limits,
           ...key,
-          models,
           createdAt: createdAt.toISOString(),
           expiresAt: expiresAt?.toISOString() ?? null,
+          lastUsedAt: lastUsedAt?.toISOString() ?? null,
         }));
         return pageOf(shown, limit, (last) => cursorOf('team-keys', [last.id]));
       },

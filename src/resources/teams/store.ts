@@ -71,8 +71,10 @@ export interface MemberKey {
   readonly shown: string;
   readonly scopes: readonly string[] | null;
   readonly models: readonly string[] | null;
+  readonly mcpTools: readonly string[] | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
+  readonly lastUsedAt: Date | null;
   readonly limits: Plan;
 }
 
@@ -182,7 +184,9 @@ async function readTeams(store: Store, before: ReadonlyMap<number, Known> = new 
 
 async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly MemberKey[]> {
   const { rows } = await sql<MemberKey>`
-    select id, user_id as "userId", name, shown, scopes, models, created_at as "createdAt", expires_at as "expiresAt", limits from api_keys
+    select id, user_id as "userId", name, shown, scopes, models, mcp_tools as "mcpTools", created_at as "createdAt", expires_at as "expiresAt",
+      last_used_at as "lastUsedAt", limits
+    from api_keys
     where user_id in (select user_id from team_members where team_id = ${teamId}) and revoked_at is null and id > ${after} order by id limit ${limit}`.execute(
     db,
   );

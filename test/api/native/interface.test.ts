@@ -69,6 +69,36 @@ onBothDatabases('the native interface', ({ place }) => {
     });
   });
 
+  test('what is left of limits of a minute, of a model by its alias, and of storage is told too', { timeout: long }, async () => {
+    const modelLimits = { nick: { monthlyTokens: 500, requestsPerMinute: 9 } };
+    const all = await visited(await place(), {
+      yaml: `{ models: { named: { targets: [{ provider: built-in, model: built-in }], aliases: [nick] } }, plans: { small: ${JSON.stringify({ requestsPerMinute: 30, tokensPerMinute: 4000, storageBytes: 1000, modelLimits })} } }`,
+    });
+    const ada = await person(all, { plan: 'small' });
+    const spent = ((await ada.ask('POST', chat, { ...chatBody, model: 'named' })).body['usage'] as { total_tokens: number }).total_tokens;
+    await ada.ask('POST', chat, chatBody);
+    const left = async () =>
+      ((await ada.ask('GET', '/server/mine')).body['balances'] as { limit: string; model: string | null }[]).map(({ limit, model, ...rest }) => [
+        limit,
+        model,
+        rest,
+      ]);
+    const is = (limit: string, model: string | null, of: number, used: number, resetsAt: unknown = null) => [
+      limit,
+      model,
+      { owner: `user:${ada.id}`, of, used, left: of - used, resetsAt },
+    ];
+    await expect
+      .poll(left, { timeout: 5000 })
+      .toEqual([
+        is('monthlyTokens', 'nick', 500, spent, expect.any(String)),
+        is('requestsPerMinute', null, 30, 2),
+        is('tokensPerMinute', null, 4000, 2 * spent),
+        is('requestsPerMinute', 'nick', 9, 1),
+        is('storageBytes', null, 1000, 0),
+      ]);
+  });
+
   test(
     proves(
       ['server.count-monthly-tokens', 'server.count-monthly-tokens-app', 'server.count-monthly-teach-tokens'],
