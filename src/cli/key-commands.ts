@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
-import { table } from './table.ts';
+import { CliError } from './cli-error.ts';
+import { plain, table } from './table.ts';
 
 interface ShownKey {
   readonly id: number;
@@ -14,7 +15,7 @@ interface ShownKey {
 
 /** `dragoman key …` */
 export function keyCommands(program: Command): void {
-  const key = program.command('key').description('Create, list and revoke API keys.');
+  const key = program.command('key').description('Create, list, rotate and revoke API keys.');
 
   adminCommand<AdminOptions & { email: string; name: string; scopes?: string; models?: string; expires?: string }>(key, {
     name: 'create',
@@ -56,6 +57,23 @@ export function keyCommands(program: Command): void {
     },
   });
 
+  adminCommand<AdminOptions & { email: string; id: string; grace?: string }>(key, {
+    name: 'rotate',
+    description: 'Give an API key another text, with the same ID, limits and usage. The new text is shown only once.',
+    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': 'ID of the key, from `dragoman key list`.' },
+    takes: { '--grace <seconds>': 'How long the text before stays valid: 0 for not at all, at most 2592000 (30 days). Default: 86400, a day.' },
+    async run(admin, { json, email, id, grace }) {
+      const user = await userOf(admin, email);
+      const body = grace === undefined ? {} : { graceSeconds: secondsIn(grace) };
+      const path = `/server/admin/users/${user.id}/keys/${encodeURIComponent(id)}/rotate`;
+      const made = (await admin.ask('POST', path, body)) as { name: string; key: string; oldUntil: string };
+      if (json) return console.log(JSON.stringify(made));
+      console.log(
+        `The API key "${made.name}" of ${user.email} has a new text. Save it: it is not shown again. The text before is valid until ${made.oldUntil}.\n\n  ${made.key}\n`,
+      );
+    },
+  });
+
   adminCommand<AdminOptions & { email: string; id: string }>(key, {
     name: 'revoke',
     description: 'Revoke an API key, with immediate effect.',
@@ -66,6 +84,12 @@ export function keyCommands(program: Command): void {
       console.log(json ? JSON.stringify(revoked) : `The key "${revoked.name}" (${revoked.shown}) of ${user.email} is revoked.`);
     },
   });
+}
+
+/** @throws CliError 400 */
+function secondsIn(text: string): number {
+  if (!/^\d{1,7}$/.test(text)) throw new CliError(`--grace must be a number of seconds such as 3600, not ${plain(text)}.`, 400);
+  return Number(text);
 }
 
 const words = (text: string) => text.split(',').map((word) => word.trim());

@@ -100,6 +100,7 @@ export const steps: readonly Step[] = [
     keeps: { key: 'id' },
   },
   { operation: 'admin-get-server-admin-users-id-keys', path: `${admin}/users/{user}/keys` },
+  { operation: 'admin-post-server-admin-users-id-keys-key-rotate', path: `${admin}/users/{user}/keys/{key}/rotate`, body: { graceSeconds: 3600 } },
   { operation: 'admin-delete-server-admin-users-id-keys-key', method: 'DELETE', path: `${admin}/users/{user}/keys/{key}` },
   { operation: 'admin-post-server-admin-teams', path: `${admin}/teams`, body: { name: 'research', plan: 'team', members: ['{user}'] }, keeps: { team: 'id' } },
   { operation: 'admin-get-server-admin-teams', path: `${admin}/teams` },

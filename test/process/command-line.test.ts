@@ -72,6 +72,11 @@ describe('the command line at a running server', () => {
     });
     expect((await ran(home, 'user', 'suspend', '--email', 'ada@example.org', '--undo')).code).toBe(0);
     expect(await say()).toBe(200);
+    const rotated = json(await ran(home, 'key', 'rotate', '--email', 'ada@example.org', '--id', String(made['id']), '--grace', '0', '--json'));
+    expect(rotated).toMatchObject({ id: made['id'], name: 'laptop', oldUntil: expect.any(String) });
+    expect(await say()).toBe(401);
+    headers.authorization = `Bearer ${String(rotated['key'])}`;
+    expect((await server.ask('/server/chatcompat/v1/models', undefined, { headers })).status).toBe(200);
     const revoked = await ran(home, 'key', 'revoke', '--email', 'ada@example.org', '--id', String(made['id']));
     expect(revoked).toMatchObject({ code: 0, out: expect.stringContaining('is revoked') as string });
     expect(await say()).toBe(401);
@@ -79,6 +84,7 @@ describe('the command line at a running server', () => {
     const trail = (await (await server.ask('/server/admin/audit')).json()) as { items: { action: string; actor: object; address: string | null }[] };
     expect(trail.items.map(({ action }) => action)).toEqual([
       'key.revoke',
+      'key.rotate',
       'user.change',
       'user.change',
       'user.change',
@@ -87,7 +93,7 @@ describe('the command line at a running server', () => {
       'key.create', // of the first start
       'user.add',
     ]);
-    for (const { actor, address } of trail.items.slice(0, 6)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
+    for (const { actor, address } of trail.items.slice(0, 7)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
     expect(JSON.stringify(trail)).not.toContain(made['key']);
 
     await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
@@ -145,6 +151,8 @@ describe('the command line at a running server', () => {
     [1, ['user', 'suspend', '--email', 'admin@localhost']],
     [1, ['user', 'set-plan', '--email', 'who@example.org', '--plan', 'free']],
     [1, ['key', 'revoke', '--email', 'admin@localhost', '--id', '../../1']],
+    [2, ['key', 'rotate', '--email', 'admin@localhost', '--id', '1', '--grace', 'soon']],
+    [2, ['key', 'rotate', '--email', 'admin@localhost', '--id', '1', '--grace', '9999999']],
     [0, ['user', '--help']],
     [0, ['key', 'create', '--help']],
     [0, ['logs', '--help']],

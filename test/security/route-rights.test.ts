@@ -38,7 +38,7 @@ const lines: Readonly<Record<string, string>> = {
     POST /server/mine/jobs/{id}/retry, POST /server/mine/jobs/{id}/cancel`,
   plugins: `POST /server/query-plugin`,
   'admin 403': `POST /user/admin-get-all-users-with-tokens, POST /user/admin-update-user-tokens, POST /user/admin-update-user-train-tokens`,
-  'unscoped alone 404': `POST /server/admin/users/{id}/keys`,
+  'unscoped alone 404': `POST /server/admin/users/{id}/keys, POST /server/admin/users/{id}/keys/{key}/rotate`,
   'admin 404': `GET /server/admin/logs, GET /server/admin/logs/{requestId}, GET /server/admin/usage, GET /server/admin/plans, PUT /server/admin/plans/{name}, DELETE /server/admin/plans/{name},
     GET /server/admin/users, POST /server/admin/users, GET /server/admin/users/{id}, PATCH /server/admin/users/{id}, DELETE /server/admin/users/{id},
     GET /server/admin/users/{id}/keys, DELETE /server/admin/users/{id}/keys/{key}, GET /server/admin/teams, POST /server/admin/teams,

@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
+import type { Actor } from '#core/audit';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
@@ -15,6 +16,21 @@ async function pageOfKeys(keys: KeyKeeping, userId: number, { limit = 50, cursor
   const found = await keys.list({ userId, after: idBefore('keys', cursor), limit: limit + 1 });
   if (found.length === 0 && !(await keys.hasUser(userId))) throw unknownThing('user');
   return pageOf(found.map(shownKey), limit, ({ id }) => cursorOf('keys', [id]));
+}
+
+const Grace = Type.Object(
+  {
+    graceSeconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'For so long the text before stays good; 86,400 (a day) by default, 0: not at all.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+const daySeconds = 86_400;
+
+async function rotated(keys: KeyKeeping, userId: number, keyId: number, { graceSeconds = daySeconds }: Static<typeof Grace>, by: Actor) {
+  const { id, key, after, oldUntil } = await keys.rotate(userId, keyId, graceSeconds, by);
+  return { id, name: after.name, key, scopes: after.scopes, oldUntil: oldUntil.toISOString() };
 }
 
 /** The keys of a user, for administrators. */
@@ -54,18 +70,21 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       output: KeyObject,
       answer: async ({ by, params }) => shownKey(await keys.revoke(idIn(params, 'id', 'user'), idIn(params, 'key', 'key'), by)),
     }),
+    nounRoute({
+      ...common,
+      scope: 'unscoped',
+      givesRights: true,
+      method: 'POST',
+      path: `${root}/:key/rotate`,
+      summary: 'Gives a key another text, shown in clear this once: the same id, limits and books. The one before stays good for a while.',
+      input: Grace,
+      inputMayBeLeftOut: true,
+      output: RotatedKey,
+      makes: true,
+      answer: ({ by, params, input }) => rotated(keys, idIn(params, 'id', 'user'), idIn(params, 'key', 'key'), input, by),
+    }),
   ];
 }
-
-const Grace = Type.Object(
-  {
-    graceSeconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'For so long the text before stays good; 86,400 (a day) by default, 0: not at all.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
-const daySeconds = 86_400;
 
 /** The keys of whoever asks; administrators name an `owner`. */
 export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
@@ -137,10 +156,7 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       inputMayBeLeftOut: true,
       output: RotatedKey,
       makes: true,
-      async answer({ caller, by, params, query: asked, input: { graceSeconds = daySeconds } }) {
-        const { id, key, after, oldUntil } = await keys.rotate(ownerOf(caller, asked), idIn(params, 'id', 'key'), graceSeconds, by);
-        return { id, name: after.name, key, scopes: after.scopes, oldUntil: oldUntil.toISOString() };
-      },
+      answer: ({ caller, by, params, query: asked, input }) => rotated(keys, ownerOf(caller, asked), idIn(params, 'id', 'key'), input, by),
     }),
   ];
 }

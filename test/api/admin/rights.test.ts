@@ -53,7 +53,7 @@ test('the document names every address of administration, with its parameters an
     [
       'GET logs, GET logs/{requestId}, GET usage, GET plans, PUT plans/{name}, DELETE plans/{name}, GET votes',
       'GET users, POST users, GET users/{id}, PATCH users/{id}, DELETE users/{id}',
-      'GET users/{id}/keys, POST users/{id}/keys, DELETE users/{id}/keys/{key}',
+      'GET users/{id}/keys, POST users/{id}/keys, DELETE users/{id}/keys/{key}, POST users/{id}/keys/{key}/rotate',
       'GET teams, POST teams, GET teams/{id}, PATCH teams/{id}, DELETE teams/{id}',
       'GET holders, POST holders/{id}/write-off, GET regions, POST regions/reset, GET audit, GET doctor',
       'GET lessons, DELETE lessons, DELETE lessons/{id}',
@@ -62,7 +62,7 @@ test('the document names every address of administration, with its parameters an
       .toSorted(),
   );
   for (const { method, path, operation } of routes) {
-    expect(Object.keys(operation.responses)).toContain(method === 'POST' && /(users|teams|keys)$/.test(path) ? '201' : '200');
+    expect(Object.keys(operation.responses)).toContain(method === 'POST' && /(users|teams|keys|rotate)$/.test(path) ? '201' : '200');
     const inPath = operation.parameters?.filter((one) => one.in === 'path').map(({ name }) => `{${name}}`) ?? [];
     expect(inPath).toEqual(path.match(/\{\w+\}/g) ?? []);
   }
@@ -101,7 +101,10 @@ describe('at every address of administration', () => {
       expect([route.path, status]).toEqual([route.path, makesKeys ? 403 : expect.toBeOneOf([200, 400, 404])]);
     }
     const made = routes.filter(({ operation }) => operation['x-scope'] === 'unscoped');
-    expect(made.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /server/admin/users/{id}/keys']);
+    expect(made.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /server/admin/users/{id}/keys',
+      'POST /server/admin/users/{id}/keys/{key}/rotate',
+    ]);
   });
 
   test.each<[string, object]>([

@@ -41,7 +41,7 @@ test('an administrator of a team sees it and says who its members are, by id and
 test('an administrator of a team sees the keys of its members, and of nobody else', async () => {
   const { status, body } = await asks(lead, 'GET', mine('/keys'));
   expect(status).toBe(200);
-  expect(body['items']).toEqual([expect.objectContaining({ userId: member.id, name: 'key 0', scopes: null })]);
+  expect(body['items']).toEqual([expect.objectContaining({ userId: member.id, name: 'key 0', scopes: null, mcpTools: null, lastUsedAt: null })]);
   expect(JSON.stringify(body)).not.toContain(member.keys[0]);
 });
 
