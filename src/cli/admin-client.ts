@@ -11,6 +11,8 @@ import { closedText, isClosed } from '#store/private-folder';
 export interface AdminClient {
   /** @throws CliError with the server's message, or Fault */
   ask(method: NounRoute['method'], path: string, body?: object): Promise<unknown>;
+  /** A file that the server makes, piece by piece. @throws as `ask` */
+  download(path: string): Promise<AsyncIterable<Uint8Array | string>>;
   /** True for a running server, whose data others change too. */
   readonly isServer: boolean;
   /** The base address of the server; absent for a data folder. */
@@ -105,16 +107,25 @@ function adminAt(address: string, key: string): AdminClient & { readonly url: st
         redirect: 'error', // the key is for this server alone
         signal: AbortSignal.timeout(timeoutMilliseconds),
       });
-      const answer = (await response.json().catch(() => undefined)) as { message?: unknown } | undefined;
+      const answer = (await response.json().catch(() => undefined)) as unknown;
       if (response.ok && answer !== undefined) return answer;
-      const message = typeof answer?.message === 'string' ? answer.message : undefined;
-      if (response.status === 404 && message?.startsWith('There is nothing at this address.'))
-        throw new CliError('This key does not belong to an administrator.', 403);
-      if (message === undefined) throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
-      throw new CliError(message, response.status);
+      throw refusalIn(url, response.status, answer);
+    },
+    async download(path) {
+      const response = await fetched(url + path, { headers: { 'x-access-tokens': key }, redirect: 'error' });
+      if (response.ok && response.body) return response.body;
+      throw refusalIn(url, response.status, await response.json().catch(() => undefined));
     },
     close: async () => {},
   };
+}
+
+function refusalIn(url: string, status: number, answer: unknown): CliError {
+  const said = (answer as { message?: unknown } | undefined)?.message;
+  const message = typeof said === 'string' ? said : undefined;
+  if (status === 404 && message?.startsWith('There is nothing at this address.')) return new CliError('This key does not belong to an administrator.', 403);
+  if (message === undefined) return new CliError(`${url} returned ${status}, but not a Dragoman error. Check the address.`, 502);
+  return new CliError(message, status);
 }
 
 async function fetched(url: string, init: RequestInit): Promise<Response> {

@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
 import type { Settings } from '#config/index';
 import { openAdministration } from '#app/administration';
 import { openDatabase } from '#app/database';
 import type { AdminClient } from './admin-client.ts';
+import type { Bytes } from '#http/noun-route';
 import { systemClock } from '#kit/async/clock';
 import { operator, operatorHere } from '#app/local-token';
 import { causeOf, openLog } from '#telemetry/log';
@@ -19,15 +21,20 @@ export async function localAdmin(settings: Settings): Promise<AdminClient> {
     teamsChanged: () => {},
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
+  const ask: AdminClient['ask'] = async (method, path, body) => {
+    const { pathname, searchParams: query } = new URL(path, 'http://here');
+    for (const route of administration.routes) {
+      const params = route.method === method ? paramsOf(route.path, pathname) : undefined;
+      if (params) return route.answer({ caller: operator, by: operatorHere, params, query, json: body });
+    }
+    throw new Fault('not-found', 'There is nothing at this address.');
+  };
   return {
     isServer: false,
-    async ask(method, path, body) {
-      const { pathname, searchParams: query } = new URL(path, 'http://here');
-      for (const route of administration.routes) {
-        const params = route.method === method ? paramsOf(route.path, pathname) : undefined;
-        if (params) return route.answer({ caller: operator, by: operatorHere, params, query, json: body });
-      }
-      throw new Fault('not-found', 'There is nothing at this address.');
+    ask,
+    async download(path) {
+      const { content } = (await ask('GET', path)) as Bytes;
+      return typeof content === 'string' || content instanceof Uint8Array ? Readable.from([content]) : content;
     },
     async close() {
       administration.close();

@@ -12,20 +12,27 @@ interface ShownTeam {
 }
 
 const byName = { '--name <name>': 'Name of the team.' };
-const membersFlag = { '--members <addresses>': 'E-mail addresses of all its members, separated by commas; "" for none.' };
+const usersFlags = {
+  '--members <addresses>': 'E-mail addresses of all its members, separated by commas; "" for none.',
+  '--admins <addresses>': 'E-mail addresses of all who administer it, separated by commas; "" for none.',
+};
+
+interface Users {
+  readonly members?: string;
+  readonly admins?: string;
+}
 
 /** `dragoman team …` */
 export function teamCommands(program: Command): void {
   const team = program.command('team').description('Add, list, change and delete teams.');
 
-  adminCommand<AdminOptions & { name: string; plan: string; members?: string }>(team, {
+  adminCommand<AdminOptions & Users & { name: string; plan?: string }>(team, {
     name: 'add',
     description: 'Add a team: what its members spend also counts against its plan.',
-    needs: { ...byName, '--plan <name>': 'Plan of the team.' },
-    takes: membersFlag,
-    async run(admin, { json, name, plan, members }) {
-      const ids = members === undefined ? {} : { members: await idsOf(admin, members) };
-      const made = (await admin.ask('POST', '/server/admin/teams', { name, plan, ...ids })) as ShownTeam;
+    needs: byName,
+    takes: { '--plan <name>': 'Plan of the team. Default: unlimited.', ...usersFlags },
+    async run(admin, { json, name, plan = 'unlimited', ...users }) {
+      const made = (await admin.ask('POST', '/server/admin/teams', { name, plan, ...(await idsOf(admin, users)) })) as ShownTeam;
       console.log(json ? JSON.stringify(made) : `Added the team ${plain(made.name)} with the plan ${made.plan} and ${count(made.members.length, 'member')}.`);
     },
   });
@@ -44,15 +51,15 @@ export function teamCommands(program: Command): void {
     },
   });
 
-  adminCommand<AdminOptions & { name: string; plan?: string; members?: string }>(team, {
+  adminCommand<AdminOptions & Users & { name: string; plan?: string }>(team, {
     name: 'change',
-    description: 'Change the plan or the members of a team.',
+    description: 'Change the plan, the members or the administrators of a team.',
     needs: byName,
-    takes: { '--plan <name>': 'The new plan.', ...membersFlag },
-    async run(admin, { json, name, plan, members }) {
-      if (plan === undefined && members === undefined) throw new CliError('Nothing is to be changed: add --plan or --members.', 400);
+    takes: { '--plan <name>': 'The new plan.', ...usersFlags },
+    async run(admin, { json, name, plan, ...users }) {
+      const change = { ...(plan === undefined ? {} : { plan }), ...(await idsOf(admin, users)) };
+      if (Object.keys(change).length === 0) throw new CliError('Nothing is to be changed: add --plan, --members or --admins.', 400);
       const { id } = await teamOf(admin, name);
-      const change = { ...(plan === undefined ? {} : { plan }), ...(members === undefined ? {} : { members: await idsOf(admin, members) }) };
       const changed = (await admin.ask('PATCH', `/server/admin/teams/${id}`, change)) as ShownTeam;
       console.log(
         json ? JSON.stringify(changed) : `The team ${plain(changed.name)} has the plan ${changed.plan} and ${count(changed.members.length, 'member')}.`,
@@ -85,8 +92,12 @@ async function teamOf(admin: AdminClient, name: string): Promise<ShownTeam> {
   return team;
 }
 
-async function idsOf(admin: AdminClient, emails: string): Promise<readonly number[]> {
-  const ids: number[] = [];
-  for (const email of emails.split(',').map((one) => one.trim())) if (email !== '') ids.push((await userOf(admin, email)).id);
-  return ids;
+/** The ids of the members and administrators that are named. @throws CliError for an address that is no user's */
+async function idsOf(admin: AdminClient, { members, admins }: Users): Promise<{ readonly members?: readonly number[]; readonly admins?: readonly number[] }> {
+  const ids = async (emails: string) => {
+    const found: number[] = [];
+    for (const email of emails.split(',').map((one) => one.trim())) if (email !== '') found.push((await userOf(admin, email)).id);
+    return found;
+  };
+  return { ...(members === undefined ? {} : { members: await ids(members) }), ...(admins === undefined ? {} : { admins: await ids(admins) }) };
 }

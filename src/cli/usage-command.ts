@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { adminCommand, allOf, type AdminOptions, type ShownUser } from './admin-command.ts';
 import { table } from './table.ts';
@@ -6,16 +7,20 @@ type Sum = Readonly<Record<string, string | number | null>>;
 
 /** `dragoman usage` */
 export function usageCommand(program: Command): void {
-  adminCommand<AdminOptions & { from?: string; to?: string; groupBy?: string }>(program, {
+  adminCommand<AdminOptions & { from?: string; to?: string; groupBy?: string; tz?: string; format?: string }>(program, {
     name: 'usage',
     description: 'Show what was used, in sums. Default: this month (UTC), by model.',
     takes: {
       '--from <time>': 'Start, in ISO 8601: 2026-11-01. Default: the first of this month.',
       '--to <time>': 'End, not included. Default: the first of the next month.',
       '--group-by <words>': 'What to sum by, separated by commas: model, user, key, app, face, region, day, tag:NAME. Default: model.',
+      '--tz <zone>': 'Time zone in which days are cut, such as Europe/Berlin. Default: UTC.',
+      '--format <format>': 'csv or jsonl: the sums as a file, for spreadsheets and scripts.',
     },
-    async run(admin, { json, from, to, groupBy = 'model' }) {
-      const query = new URLSearchParams({ groupBy, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
+    async run(admin, { json, from, to, groupBy = 'model', tz, format }) {
+      const given = Object.entries({ from, to, tz, format }).filter((one): one is [string, string] => one[1] !== undefined);
+      const query = new URLSearchParams([['groupBy', groupBy], ...given]);
+      if (format !== undefined) return pipeline(await admin.download(`/server/admin/usage?${query.toString()}`), process.stdout, { end: false });
       const { items } = (await admin.ask('GET', `/server/admin/usage?${query.toString()}`)) as { items: readonly Sum[] };
       if (json) return console.log(JSON.stringify({ items }));
       if (items.length === 0) return console.log('Nothing was used in this time.');

@@ -69,8 +69,9 @@ describe('commands in another shell than the server', () => {
     expect(await ran(home, ['plan', 'set', '--name', 'gold', '--file', '/nowhere'])).toMatchObject({ code: 2 });
 
     expect((await ran(home, ['user', 'add', '--email', 'ada@example.org'])).code).toBe(0);
-    const made = await ran(home, ['team', 'add', '--name', 'ops', '--plan', 'gold', '--members', 'ada@example.org', '--json']);
-    expect(JSON.parse(made.out)).toMatchObject({ name: 'ops', plan: 'gold', members: [2] });
+    const made = await ran(home, ['team', 'add', '--name', 'ops', '--members', 'ada@example.org', '--admins', 'admin@localhost', '--json']);
+    expect(JSON.parse(made.out)).toMatchObject({ name: 'ops', plan: 'unlimited', members: [2], admins: [1] });
+    expect((await ran(home, ['team', 'change', '--name', 'ops', '--plan', 'gold', '--admins', ''])).code).toBe(0);
     expect((await ran(home, ['team', 'list'])).out).toMatch(/ops +gold +ada@example\.org/);
     expect((await ran(home, ['team', 'change', '--name', 'ops', '--members', ''])).out).toBe('The team ops has the plan gold and 0 members.\n');
     expect(await ran(home, ['team', 'change', '--name', 'ops'])).toMatchObject({ code: 2 });
@@ -89,6 +90,10 @@ describe('commands in another shell than the server', () => {
       .poll(async () => (await ran(home, ['usage', '--group-by', 'user,model'])).out, { timeout: 60_000 })
       .toMatch(/USER +MODEL +REQUESTS .*\nadmin@localhost +built-in +1 /);
     expect(await ran(home, ['usage', '--group-by', 'nonsense'])).toMatchObject({ code: 2 });
+    const csv = await ran(home, ['usage', '--group-by', 'day', '--tz', 'Asia/Tokyo', '--format', 'csv']);
+    expect(csv).toMatchObject({ code: 0, out: expect.stringMatching(/^day,requests,.*\r?\n\d{4}-\d\d-\d\d,1,/) as string });
+    expect(await ran(home, ['usage', '--tz', 'Nowhere'])).toMatchObject({ code: 2, errors: expect.stringContaining('tz') as string });
+    expect(await ran(home, ['usage', '--format', 'xml'])).toMatchObject({ code: 2, errors: expect.stringContaining('format') as string });
   });
 
   test('the key comes from the environment or the standard input', async () => {

@@ -101,17 +101,18 @@ async function hourSums(db: Database, month: string, start: Date): Promise<Drift
   const key = sql`user_id, key_id, app, face, model, provider, region, tags, balance, team_ids, route`;
   const ofRows = sql`user_id, key_id, app, face, model, provider, region, coalesce(tags::text, ''), balance, team_ids, coalesce(route, model)`;
   const sums = (table: string) => sql`
-    select ${key}, requests, plan_tokens, cost_usd, input_tokens, output_tokens, errors, cached_tokens from ${sql.table(table)} where month = ${month} and hour = ${start}`;
+    select ${key}, requests, plan_tokens, cost_usd, input_tokens, output_tokens, errors, cached_tokens, unpriced
+    from ${sql.table(table)} where month = ${month} and hour = ${start}`;
   const { rows } = await sql<Drift>`
     select ${start.toISOString()} as of, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
     from (
       ${sums('usage_hour')} union all ${sums('usage_fresh')} union all
-      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400 and status <> 499)::int, -cached_tokens
+      select ${ofRows}, -1, -plan_tokens, -coalesce(cost_usd, 0), -input_tokens, -output_tokens, -(status >= 400 and status <> 499)::int, -cached_tokens,
+        -is_unpriced(cost_usd, status, input_tokens, output_tokens)::int
       from usage where month = ${month} and at >= ${start} and at < ${new Date(start.getTime() + hour)}
     ) as one group by ${key}
-    having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors), sum(cached_tokens)) <> (0, 0, 0, 0, 0, 0, 0)`.execute(
-    db,
-  );
+    having (sum(requests), sum(plan_tokens), sum(cost_usd), sum(input_tokens), sum(output_tokens), sum(errors), sum(cached_tokens), sum(unpriced))
+      <> (0, 0, 0, 0, 0, 0, 0, 0)`.execute(db);
   return rows;
 }
 

@@ -34,6 +34,29 @@ onBothDatabases('shipping', ({ shared }) => {
     expect(await usage().spentOf(`team:${team}`, december)).toMatchObject({ requests: 0 });
   });
 
+  test('the cost of a group is that of the calls whose price is known, with the number of the others; it is null where none is known', async () => {
+    const userId = user();
+    const at = Date.UTC(2026, 10, 21, 12);
+    await ship(journal(), 0, 10, [
+      usageRow({ userId, at, model: 'mixed', costUsd: 0.5 }),
+      usageRow({ userId, at, model: 'mixed', costUsd: null }),
+      usageRow({ userId, at, model: 'unknown', costUsd: null }),
+      usageRow({ userId, at, model: 'failed', costUsd: null, status: 502, inputTokens: 0, outputTokens: 0 }),
+    ]);
+    const sums = async (from: number, to: number) => {
+      const items = await usage().usage({ from, to, groupBy: ['model'], userId });
+      return Object.fromEntries(items.map(({ model, costUsd, unpriced }) => [model, [costUsd, unpriced]]));
+    };
+    const expected = { mixed: [0.5, 1], unknown: [null, 1], failed: [0, 0] };
+    expect(await sums(at, at + 1000)).toEqual(expected); // of the rows
+    expect(await sums(at, at + 3_600_000)).toEqual(expected); // of the hours, as they were booked
+    await sql`select usage_fold(1000)`.execute(store().db);
+    await ship(journal(), 0, 10, [usageRow({ userId, at, model: 'mixed', costUsd: null })]);
+    await sql`select usage_fold(1000)`.execute(store().db);
+    expect(await sums(at, at + 3_600_000)).toEqual({ ...expected, mixed: [0.5, 2] });
+    expect(await reconcile(store(), '2026-11')).toEqual([]);
+  });
+
   test('the last millisecond of a month and the first of the next are booked in their own months', async () => {
     const userId = user();
     await ship(journal(), 0, 1, [

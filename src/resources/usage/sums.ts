@@ -28,7 +28,10 @@ export interface UsageItem extends Partial<Record<Exclude<Group, 'user' | 'key' 
   readonly cachedTokens: number;
   readonly outputTokens: number;
   readonly planTokens: number;
-  readonly costUsd: number;
+  /** Null where no call has a known price. */
+  readonly costUsd: number | null;
+  /** Calls whose price is not known: `costUsd` lacks them. */
+  readonly unpriced: number;
   readonly errors: number;
   readonly firstTokenP50Ms: number | null;
   readonly firstTokenP95Ms: number | null;
@@ -60,7 +63,7 @@ const hour = 3_600_000;
 
 /** What is read of a row or of a sum. */
 const members = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
-  plan_tokens, cost_usd, errors, first_times, total_times`;
+  plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
 
 export function openSums(store: Store): Sums {
   return {
@@ -92,6 +95,7 @@ const nothing: UsageItem = {
   outputTokens: 0,
   planTokens: 0,
   costUsd: 0,
+  unpriced: 0,
   errors: 0,
   firstTokenP50Ms: null,
   firstTokenP95Ms: null,
@@ -113,7 +117,7 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
     select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, first, last)}`;
   const rows = (start: number, end: number) => sql`
     select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
-      plan_tokens, coalesce(cost_usd, 0), (status >= 400 and status <> 499)::int, times_of(array[first_token_ms]), times_of(array[total_ms])
+      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, times_of(array[first_token_ms]), times_of(array[total_ms])
     from usage where ${where(sql`tags`, sql`at`, start, end)}`;
   const parts =
     isRaw || first > last ? [rows(from, to)] : [...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []), rows(from, first), rows(last, to)];
@@ -154,15 +158,16 @@ function summed(parts: RawBuilder<unknown>, columns: readonly RawBuilder<unknown
   const teams = columns.some((column) => column === team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
   return sql<Summed>`
     with part as materialized (
-      select ${key} as words, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, errors, first_times, total_times from ${parts}${teams}
+      select ${key} as words, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times from ${parts}${teams}
     ), sums as (
       select words, coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens,
-        coalesce(sum(plan_tokens), 0)::bigint as plan_tokens, coalesce(sum(cost_usd), 0)::double precision as cost_usd, coalesce(sum(errors), 0)::bigint as errors
+        coalesce(sum(plan_tokens), 0)::bigint as plan_tokens, coalesce(sum(cost_usd), 0)::double precision as cost_usd, coalesce(sum(unpriced), 0)::bigint as unpriced,
+        coalesce(sum(errors), 0)::bigint as errors
       from part group by words
     ), first as (${quantiles(sql`first_times`)}), total as (${quantiles(sql`total_times`)})
     select sums.words, requests, input_tokens as "inputTokens", cached_tokens as "cachedTokens", output_tokens as "outputTokens", plan_tokens as "planTokens",
-      cost_usd as "costUsd", errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms"
+      case when unpriced > 0 and cost_usd = 0 then null else cost_usd end as "costUsd", unpriced, errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms"
     from sums left join first using (words) left join total using (words)
     order by plan_tokens desc, requests desc, words
     limit ${sql.lit(mostItems + 1)}`;
