@@ -41,6 +41,7 @@ import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
+import type { UserSecrets } from './secrets.ts';
 import { version } from './version.ts';
 
 export interface InterfacesDeps {
@@ -52,6 +53,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
+  readonly secrets: Pick<UserSecrets, 'native' | 'own'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -72,6 +74,7 @@ export function interfaces({
   logins,
   prompts,
   knowledge,
+  secrets,
   metrics,
   budget,
   store,
@@ -113,7 +116,7 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, settings }),
+    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, secrets, settings }),
     watch({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
@@ -136,11 +139,12 @@ function users({
   logins,
   prompts,
   knowledge,
+  secrets,
   models,
   settings,
   clock,
   limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'clock'> & {
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'secrets' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
   limits: () => Settings['limits'];
@@ -165,6 +169,7 @@ function users({
       ...administered,
       ...mineRoutes(own),
       ...knowledge.own,
+      ...secrets.own,
       ...ownKeyRoutes(keys),
       ...passwordRoutes({ store, audit, isRight }),
       ...signingKeyRoutes(tokens),
@@ -179,6 +184,7 @@ function users({
         ...counterRoutes(openCounters({ store, planOf, teamPlan })),
         ...nativeAdminRoutes({ ...limits, store, audit }),
         ...knowledge.native,
+        ...secrets.native,
       ],
       { compat: () => settings().compat, clock, limits: ofRequests },
     ),
