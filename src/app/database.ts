@@ -30,6 +30,7 @@ export const migrations = [
   'personas',
   'votes',
   'chats',
+  'secrets',
   'datasets/search',
 ].map((noun) => new URL(`../resources/${noun}/`, import.meta.url));
 

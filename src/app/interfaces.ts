@@ -42,6 +42,7 @@ import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
+import type { UserSecrets } from './secrets.ts';
 import { version } from './version.ts';
 
 export interface InterfacesDeps {
@@ -53,6 +54,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
+  readonly secrets: Pick<UserSecrets, 'native' | 'own'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -73,6 +75,7 @@ export function interfaces({
   logins,
   prompts,
   knowledge,
+  secrets,
   metrics,
   budget,
   store,
@@ -122,6 +125,7 @@ export function interfaces({
       logins,
       prompts,
       knowledge,
+      secrets,
       settings,
       modelName: (name) => calls.runtime().models.find(name)?.name,
     }),
@@ -147,12 +151,13 @@ function users({
   logins,
   prompts,
   knowledge,
+  secrets,
   models,
   settings,
   modelName,
   clock,
   limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'clock'> & {
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'secrets' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
   modelName: (name: string) => string | undefined;
@@ -180,6 +185,7 @@ function users({
       ...administered,
       ...mineRoutes(own),
       ...knowledge.own,
+      ...secrets.own,
       ...ownKeyRoutes(keys),
       ...passwordRoutes({ store, audit, isRight }),
       ...signingKeyRoutes(tokens),
@@ -194,6 +200,7 @@ function users({
         ...counterRoutes(openCounters({ store, planOf, teamPlan })),
         ...nativeAdminRoutes({ ...limits, store, audit }),
         ...knowledge.native,
+        ...secrets.native,
       ],
       { compat: () => settings().compat, clock, limits: ofRequests },
     ),

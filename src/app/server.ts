@@ -24,6 +24,7 @@ import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import type { Parent } from './parent.ts';
 import { openRecords } from './records.ts';
 import { requestLine } from './request-log.ts';
+import { openUserSecrets } from './secrets.ts';
 import { announced } from './server-file.ts';
 
 export interface ServerDeps {
@@ -93,7 +94,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
   const knowledge = await openKnowledge({ database, first, settings, calls, convert, rights, planOf: administration.planOf, uploads, clock, log });
-  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, metrics, budget, store, clock, parent };
+  const secrets = openUserSecrets(database);
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, secrets, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));

@@ -28,6 +28,7 @@ export const envelopes: Readonly<Record<string, Envelope>> = {
   'POST /server/get-models': { status: 200, beside: true },
   'POST /server/tokenizer': { status: 200, beside: true },
   'POST /server/get-personas': { status: 200 },
+  'POST /server/get-secrets': { status: 200 },
   'POST /server/file': { status: 200, says: 'OK', beside: true, large: true },
   'POST /server/query': { status: 200, says: 'OK', beside: true },
   'POST /server/query_stream': { status: 200, says: 'OK', beside: true },
