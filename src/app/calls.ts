@@ -12,6 +12,7 @@ import { openTokens } from '#kit/tokens/index';
 import { openLedger, type Ledger, type LedgerDeps } from '#ledger/index';
 import { openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
+import { openVoice } from '#providers/built-in/voice/voice';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -116,6 +117,7 @@ export function openCalls({ settings: first, metrics, accounting, administration
     media: openGuardedFetch(outward),
     engineFetch: (more: readonly string[]) => openGuardedFetch({ ...outward, allow: more }),
     sentences: openSentences(),
+    voice: openVoice(clock),
     clock,
     log,
     created: Math.floor(clock.now() / 1000),

@@ -100,6 +100,8 @@ export function interfaces({
       storing: () => settings().responses.store,
       generate: pipeline.chatcompat,
       sendRaw: pipeline.sendRaw,
+      speak: pipeline.speak,
+      defaultSpeech: () => settings().defaults.speech,
     }),
     messages({ ...answering, generate: pipeline.messages, count: pipeline.count }),
     gencompat({ ...answering, ...vectors, generate: pipeline.gencompat, count: pipeline.count, standIns: () => calls.runtime().standIns }),

@@ -17,6 +17,7 @@ import { kind as personaKind, openPersonas } from '#resources/personas/store';
 import type { QueryDeps } from '#resources/query/deps';
 import { queryRoutes } from '#resources/query/routes';
 import type { Web } from '#resources/query/web';
+import { speechRoutes } from '#resources/speech/native-routes';
 import { openSharing } from '#resources/sharing';
 import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
 import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
@@ -75,6 +76,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, search, c
       ...tokenizerRoutes({ models, count: countBy }),
       ...nativePersonaRoutes(personas),
       ...queryRoutes(queries),
+      ...speechRoutes({ models, speak: calls.pipeline.speak, defaultSpeech: () => settings().defaults.speech }),
       ...nativeVoteRoutes(votes),
       ...nativeChatRoutes(chats),
     ],

@@ -29,6 +29,7 @@ export function modelsOf(deps: ModelsDeps): Models {
       : [
           ['built-in', builtInModel('built-in', 'chat', deps)],
           ['built-in-embedding', builtInModel('built-in-embedding', 'embedding', deps)],
+          ['built-in-speech', builtInModel('built-in-speech', 'speech', deps)],
         ],
   );
   const aliases = new Map<string, Model>();
@@ -91,7 +92,7 @@ function builtInModel(name: string, kind: Model['kind'], { builtIn, created }: M
     limits: {},
     rate: even,
     price: free,
-    abilities: kind === 'embedding' ? ['embeddings'] : builtInEntry.abilities,
+    abilities: kind === 'embedding' ? ['embeddings'] : kind === 'speech' ? ['speech'] : builtInEntry.abilities,
     created,
     ownedBy: 'dragoman',
   };
@@ -142,7 +143,8 @@ function targetsOf(
   return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
     const entry = entryOf(provider, upstream, settings);
     const mostTokens = limits.output ?? entry?.limits.output;
-    const all = provider === 'built-in' ? { target: builtIn('built-in') } : targetsAt(provider, upstream, { mostTokens });
+    const all =
+      provider === 'built-in' ? { target: builtIn(kind === 'speech' ? 'built-in-speech' : 'built-in') } : targetsAt(provider, upstream, { mostTokens });
     const found = all && residency !== undefined ? within(all, residency) : all;
     const given = its ?? forAll;
     const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;

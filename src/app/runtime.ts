@@ -11,6 +11,7 @@ import { openTokens } from '#kit/tokens/index';
 import type { Upstreams } from '#kit/upstream/pool';
 import { builtIn } from '#providers/built-in/built-in';
 import type { Sentences } from '#providers/built-in/sentence/sentence';
+import type { Voice } from '#providers/built-in/voice/voice';
 import { openProviders, type Providers } from '#providers/index';
 import type { StandIns } from '#faces/gencompat/names';
 import type { Log } from '#telemetry/log';
@@ -41,6 +42,7 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   /** Fetches from a search engine: addresses that may be asked although they are not public. */
   readonly engineFetch: (allow: readonly string[]) => GuardedFetch;
   readonly sentences: Sentences;
+  readonly voice: Voice;
   readonly clock: Clock;
   readonly lessons: Lessons;
   readonly log: Log;
@@ -52,11 +54,11 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
 /** Makes all of it, or throws and has changed nothing. */
 export function openRuntime(
   settings: Settings,
-  { upstreams, thoughts, lessons, media, engineFetch, sentences, clock, log, offered, created, ...checks }: RuntimeDeps,
+  { upstreams, thoughts, lessons, media, engineFetch, sentences, voice, clock, log, offered, created, ...checks }: RuntimeDeps,
 ): Runtime {
   const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts, lessons });
   const pace = settings.models['built-in']?.tokensPerSecond;
-  const own = builtIn({ clock, tokens: openTokens, sentences, ...(pace ? { tokensPerSecond: pace } : {}) });
+  const own = builtIn({ clock, tokens: openTokens, sentences, voice, ...(pace ? { tokensPerSecond: pace } : {}) });
   const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, offered: offered.of, created });
   const guards = openGuards(settings.guard.checks, { ...checks, find: (model) => models.find(model), upstreams });
   const engineAddress = addressOf(settings.search);

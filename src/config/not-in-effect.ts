@@ -3,7 +3,6 @@ import type { Rule } from './form.ts';
 /** Settings that are accepted but not read yet. `*` is any name. A change that implements a setting removes its line. */
 const table: ReadonlySet<string> = new Set([
   'auth.oidc', // no sign-in
-  'defaults.speech', // speech goes by the name of its model alone
   'limits.agentSeconds', // no agents
   'mcp', // no MCP
   'models.*.dimensions', // embeddings have the length that a request or the model says

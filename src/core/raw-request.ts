@@ -1,10 +1,10 @@
 import type { Context } from './context.ts';
 import type { Counts } from './price.ts';
 
-/** A request that is forwarded unparsed to a provider of the same interface, and whose answer is forwarded unparsed too: speech, pictures, transcripts. */
+/** A request that is forwarded unparsed to a provider of the same interface, and whose answer is forwarded unparsed too: pictures, transcripts. */
 export interface RawRequest {
   readonly model: string;
-  /** The rest of the address: `audio/speech`. */
+  /** The rest of the address: `audio/transcriptions`. */
   readonly operation: string;
   readonly body: RawBody;
   /** Whether the answer is streamed. */

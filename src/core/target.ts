@@ -6,6 +6,7 @@ import type { Events } from './event.ts';
 import type { TargetContext } from './context.ts';
 import type { Lesson } from './lessons.ts';
 import type { RawRequest } from './raw-request.ts';
+import type { SoundSink, SpeakCall } from './speak.ts';
 import { dearestOf, type Price } from './price.ts';
 import type { Tier } from './tier.ts';
 
@@ -34,6 +35,10 @@ export interface Target {
   readonly searches?: (call: GenerateCall) => boolean;
   /** Absent if the target does not support embeddings. */
   readonly embed?: (call: EmbedCall, context: TargetContext) => Promise<Embedded>;
+  /** Speaks a text, to the sink. Absent if the target does not. */
+  readonly speak?: (call: SpeakCall, sound: SoundSink, context: TargetContext) => AsyncIterable<Events>;
+  /** The names of its voices, the first for whoever asks for none. Absent: unknown. */
+  readonly voices?: readonly string[];
   /** Absent if requests cannot be forwarded unparsed. */
   readonly sendRaw?: (call: RawRequest, context: TargetContext) => AsyncIterable<Events>;
 }

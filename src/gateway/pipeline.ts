@@ -6,6 +6,7 @@ import type { CountTokens } from '#core/measure';
 import type { PromptLog } from '#core/prompt-log';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
+import type { Speak } from '#core/speak';
 import type { Clock } from '#kit/async/clock';
 import type { Ledger } from '#ledger/index';
 import { failover, type Waits } from './routing/failover.ts';
@@ -26,6 +27,7 @@ import { searching, type SearchingDeps } from './searching/index.ts';
 import { counting, type CountPrompt } from './tasks/count.ts';
 import { embedding } from './tasks/embed.ts';
 import { rawSender } from './tasks/send-raw.ts';
+import { speaking } from './tasks/speak.ts';
 
 export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
   /** Exact for the built-in model. */
@@ -58,6 +60,7 @@ export interface Pipeline {
   readonly embed: Embed;
   /** Media requests that are forwarded as they came. */
   readonly sendRaw: SendRaw;
+  readonly speak: Speak;
   /** Calls that the gateway makes itself in the course of another, without checks and cache. */
   readonly own: { readonly generate: Generate<Call>; readonly sendRaw: SendRaw };
   /**
@@ -107,6 +110,7 @@ export function openPipeline({
     count: counting({ models, guards, waits, health, countTokens }),
     embed: promptLoggedEmbed(prompts, embedding(client)),
     sendRaw: rawSender(client),
+    speak: speaking(client),
     own: { generate: own, sendRaw: rawSender(own) },
     async affords(call, context) {
       for await (const _ of affordable(call, context));

@@ -6,6 +6,7 @@ import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { GenerateResult } from '#core/fold';
 import type { Generate } from '#core/generate';
+import type { Speak, SpeakCall } from '#core/speak';
 import { coerced } from './coerce.ts';
 import type { Headers } from './headers.ts';
 import type { Route } from './route.ts';
@@ -70,6 +71,28 @@ export class Conversation {
 
 interface ConversationDeps extends Pick<Conversation, 'call' | 'generate' | 'whole' | 'soFar'> {
   readonly streams?: boolean | undefined;
+  readonly app?: string | undefined;
+}
+
+/** A text that is to be spoken: the call is made by the face that it came through, which sends the sound as it comes. */
+export class Speech {
+  readonly call: SpeakCall;
+  readonly speak: Speak;
+  /** What the client calls fields of the call, where it has other names for them. */
+  readonly fieldNames: Readonly<Record<string, string>>;
+  /** The application, where the request names it. */
+  readonly app?: string;
+
+  constructor({ call, speak, fieldNames = {}, app }: SpeechDeps) {
+    this.call = call;
+    this.speak = speak;
+    this.fieldNames = fieldNames;
+    if (app !== undefined) this.app = app;
+  }
+}
+
+interface SpeechDeps extends Pick<Speech, 'call' | 'speak'> {
+  readonly fieldNames?: Speech['fieldNames'];
   readonly app?: string | undefined;
 }
 

@@ -427,12 +427,19 @@ guard:
   });
 
   test('a request that is forwarded unparsed cannot be masked, so it is refused', async () => {
-    upstream.script(always(says(/speech$/, 'audio/mpeg', 'sound')));
-    const speak = (input: string) => server.ask('/server/chatcompat/v1/audio/speech', { model, input, voice: 'alloy' });
-    expect((await speak('hello')).status).toBe(200);
-    const refused = await speak('mail ann@example.com');
+    upstream.script(always(says(/generations$/, 'application/json', '{"data":[]}')));
+    const draw = (prompt: string) => server.ask('/server/chatcompat/v1/images/generations', { model, prompt });
+    expect((await draw('hello')).status).toBe(200);
+    const refused = await draw('mail ann@example.com');
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('personal')]);
     expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('a text that is to be spoken is masked before it is', async () => {
+    upstream.script(always(says(/speech$/, 'audio/mpeg', 'sound')));
+    const answer = await server.ask('/server/chatcompat/v1/audio/speech', { model, input: 'mail ann@example.com', voice: 'nova', speed: 2 });
+    expect([answer.status, await answer.text(), answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'sound', expect.stringContaining('masked')]);
+    expect(upstream.requests[0]?.json).toEqual({ model, input: expect.not.stringContaining('ann@') as string, voice: 'nova', speed: 2 });
   });
 
   test('a check of a model applies to all names of the model', async () => {

@@ -102,7 +102,7 @@ describe.each(['of the settings file', 'of the database'])('a plan %s with a res
       ((await (await fetch(`${server.url}/server/chatcompat/v1/models`, { headers })).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
     const all = await list({ 'x-access-tokens': server.key });
     expect(all).toEqual(expect.arrayContaining(['gpt-x', 'gemini-2.0-flash']));
-    expect((await list({ 'x-access-tokens': key })).toSorted()).toEqual(['built-in', 'built-in-embedding', 'gemini-2.5-flash', 'vectors']);
+    expect((await list({ 'x-access-tokens': key })).toSorted()).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'gemini-2.5-flash', 'vectors']);
   });
 });
 

@@ -10,17 +10,26 @@ import { chatModelRoutes } from './models.ts';
 import type { BackgroundDeps } from './responses/background.ts';
 import type { KeepingDeps } from './responses/stored-body.ts';
 import { responsesRoutes } from './responses/routes.ts';
+import { speechRoute, type SpeechDeps } from './speech.ts';
 import { root, short } from './root.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(
-  deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & { readonly models: ModelsOf },
+  deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & SpeechDeps & { readonly models: ModelsOf },
 ): Face {
   return {
     name: 'chatcompat',
     roots: ['/server/chatcompat', short],
     routes: alsoBelow(
-      [chatRoute(deps), ...responsesRoutes(deps), completionsRoute(deps), embeddingsRoute(deps), ...rawRoutes(deps), ...chatModelRoutes(deps.models)],
+      [
+        chatRoute(deps),
+        ...responsesRoutes(deps),
+        completionsRoute(deps),
+        embeddingsRoute(deps),
+        speechRoute(deps),
+        ...rawRoutes(deps),
+        ...chatModelRoutes(deps.models),
+      ],
       root,
       short,
     ),

@@ -19,9 +19,6 @@ const bytesPerSecond = 2000;
 /** Seconds: models that count in tokens take no longer recordings. */
 const longestRecording = 1500;
 
-/** A second of speech has some 20 tokens, and about 15 bytes of English or of Chinese are said in it; slow speech takes more. */
-const spokenTokensPerByte = 2;
-
 export function mostOfPictures({ n, quality, partial_images: partial }: Readonly<Record<string, unknown>>): Most {
   const each = (pictureTokens.get(quality) ?? bestPictureTokens) + partialTokens * (typeof partial === 'number' ? Math.min(3, Math.max(0, partial)) : 0);
   return { input: 0, output: each * (typeof n === 'number' ? n : 1) };
@@ -31,8 +28,4 @@ export function mostOfPictures({ n, quality, partial_images: partial }: Readonly
 export function mostOfRecording(bytes: number): Most {
   const minutes = Math.max(1, Math.ceil(Math.min(bytes / bytesPerSecond, longestRecording) / 60));
   return { input: minutes * recordingTokens, output: minutes * recordingTokens };
-}
-
-export function mostOfSpeech({ input }: Readonly<Record<string, unknown>>): Most {
-  return { input: 0, output: typeof input === 'string' ? Buffer.byteLength(input) * spokenTokensPerByte : 0 };
 }

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { bodyFault, characters } from '#dialects/shared/read-fields';
+import { bodyFault } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
 import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
@@ -7,10 +7,9 @@ import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answ
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
-import { textOf } from '#core/json';
 import type { SendRaw, RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
-import { mostOfPictures, mostOfRecording, mostOfSpeech } from './media-tokens.ts';
+import { mostOfPictures, mostOfRecording } from './media-tokens.ts';
 import { root } from './root.ts';
 
 export interface RawDeps extends Pick<GeneratingDeps, 'limits'> {
@@ -48,14 +47,6 @@ interface Operation {
   counts?(fields: Readonly<Record<string, unknown>>): Counts;
 }
 
-/** Characters that are spoken in a second. */
-const charactersPerSecond = 15;
-
-function spokenIn({ input }: Readonly<Record<string, unknown>>): Counts {
-  const spoken = characters(textOf(input));
-  return { characters: spoken, spokenSeconds: spoken / charactersPerSecond };
-}
-
 const model = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' }));
 const text = Type.String({ minLength: 1 });
 const stream = Type.Optional(Type.Union([Type.Boolean(), Type.Null()]));
@@ -71,15 +62,6 @@ const operations: readonly Operation[] = [
     model: 'omni-moderation-latest',
     texts: ['input'],
     most: () => ({ input: 0, output: 0 }),
-  },
-  {
-    name: 'audio/speech',
-    summary: 'Speaks a text, by a provider that has it.',
-    input: Type.Object({ model, input: Type.String({ minLength: 1, maxLength: 100_000 }), voice: Type.Optional(Type.Union([text, Type.Object({})])) }),
-    model: 'tts-1',
-    texts: ['input', 'instructions'],
-    counts: spokenIn,
-    most: mostOfSpeech,
   },
   {
     name: 'audio/transcriptions',

@@ -8,6 +8,8 @@ export interface Envelope {
   readonly says?: string;
   /** Where it says something itself: what the operation answers stands beside that. */
   readonly beside?: true;
+  /** It answers with bytes, such as a sound, in no envelope. */
+  readonly isBytes?: true;
   /** What it answers may be megabytes of text: it is written in several turns of the event loop. */
   readonly large?: true;
 }
@@ -34,6 +36,8 @@ export const envelopes: Readonly<Record<string, Envelope>> = {
   'POST /server/query_stream': { status: 200, says: 'OK', beside: true },
   'POST /server/query_with_file': { status: 200, says: 'OK', beside: true },
   'POST /server/query-plugin': { status: 200, says: 'OK', beside: true },
+  'POST /server/get-text-to-speech': { status: 200, isBytes: true },
+  'POST /server/list-tts-voices': { status: 200, beside: true },
   'POST /server/follow-up-questions': { status: 200, says: 'OK', beside: true },
   'POST /user/get-chats': { status: 200, beside: true },
   'POST /user/get-chat-session': { status: 200, beside: true, large: true },

@@ -4,11 +4,12 @@ import { nativeRefusal } from '../native-fault.ts';
 import type { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
-import { Accepted, Conversation, type NounRoute } from '#http/noun-route';
+import { Accepted, Conversation, Speech, type NounRoute } from '#http/noun-route';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
+import { answerSpeech } from '../answer-speech.ts';
 import { answerConversation } from './conversation.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
 import { withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
@@ -46,7 +47,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
     ...route,
     ...(input ? { input } : {}),
     takes: 'forms',
-    output: wrappedSchema(envelope, route.output),
+    ...(envelope.isBytes ? {} : { output: wrappedSchema(envelope, route.output) }),
     async answer(asked) {
       const { exchange, caller, json, files } = asked;
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
@@ -57,6 +58,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal });
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
       if (answer instanceof Conversation) return answerConversation({ ...answering, envelope, named }, asked, answer);
+      if (answer instanceof Speech) return answerSpeech(answering, asked, 'native', answer);
       if (answer instanceof Accepted) return exchange.sendJson(202, wrapped({ ...envelope, status: 202 }, answer.value));
       const whole = named(wrapped(envelope, answer));
       return envelope.large ? sendLarge(exchange, whole) : whole;

@@ -18,18 +18,24 @@ import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
 import { speak } from './speak.ts';
+import { speech, speechName, voices } from './voice/speech.ts';
+import { openVoice, type Voice } from './voice/voice.ts';
 
 export interface BuiltInDeps {
   readonly clock: Clock;
   readonly tokens: () => Promise<Tokens>;
   /** The engine for embeddings; absent: the packaged model. */
   readonly sentences?: Sentences;
+  /** The engine for speech; absent: the packaged voices. */
+  readonly voice?: Voice;
   /** The pace of an answer; absent: as fast as it is read. */
   readonly tokensPerSecond?: number;
 }
 
 /** The model that needs no provider: deterministic, offline and obedient by the rules of README.md. */
-export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerSecond }: BuiltInDeps): { target(model: string): Target } {
+export function builtIn({ clock, tokens, sentences = openSentences(), voice = openVoice(clock), tokensPerSecond }: BuiltInDeps): {
+  target(model: string): Target;
+} {
   const generate: Generate = async function* (call, context) {
     const { signal, strict } = context;
     signal.throwIfAborted();
@@ -59,8 +65,19 @@ export function builtIn({ clock, tokens, sentences = openSentences(), tokensPerS
     yield [{ type: 'usage', usage: { ...(await orAborted(input, signal)), output: spoken.output, ...thought } }];
   };
   const embed = embedder({ sentences, tokens });
+  const speaks = { speak: speech({ voice, tokens }), voices };
   return {
-    target: (model) => ({ name: `built-in/${model}`, provider: 'built-in', model, residency: 'here', thoughts: 'all', supports: support, generate, embed }),
+    target: (model) => ({
+      name: `built-in/${model}`,
+      provider: 'built-in',
+      model,
+      residency: 'here',
+      thoughts: 'all',
+      supports: support,
+      generate,
+      embed,
+      ...(model === speechName ? speaks : {}),
+    }),
   };
 }
 

@@ -14,6 +14,7 @@ import { withoutPassthrough } from '#core/passthrough';
 import type { Events } from '#core/event';
 import type { EmbedCall } from '#core/embed';
 import type { RawRequest } from '#core/raw-request';
+import type { SoundSink, SpeakCall } from '#core/speak';
 import { Fault } from '#core/fault';
 import { marked, unpromised } from '#core/unpromised';
 import { attempt, type Accepted } from '../shared/attempt.ts';
@@ -49,6 +50,7 @@ import { azure, openaiUrl } from './kinds.ts';
 import { passStream, passWhole } from './passthrough.ts';
 import { requestBody, type ChatRequest } from './request-body.ts';
 import { sendRaw } from './send-raw.ts';
+import { speak, voices } from './speak.ts';
 import { quirksAt, returnsThoughts } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
@@ -117,6 +119,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
       ...answering((call, context) => new OpenAISender(apis, call, context)),
       ...(embedsAt(baseUrl, model) ? { embed: (call: EmbedCall, context: TargetContext) => embed(embeds, call, context) } : {}),
       sendRaw: (call: RawRequest, context: TargetContext) => sendRaw(operations, clock, call, context),
+      speak: (call: SpeakCall, sound: SoundSink, context: TargetContext) => speak(operations, clock, call, sound, context),
+      ...(vendor === 'openai' || vendor === 'azure' ? { voices } : {}),
     };
     return targetOf(name, endpoint, verbs, [refusals, responsesParts.quirks, embedQuirks]);
   });

@@ -15,8 +15,11 @@ import type { OperationEndpoint } from '../shared/operation.ts';
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
+/** What is needed of a request in order to forward it. */
+type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'saysText' | 'open' | 'write' | 'drained'>;
+
 /** Forwards a request with the model name replaced, and its answer unparsed. @throws Fault */
-export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: RawRequest, context: TargetContext): AsyncGenerator<Events> {
+export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
   let size = 0;

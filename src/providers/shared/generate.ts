@@ -328,7 +328,7 @@ export async function attemptRecalling<Request extends ProviderRequest, Quirks>(
 }
 
 /** The differences between targets besides their endpoints. */
-type More = Pick<Target, 'generate' | 'answer'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'region' | 'residency'>>;
+type More = Pick<Target, 'generate' | 'answer'> & Partial<Pick<Target, 'countTokens' | 'embed' | 'sendRaw' | 'speak' | 'voices' | 'region' | 'residency'>>;
 
 /** @param provider its name in the settings. @param others where more is learned about the model */
 export function targetOf<Wire extends SideTypes>(

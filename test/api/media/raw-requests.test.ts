@@ -224,13 +224,14 @@ describe('refused', () => {
   test('with 501, in clear words, where no provider has it', async () => {
     for (const [path, body] of [
       ['/moderations', { input: 'a' }],
-      ['/audio/speech', { input: 'a' }],
       ['/images/generations', { prompt: 'a' }],
     ] as const) {
       const answer = await offline.ask(root + path, body);
       expect(answer.status).toBe(501);
       expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: `No provider here answers ${path} for this model.` } });
     }
+    const answer = await offline.ask(`${root}/audio/speech`, { model: 'tts-1', input: 'a' });
+    expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: 'No provider here speaks with this model.' } });
   });
 });
 

@@ -20,6 +20,7 @@ test(proves(['models.200', 'models.answer-object', 'models.answer-data'], 'model
     data: [
       { id: 'built-in', ...model },
       { id: 'built-in-embedding', ...model },
+      { id: 'built-in-speech', ...model },
     ],
   });
 });

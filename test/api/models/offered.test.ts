@@ -43,7 +43,7 @@ async function start(settings: TestServerSettings): Promise<TestServer> {
 }
 
 const ids = async (server: TestServer) => ((await (await server.ask(openaiList)).json()) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
-const own = ['built-in', 'built-in-embedding', 'text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'];
+const own = ['built-in', 'built-in-embedding', 'built-in-speech', 'text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'];
 
 test('with a provider from the environment every list of models has what the provider offers, soon after the start', async () => {
   const { url, asked } = await lists({
@@ -70,7 +70,7 @@ test('Gemini is asked in its own way, for as many as there are', async () => {
     yaml: `providers: { gemini: { dialect: gemini, baseUrl: "${google.url}/v1beta", apiKeys: [k] } }`,
     env: { GEMINI_API_KEY: 'k' },
   });
-  await expect.poll(() => ids(server)).toEqual(['built-in', 'built-in-embedding', 'gemini-9-flash', 'vectors']);
+  await expect.poll(() => ids(server)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'gemini-9-flash', 'vectors']);
   expect(google.asked).toEqual(['GET /v1beta/models?pageSize=1000']);
 });
 
@@ -80,7 +80,7 @@ test('Anthropic is asked in its own way, for as many as there are', async () => 
     yaml: `providers: { anthropic: { dialect: anthropic-messages, baseUrl: "${claude.url}", apiKeys: [k] } }`,
     env: { ANTHROPIC_API_KEY: 'k' },
   });
-  await expect.poll(() => ids(other)).toEqual(['built-in', 'built-in-embedding', 'claude-9']);
+  await expect.poll(() => ids(other)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'claude-9']);
   expect(claude.asked).toEqual(['GET /v1/models?limit=1000']);
 });
 
@@ -124,7 +124,7 @@ test('providers of a settings file with models are not asked', async () => {
     yaml: `providers: { openai: { dialect: openai-chat, baseUrl: "${url}", apiKeys: [k] } }\nmodels: { mine: { targets: [{ provider: openai }] }, "*": { targets: [{ provider: openai }] } }`,
     env: { OPENAI_API_KEY: 'k' },
   });
-  expect(await ids(server)).toEqual(['built-in', 'built-in-embedding', 'mine', ...own.slice(2)]);
+  expect(await ids(server)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'mine', ...own.slice(3)]);
   expect(asked).toEqual([]);
 });
 

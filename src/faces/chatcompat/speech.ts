@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import { bodyFault } from '#dialects/shared/read-fields';
+import { checked } from '#kit/json/check';
+import type { JsonObject } from '#core/json';
+import type { Speak, SpeakCall } from '#core/speak';
+import { Speech } from '#http/noun-route';
+import type { Asked, Route } from '#http/route';
+import { answerSpeech } from '../answer-speech.ts';
+import { unlabelled, type GeneratingDeps } from '../answer.ts';
+import { root } from './root.ts';
+
+export interface SpeechDeps extends Pick<GeneratingDeps, 'limits'> {
+  readonly speak: Speak;
+  /** The model where the request names none. */
+  readonly defaultSpeech: () => string;
+}
+
+const orNull = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+const SpeechFields = Type.Object({
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' })),
+  input: Type.String({ minLength: 1, maxLength: 100_000 }),
+  voice: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Object({})])),
+  instructions: orNull(Type.String({ maxLength: 100_000 })),
+  response_format: orNull(Type.String({ maxLength: 100 })),
+  speed: orNull(Type.Number()),
+  stream_format: orNull(Type.String({ maxLength: 100 })),
+});
+
+const fieldsOf = checked(SpeechFields, bodyFault);
+
+/** `POST /audio/speech`. */
+export function speechRoute(deps: SpeechDeps): Route {
+  return {
+    method: 'POST',
+    path: `${root}/audio/speech`,
+    scope: 'passthrough',
+    owner: 'caller',
+    spends: true,
+    summary: 'Speaks a text. The built-in voice answers with WAV, whatever format is asked for.',
+    input: SpeechFields,
+    answer: (asked) => {
+      const { app, call } = decoded(asked, deps.defaultSpeech);
+      return answerSpeech(deps, asked, 'chatcompat', new Speech({ call, speak: deps.speak, app }));
+    },
+  };
+}
+
+function decoded({ json, bytes, places }: Asked, defaultSpeech: () => string): { readonly app: string | undefined; readonly call: SpeakCall } {
+  const { app, body } = unlabelled(json);
+  const { model = defaultSpeech(), input, voice, instructions, response_format: format, speed, stream_format: streamed } = fieldsOf(body);
+  return {
+    app,
+    call: {
+      model,
+      text: input,
+      ...(voice === undefined ? {} : { voice: voice as string | JsonObject }),
+      ...(typeof instructions === 'string' ? { instructions } : {}),
+      ...(typeof format === 'string' ? { format } : {}),
+      ...(typeof speed === 'number' ? { speed } : {}),
+      ...(streamed === 'sse' ? { asEvents: true } : {}),
+      ...(body === json ? { passthrough: { bytes, places } } : {}),
+    },
+  };
+}

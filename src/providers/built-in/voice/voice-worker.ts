@@ -1,0 +1,31 @@
+import { parentPort } from 'node:worker_threads';
+import { flite } from './flite.ts';
+
+/** A text to speak; answered by `PieceSpoken`. */
+export interface SpokenPiece {
+  readonly id: number;
+  /** Letters, digits and marks of ASCII. */
+  readonly text: string;
+  readonly voice: string;
+  /** What the time that each sound takes is multiplied by. */
+  readonly stretch: number;
+}
+
+export interface PieceSpoken {
+  readonly id: number;
+  /** Samples per second. */
+  readonly rate: number;
+  /** Of 16 bits, little-endian; absent where the text could not be spoken. */
+  readonly samples?: Uint8Array<ArrayBuffer>;
+}
+
+const port = parentPort!;
+
+port.on('message', ({ id, text, voice, stretch }: SpokenPiece) => {
+  try {
+    const { rate, samples } = flite(['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-t', text]);
+    port.postMessage({ id, rate, samples } satisfies PieceSpoken, [samples.buffer]);
+  } catch {
+    port.postMessage({ id, rate: 0 } satisfies PieceSpoken);
+  }
+});
