@@ -10,7 +10,7 @@ import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Rights } from '#resources/api-keys/rights';
 import { audit } from '#resources/audit/store';
-import { fileRoutes } from '#resources/datasets/file-routes';
+import { fileRoutes, type FileRoutesDeps } from '#resources/datasets/file-routes';
 import { openFiles } from '#resources/datasets/files';
 import { workOnIngestion } from '#resources/datasets/ingesting';
 import { openIngestion } from '#resources/datasets/ingestion';
@@ -21,6 +21,7 @@ import { datasetRoutes } from '#resources/datasets/routes';
 import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datasets/search/index';
 import { openDatasets, type Datasets } from '#resources/datasets/store';
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
+import { ownerOf } from '#resources/owner';
 import { openSharing } from '#resources/sharing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -40,6 +41,8 @@ export interface DatasetsDeps {
   readonly convert: ConvertDocument;
   readonly files: Pick<Files, 'blobs' | 'room'>;
   readonly uploads: UploadFolder;
+  /** Those who cite a passage in what a reader may use. */
+  readonly citers: FileRoutesDeps['citers'];
   readonly log: Log;
 }
 
@@ -68,6 +71,7 @@ export function openKnownDatasets({
   convert,
   files: { blobs, room },
   uploads,
+  citers,
   log,
 }: DatasetsDeps): KnownDatasets {
   const jobs = openJobs({ store, clock });
@@ -84,6 +88,10 @@ export function openKnownDatasets({
   };
   const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers });
   const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
+  const actingFor: FileRoutesDeps['actingFor'] = async (caller, query) => {
+    const userId = ownerOf(caller, query);
+    return userId === caller.userId ? caller : rights.callerOf({ userId, keyId: 0 }).catch(asUnfit);
+  };
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';
   const reads = (caller: Caller, model: string, language: string) => {
@@ -122,11 +130,16 @@ export function openKnownDatasets({
     native: [...nativeDatasetRoutes({ datasets, files, sharing, removal, ingestion, defaultModel }), ...trainingRoutes(training)],
     own: [
       ...datasetRoutes({ datasets, sharing, removal, defaultModel, hasModel }),
-      ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs }),
+      ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs, citers, actingFor }),
       ...jobRoutes({ store, jobs }),
     ],
     close: () => jobs.close(),
   };
+}
+
+function asUnfit(error: unknown): never {
+  if (!(error instanceof Fault) || error.code !== 'unauthenticated') throw error;
+  throw new Fault('conflict', 'owner is suspended, or not there.', { field: 'owner' });
 }
 
 async function lockDataset({ db }: Access, id: number): Promise<number | undefined> {

@@ -10,10 +10,10 @@ import { openTokens } from '#kit/tokens/index';
 import { audit } from '#resources/audit/store';
 import { nativeChatRoutes } from '#resources/chats/native-routes';
 import { chatRoutes } from '#resources/chats/routes';
-import { openChats } from '#resources/chats/store';
+import { kind as chatKind, openChats } from '#resources/chats/store';
 import { modelListRoutes } from '#resources/models/native-routes';
 import { nativePersonaRoutes, personaRoutes } from '#resources/personas/routes';
-import { kind as personaKind, openPersonas } from '#resources/personas/store';
+import { kind as personaKind, type PersonaStore } from '#resources/personas/store';
 import type { QueryDeps } from '#resources/query/deps';
 import { queryRoutes } from '#resources/query/routes';
 import type { Web } from '#resources/query/web';
@@ -29,6 +29,7 @@ import type { Database } from './database.ts';
 export interface KnowledgeQueryDeps {
   readonly database: Pick<Database, 'store' | 'seal'>;
   readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web'>;
+  readonly personas: PersonaStore;
   readonly search: SearchPassages;
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
@@ -47,14 +48,14 @@ export interface KnowledgeQuery {
   close(): void;
 }
 
-export function openKnowledgeQuery({ database: { store, seal }, calls, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
-  const personas = openPersonas(store);
   const administers = (caller: Caller, id: number) => personas.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind: personaKind, lock: personas.lock, administers });
   const chats = openChats(store);
+  const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf, administers: async () => false });
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
   const votes = openVotes({ store, seal, clock, bodies, log: problem });
   const queries: QueryDeps = {
@@ -80,7 +81,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, search, c
       ...nativeVoteRoutes(votes),
       ...nativeChatRoutes(chats),
     ],
-    own: [...personaRoutes(personas, sharing), ...chatRoutes(chats)],
+    own: [...personaRoutes(personas, sharing), ...chatRoutes(chats, chatSharing)],
     admin: voteRoutes(votes, store, audit),
     close: () => votes.close(),
   };

@@ -4,6 +4,7 @@ import type { Settings } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
+import { openPersonas } from '#resources/personas/store';
 import { searchRoutes } from '#resources/datasets/search/index';
 import type { Log } from '#telemetry/log';
 import type { Administration } from './administration.ts';
@@ -58,8 +59,10 @@ export async function openKnowledge({
   const files = await openFiles({ settings: first, clock, store, columns: blobColumns, planOf, log });
   const convert = replaced ?? files.convert;
   const found = openDatasetSearch({ store, calls, clock, log });
-  const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, log });
-  const queries = openKnowledgeQuery({ database, calls, search: found.search, convert, clock, log });
+  const personas = openPersonas(store);
+  const { citers } = personas;
+  const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, citers, log });
+  const queries = openKnowledgeQuery({ database, calls, personas, search: found.search, convert, clock, log });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],

@@ -35,7 +35,7 @@ export interface PassageSearch {
   /** Full names; `all`: each dataset that the caller may read. */
   readonly datasets: 'all' | readonly string[];
   readonly question: string;
-  /** Most passages. */
+  /** Most passages; 0: nothing is looked up, and the datasets must be there all the same. */
   readonly limit: number;
   /** With those that were left out. */
   readonly explain?: boolean;

@@ -56,14 +56,17 @@ export class Conversation {
   readonly app?: string;
   /** The answer as it is sent, when it is complete; it may be stored first. */
   readonly whole: (result: GenerateResult, context: Context) => Promise<object>;
+  /** Stands before the text of the answer, and is in `soFar` too. */
+  readonly before: string;
   /** What is sent of an answer that has come so far. */
   readonly soFar: (text: string) => object;
 
-  constructor({ call, generate, streams, app, whole, soFar }: ConversationDeps) {
+  constructor({ call, generate, streams, app, before = '', whole, soFar }: ConversationDeps) {
     this.call = call;
     this.generate = generate;
     if (streams !== undefined) this.streams = streams;
     if (app !== undefined) this.app = app;
+    this.before = before;
     this.whole = whole;
     this.soFar = soFar;
   }
@@ -72,6 +75,7 @@ export class Conversation {
 interface ConversationDeps extends Pick<Conversation, 'call' | 'generate' | 'whole' | 'soFar'> {
   readonly streams?: boolean | undefined;
   readonly app?: string | undefined;
+  readonly before?: string;
 }
 
 /** A text that is to be spoken: the call is made by the face that it came through, which sends the sound as it comes. */

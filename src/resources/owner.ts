@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { unknownThing } from '#http/noun-route';
+import type { Reader } from '#store/grants';
 
 /** Whose things an administrator wants to see or to change. */
 export const ownerQuery = {
@@ -11,6 +12,12 @@ export const ownerQuery = {
 export function ownerOf(caller: Caller, { owner }: { readonly owner?: number | undefined }): number {
   if (owner === undefined || owner === caller.userId || isAdministrator(caller)) return owner ?? caller.userId;
   throw unknownThing('user');
+}
+
+/** By whose rights things are looked at: the caller's, or for an administrator those of another user. @throws as `ownerOf` */
+export function readerOf(caller: Caller, query: { readonly owner?: number | undefined }): Reader {
+  const userId = ownerOf(caller, query);
+  return userId === caller.userId ? caller : { userId, teamIds: [] };
 }
 
 /** Whether the user is an administrator and the credential may be used as one's. */

@@ -48,13 +48,15 @@ export interface SharingDeps {
   readonly kind: string;
   /** Locks the thing. @returns its owner, undefined where it is not there */
   readonly lock: (inside: Access, thing: number) => Promise<number | undefined>;
+  /** How the audit trail names the thing; absent: by its number. */
+  readonly idOf?: (inside: Access, thing: number) => Promise<string>;
   /** Called in the transaction in which all grants were set. */
   readonly changed?: (inside: Access, thing: number, grants: readonly Grant[]) => Promise<void>;
   /** May the caller say who else uses the thing? */
   readonly administers: (caller: Caller, thing: number) => Promise<boolean>;
 }
 
-export function openSharing({ store, audit, kind, lock, changed, administers }: SharingDeps): Sharing {
+export function openSharing({ store, audit, kind, lock, idOf, changed, administers }: SharingDeps): Sharing {
   /** Changes grants and writes both into the trail. */
   const changing = (thing: number, by: Actor, work: (inside: Access, owner: number) => Promise<void>): Promise<readonly Grant[]> =>
     store.transaction(async (inside) => {
@@ -66,7 +68,7 @@ export function openSharing({ store, audit, kind, lock, changed, administers }: 
       await audit(inside, {
         by,
         action: `${kind}.share`,
-        target: { kind, id: thing },
+        target: { kind, id: (await idOf?.(inside, thing)) ?? thing },
         before: { grants: before.map(wordOf) },
         after: { grants: after.map(wordOf) },
       });

@@ -39,7 +39,7 @@ const requests: readonly (readonly [end: RegExp, body: object | FormData])[] = [
   [/\/messages$/, { model: 'gpt-4o-mini', max_tokens: 5, messages: hello }],
   [/:(generateContent|streamGenerateContent)$/, { contents }],
   [/:embedContent$/, { content: contents[0] }],
-  [/\/(query|query_stream|follow-up-questions)$/, { message: 'hello' }],
+  [/\/(query|query_stream|follow-up-questions|follow_up_questions)$/, { message: 'hello' }],
   [/\/query_with_file$/, attached()],
   [/:predict$/, { instances: [{ content: 'hello' }] }],
   [/:batchEmbedContents$/, { requests: [{ model: 'models/text-embedding-3-small', content: contents[0] }] }],

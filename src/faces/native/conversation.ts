@@ -89,7 +89,7 @@ function framesOf({ framed, isByPiece }: Framing, { conversation, clock, need, s
       keep(kept, event, need);
       if (event.type !== 'text' || event.candidate !== 0 || event.text === '') return '';
       text += event.text;
-      if (isByPiece) return framed({ type: 'yield', delta: event.text });
+      if (isByPiece) return framed({ type: 'yield', delta: text === event.text ? conversation.before + text : event.text });
       const now = clock.monotonic();
       if (now - lastAt < Math.max(apartMilliseconds, text.length / charactersPerMillisecond)) return '';
       lastAt = now;

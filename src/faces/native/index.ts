@@ -53,7 +53,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { vendorNames } = compat();
       const given = fieldsOf(exchange, input, json);
-      const fields = vendorNames && isObject(given) ? withOwnNames(given) : given;
+      const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
       const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal });
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
@@ -79,6 +79,12 @@ function fieldsOf(exchange: Exchange, input: TSchema | undefined, json: unknown)
   const isBodyAlone = exchange.method !== 'GET' && exchange.method !== 'HEAD' && exchange.method !== 'DELETE';
   const words = isBodyAlone ? {} : coerced(exchange.query, input, jsonIn);
   return json === undefined ? words : isObject(json) ? { ...words, ...unfolded(json, input, jsonIn) } : json;
+}
+
+/** Null is as good as absent where a field may be absent: clients send all that they know. */
+function withoutNulls(fields: Readonly<Record<string, unknown>>, input: (TSchema & { readonly required?: readonly string[] }) | undefined): object {
+  const isSent = ([name, value]: [string, unknown]) => value !== null || input?.required?.includes(name);
+  return Object.values(fields).includes(null) ? Object.fromEntries(Object.entries(fields).filter(isSent)) : fields;
 }
 
 function jsonIn(text: string): unknown {

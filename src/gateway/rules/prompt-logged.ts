@@ -111,10 +111,10 @@ class Heard {
   }
 
   /** The call is over. */
-  tell({ turns }: GenerateCall, context: Context): void {
+  tell({ asked, turns }: GenerateCall, context: Context): void {
     if (!isOwn(context)) return;
     if (this.#unread > unreadBytes) this.#read();
-    this.#log.tell(toldOf(this.#log, context, promptOf(turns), () => this.#answer()));
+    this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), () => this.#answer()));
   }
 
   /** What was forwarded last is read now, when nobody waits any more. */

@@ -2,7 +2,8 @@ import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { isTaken, mostChats, mostMessages, type ChatMessage, type ChatStore, type NewMessage } from './store.ts';
+import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
+import { isTaken, mostChats, type ChatStore } from './store.ts';
 
 const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
@@ -33,7 +34,7 @@ function readingRoutes(chats: ChatStore): readonly NounRoute[] {
       summary: 'Your chats.',
       output: Encoded('the chats and the buttons that open them'),
       async answer({ caller }) {
-        const found = await chats.list(caller.userId, { limit: mostChats });
+        const found = await chats.list(caller, { ownOnly: true, limit: mostChats });
         return encoded({
           chats: found.map(({ id }) => ({ id, content: -1 })),
           buttons: found.map(({ id, title: content, mode }) => ({ key: id, content, mode_type: mode })),
@@ -47,7 +48,7 @@ function readingRoutes(chats: ChatStore): readonly NounRoute[] {
       input: Type.Object({ session_id: sessionId }),
       output: Encoded('the session and its messages'),
       async answer({ caller, input: { session_id: id } }) {
-        const messages = await chats.messages(caller.userId, id.toLowerCase());
+        const messages = await chats.messages(caller, id.toLowerCase());
         const data = { session_id: id.toLowerCase(), content: messages.map(shown) };
         return { response: Buffer.from(await writeLargeJson(data)).toString('utf8'), data };
       },
@@ -62,7 +63,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       path: '/user/delete-chat-session',
       summary: 'Deletes one of your chats.',
       input: Type.Object({ session_id: sessionId }),
-      answer: async ({ caller, input }) => void (await chats.remove(caller.userId, input.session_id.toLowerCase())),
+      answer: async ({ caller, input }) => void (await chats.remove(caller, input.session_id.toLowerCase())),
     }),
     nounRoute({
       ...common,
@@ -92,7 +93,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
         const messages = [...messagesIn(given), ...(message === undefined ? [] : [typeof message === 'string' ? { user: 'me', message } : message])];
         if (messages.length === 0) throw new Fault('invalid', 'chats is required.', { field: 'chats', reason: 'missing' });
         if (typeof id === 'string') {
-          await chats.append(caller.userId, id.toLowerCase(), messages.map(kept));
+          await chats.append(caller, id.toLowerCase(), messages.map(kept));
           return { response: 'Chats updated', session_id: id.toLowerCase() };
         }
         if (!name) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
@@ -105,7 +106,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       summary: 'Puts messages in the place of those of a chat, or makes it.',
       input: Type.Object({ session_id: sessionId, title: Type.Optional(title(0)), json_data: jsonData }),
       async answer({ caller, input: { session_id: id, title: name, json_data: messages } }) {
-        await chats.put(caller.userId, { id: id.toLowerCase(), ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
+        await chats.put(caller, { id: id.toLowerCase(), ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
       },
     }),
     nounRoute({
@@ -113,14 +114,14 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       path: '/user/update-chat-session-title',
       summary: 'Gives a chat another title.',
       input: Type.Object({ session_id: sessionId, new_title: title(1) }),
-      answer: async ({ caller, input }) => void (await chats.change(caller.userId, input.session_id.toLowerCase(), { title: input.new_title })),
+      answer: async ({ caller, input }) => void (await chats.change(caller, input.session_id.toLowerCase(), { title: input.new_title })),
     }),
     nounRoute({
       ...common,
       path: '/user/copy-chat',
       summary: 'Gives another user a copy of one of your chats.',
       input: Type.Object({ chat_id: sessionId, email: Type.String({ minLength: 3, maxLength: 254 }) }),
-      answer: async ({ caller, input }) => void (await chats.copy(caller.userId, input.chat_id.toLowerCase(), input.email)),
+      answer: async ({ caller, input }) => void (await chats.copy(caller, input.chat_id.toLowerCase(), input.email)),
     }),
   ];
 }

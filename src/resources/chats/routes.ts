@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { ownerOf, ownerQuery } from '../owner.ts';
-import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
-import { longestTitle, type Chat, type ChatMessage, type ChatStore } from './store.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { badCursor, cursorOf, idBefore, pageOf, placeOf } from '../pagination.ts';
+import { grantRoutes, type Sharing } from '../sharing.ts';
+import type { ChatMessage } from './messages.ts';
+import { longestTitle, type Chat, type ChatStore } from './store.ts';
 
 const name = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: '^[^\\p{C}]*$', expected: 'must be a name, without control characters in it' });
@@ -21,7 +23,7 @@ const ChatObject = Type.Object({
   folder: orNull(Type.String()),
   mode,
   owner: Type.Integer(),
-  right: Type.Literal('owner'),
+  right: Type.Enum(['read', 'edit', 'admin', 'owner'], { description: 'What the caller may do with it.' }),
   createdAt: Type.String(),
   updatedAt: Type.String(),
 });
@@ -41,7 +43,6 @@ const MessageObject = Type.Object({
 
 const shown = ({ createdAt, updatedAt, ...chat }: Chat) => ({
   ...chat,
-  right: 'owner' as const,
   createdAt: createdAt.toISOString(),
   updatedAt: updatedAt.toISOString(),
 });
@@ -61,33 +62,52 @@ function chatIn({ id = '' }: Readonly<Record<string, string>>): string {
   return id.toLowerCase();
 }
 
-/** A user's own chats. What was said in them administrators do not see. */
-export function chatRoutes(chats: ChatStore): readonly NounRoute[] {
-  const root = '/server/mine/chats';
-  const common = { scope: 'query', owner: 'caller', output: ChatObject } as const;
-  const query = Type.Object(ownerQuery, { additionalProperties: false });
-  const isOwn = (caller: Caller, owner: number) => caller.userId === owner;
+/** Chats of a user, and those shared with them. What was said in them administrators do not see. */
+export function chatRoutes(chats: ChatStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
+  return [
+    ...listRoutes(chats),
+    ...oneRoutes(chats),
+    ...messageRoutes(chats),
+    ...grantRoutes({
+      sharing,
+      scope: 'query',
+      path: `${root}/:id`,
+      what: 'chat',
+      administered: (caller, params, whose) => chats.administered(readerOf(caller, whose), chatIn(params)),
+    }),
+  ];
+}
+
+const root = '/server/mine/chats';
+const common = { scope: 'query', owner: 'caller', output: ChatObject } as const;
+const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+/** Does the caller see what was said, and not only that there are chats? */
+const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) => ownerOf(caller, whose) === caller.userId;
+const page = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+};
+
+function listRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
       method: 'GET',
       path: root,
-      summary: 'Lists your chats, those that changed last first.',
+      summary: 'Lists your chats and those shared with you, those that changed last first.',
       query: Type.Object(
         {
           ...ownerQuery,
           query: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Only those that have this in their title or in a message.' })),
           folder: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only those in this folder.' })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...page,
         },
         { additionalProperties: false },
       ),
       output: Type.Object({ items: Type.Array(ChatObject), nextCursor: orNull(Type.String()) }),
       async answer({ caller, query: { query: words, folder, limit = 50, cursor, ...whose } }) {
-        const owner = ownerOf(caller, whose);
         const wanted = { query: words?.replaceAll('\0', ''), folder: folder?.replaceAll('\0', ''), before: placeBefore(cursor), limit: limit + 1 };
-        const found = await chats.list(owner, { ...wanted, titlesOnly: !isOwn(caller, owner) });
+        const found = await chats.list(readerOf(caller, whose), { ...wanted, titlesOnly: !isOwn(caller, whose) });
         return pageOf(found.map(shown), limit, ({ updatedAt, id }) => cursorOf('chats', [updatedAt, id]));
       },
     }),
@@ -96,23 +116,41 @@ export function chatRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'POST',
       path: root,
       summary: 'Makes a chat.',
-      query,
+      query: OwnerQuery,
       input: ChatText,
       inputMayBeLeftOut: true,
       makes: true,
       answer: async ({ caller, query: whose, input }) => shown(await chats.add(ownerOf(caller, whose), input, [])),
     }),
+  ];
+}
+
+const mostShown = 200;
+
+function oneRoutes(chats: ChatStore): readonly NounRoute[] {
+  return [
     nounRoute({
       ...common,
       method: 'GET',
       path: `${root}/:id`,
-      summary: 'One of your chats, with its messages.',
-      query,
-      output: Type.Object({ ...ChatObject.properties, messages: Type.Array(MessageObject) }),
-      async answer({ caller, params, query: whose }) {
-        const owner = ownerOf(caller, whose);
-        const chat = shown(await chats.one(owner, chatIn(params)));
-        return { ...chat, messages: isOwn(caller, owner) ? (await chats.messages(owner, chat.id)).map(shownMessage) : [] };
+      summary: 'A chat with its messages, page by page: about a megabyte of them.',
+      query: Type.Object(
+        {
+          ...ownerQuery,
+          ...page,
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: mostShown, description: `Most messages, ${mostShown} by default.` })),
+        },
+        { additionalProperties: false },
+      ),
+      output: Type.Object({ ...ChatObject.properties, messages: Type.Array(MessageObject), nextCursor: orNull(Type.String()) }),
+      async answer({ caller, params, query: { limit = mostShown, cursor, ...whose } }) {
+        const reader = readerOf(caller, whose);
+        const id = chatIn(params);
+        const after = idBefore('messages', cursor);
+        const chat = shown(await chats.one(reader, id));
+        if (!isOwn(caller, whose)) return { ...chat, messages: [], nextCursor: null };
+        const { messages, hasMore } = await chats.page(reader, id, { after, limit });
+        return { ...chat, messages: messages.map(shownMessage), nextCursor: hasMore ? cursorOf('messages', [messages.at(-1)!.id]) : null };
       },
     }),
     nounRoute({
@@ -120,57 +158,65 @@ export function chatRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'PUT',
       path: `${root}/:id`,
       summary: 'Changes title, folder and mode of a chat; what is left out stays.',
-      query,
+      query: OwnerQuery,
       input: ChatText,
-      answer: async ({ caller, params, query: whose, input }) => shown(await chats.change(ownerOf(caller, whose), chatIn(params), input)),
+      answer: async ({ caller, params, query: whose, input }) => shown(await chats.change(readerOf(caller, whose), chatIn(params), input)),
     }),
     nounRoute({
       ...common,
       method: 'DELETE',
       path: `${root}/:id`,
       summary: 'Deletes one of your chats.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await chats.remove(ownerOf(caller, whose), chatIn(params))),
+      query: OwnerQuery,
+      answer: async ({ caller, params, query: whose }) => shown(await chats.remove(readerOf(caller, whose), chatIn(params))),
     }),
-    ...messageRoutes(chats, `${root}/:id/messages`),
   ];
 }
 
-function messageRoutes(chats: ChatStore, root: string): readonly NounRoute[] {
-  const common = { scope: 'query', owner: 'caller', output: MessageObject } as const;
+const parent = Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'null: none, it begins a chat.' })));
+
+function messageRoutes(chats: ChatStore): readonly NounRoute[] {
+  const ofMessages = { ...common, query: OwnerQuery, output: MessageObject } as const;
+  const path = `${root}/:id/messages`;
+  /** An administrator is shown no more of it than they sent. */
+  const told = (caller: Caller, whose: { readonly owner?: number | undefined }, message: ChatMessage, sent = '') =>
+    shownMessage(isOwn(caller, whose) ? message : { ...message, message: sent });
   return [
     nounRoute({
-      ...common,
+      ...ofMessages,
       method: 'POST',
-      path: root,
+      path,
       summary: 'Adds a message to a chat, behind the last one or behind `parent`: another one behind the same is a branch.',
-      input: Type.Object(
-        { parent: Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))), user: speaker, message: text },
-        { additionalProperties: false },
-      ),
+      input: Type.Object({ parent, user: speaker, message: text }, { additionalProperties: false }),
       makes: true,
-      async answer({ caller, params, input: { parent, user, message } }) {
-        const [added] = await chats.append(caller.userId, chatIn(params), [{ isUser: user === 'me', message }], parent);
+      async answer({ caller, params, query: whose, input: { parent: behind, user, message } }) {
+        const [added] = await chats.append(readerOf(caller, whose), chatIn(params), [{ isUser: user === 'me', message }], behind);
         return shownMessage(added!);
       },
     }),
     nounRoute({
-      ...common,
+      ...ofMessages,
       method: 'PATCH',
-      path: `${root}/:message`,
-      summary: 'Changes a message of a chat.',
-      input: Type.Object({ user: Type.Optional(speaker), message: Type.Optional(text) }, { additionalProperties: false }),
-      async answer({ caller, params, input: { user, message } }) {
-        const change = { ...(user === undefined ? {} : { isUser: user === 'me' }), ...(message === undefined ? {} : { message }) };
-        return shownMessage(await chats.changeMessage(caller.userId, chatIn(params), idIn(params, 'message', 'message'), change));
+      path: `${path}/:message`,
+      summary: 'Changes a message of a chat; with another `parent` it moves there, with all that goes on from it.',
+      input: Type.Object({ parent, user: Type.Optional(speaker), message: Type.Optional(text) }, { additionalProperties: false }),
+      async answer({ caller, params, query: whose, input: { parent: behind, user, message } }) {
+        const change = {
+          ...(behind === undefined ? {} : { parent: behind }),
+          ...(user === undefined ? {} : { isUser: user === 'me' }),
+          ...(message === undefined ? {} : { message }),
+        };
+        const changed = await chats.changeMessage(readerOf(caller, whose), chatIn(params), idIn(params, 'message', 'message'), change);
+        return told(caller, whose, changed, message);
       },
     }),
     nounRoute({
-      ...common,
+      ...ofMessages,
       method: 'DELETE',
-      path: `${root}/:message`,
+      path: `${path}/:message`,
       summary: 'Deletes a message of a chat, with all that goes on from it.',
-      answer: async ({ caller, params }) => shownMessage(await chats.removeMessage(caller.userId, chatIn(params), idIn(params, 'message', 'message'))),
+      answer: async ({ caller, params, query: whose }) =>
+        told(caller, whose, await chats.removeMessage(readerOf(caller, whose), chatIn(params), idIn(params, 'message', 'message'))),
     }),
   ];
 }

@@ -1,17 +1,19 @@
 import { sql } from 'kysely';
 import { Type } from 'typebox';
+import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Blobs } from '#store/blobs';
-import { readableFiles } from '#store/grants';
+import { readableFiles, type Reader } from '#store/grants';
 import type { Store } from '#store/open';
+import { ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { DatasetFile, Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
-import { filenameOf } from './names.ts';
+import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';
-import { datasetIn, OwnerQuery, PageQuery, readerOf, root } from './routes.ts';
+import { datasetIn, OwnerQuery, PageQuery, root } from './routes.ts';
 import type { Datasets } from './store.ts';
 
 export interface FileRoutesDeps {
@@ -22,6 +24,10 @@ export interface FileRoutesDeps {
   readonly ingestion: Ingestion;
   readonly removal: Removal;
   readonly blobs: Pick<Blobs, 'get'>;
+  /** Those by whose rights a reader may read a passage too: who cite it in what the reader may use. */
+  readonly citers: (reader: Reader, passageId: number) => Promise<readonly Reader[]>;
+  /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
+  readonly actingFor: (caller: Caller, query: { readonly owner?: number | undefined }) => Promise<Caller>;
 }
 
 const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
@@ -73,7 +79,7 @@ export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
   ];
 }
 
-function listRoutes({ datasets, files, ingestion }: FileRoutesDeps): readonly NounRoute[] {
+function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -96,11 +102,12 @@ function listRoutes({ datasets, files, ingestion }: FileRoutesDeps): readonly No
       path,
       spends: true,
       takes: 'files',
-      summary: 'Puts files into a dataset, as a form or as the bytes of one with its filename. Each has a job, which says how far it is.',
-      query: Type.Object({ filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
+      summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
+      query: Type.Object({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
       input: Type.Object({ file: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
       output: Type.Object({ items: Type.Array(FileObject) }),
-      async answer({ caller, params, query, files: given }) {
+      async answer({ caller: asking, params, query, files: given }) {
+        const caller = await actingFor(asking, query);
         const dataset = await datasets.one(caller, datasetIn(params), 'edit');
         if (given.length === 0)
           throw new Fault('invalid', 'file must be a file: as a part of a multipart form, or the body itself with ?filename=.', {
@@ -112,21 +119,30 @@ function listRoutes({ datasets, files, ingestion }: FileRoutesDeps): readonly No
             throw new Fault('invalid', 'filename must say what the file is called.', { field: 'filename', reason: 'missing' });
           if (file.field !== '' && file.field !== 'file')
             throw new Fault('invalid', `${file.field.slice(0, 100)} is not known: files are in file.`, { field: file.field.slice(0, 100) });
-          const filename = file.field === '' ? filenameOf(query.filename!, 'filename') : filenameOf(file.filename, 'file');
-          if (file.size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
-          return { filename, content: file.content };
+          return { filename: file.field === '' ? filenameOf(query.filename!, 'filename') : partNameOf(file.filename), content: file.content };
         });
         if (new Set(named.map(({ filename }) => filename)).size < named.length)
           throw new Fault('invalid', 'file must not have the same filename twice.', { field: 'file' });
+        const begun = await ingestion.beginAll(
+          caller,
+          dataset,
+          named.map((one) => ({ ...one, source: { form: 'file' } as const })),
+        );
         const items = [];
-        for (const one of named) {
-          const { fileId } = await ingestion.begin(caller, dataset, { ...one, source: { form: 'file' } });
-          items.push(shown(await files.one(caller, dataset.id, fileId)));
-        }
+        for (const { fileId } of begun) items.push(shown(await files.one(caller, dataset.id, fileId)));
         return new Accepted({ items });
       },
     }),
   ];
+}
+
+/** The name of a file in a form. @throws Fault `invalid` */
+function partNameOf(filename: string): string {
+  try {
+    return filenameOf(filename, 'its name');
+  } catch (error) {
+    throw faultOfFile(error, filename);
+  }
 }
 
 /** Types that a browser would run or show as a page. */
@@ -193,7 +209,18 @@ interface PassageRow {
   readonly text: string;
 }
 
-function passageRoutes({ store, datasets, files }: FileRoutesDeps): readonly NounRoute[] {
+/** A passage, where one of these may read it. */
+async function passageFor({ db }: Store, id: number, readers: readonly Reader[]): Promise<object | undefined> {
+  if (readers.length === 0) return undefined;
+  const { rows } = await sql<object>`
+    select passages.id, datasets.id as "datasetId", full_name as dataset, dataset_files.id as "fileId", filename, page, start, "end", quote as text
+    from passages join editions on editions.id = edition_id
+    join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation join datasets on datasets.id = dataset_files.dataset_id
+    where passages.id = ${id} and (${sql.join(readers.map((reader) => readableFiles(reader)), sql` or `)})`.execute(db); // prettier-ignore
+  return rows[0];
+}
+
+function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -219,7 +246,7 @@ function passageRoutes({ store, datasets, files }: FileRoutesDeps): readonly Nou
       ...common,
       method: 'GET',
       path: '/server/mine/passages/:id',
-      summary: 'A passage of a file that you may read.',
+      summary: 'A passage of a file that you may read, or that a persona cites that you may use.',
       query: OwnerQuery,
       output: Type.Object({
         id: Type.Integer(),
@@ -233,13 +260,11 @@ function passageRoutes({ store, datasets, files }: FileRoutesDeps): readonly Nou
         text: Type.String(),
       }),
       async answer({ caller, params, query }) {
-        const { rows } = await sql`
-          select passages.id, datasets.id as "datasetId", full_name as dataset, dataset_files.id as "fileId", filename, page, start, "end", quote as text
-          from passages join editions on editions.id = edition_id
-          join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation join datasets on datasets.id = dataset_files.dataset_id
-          where passages.id = ${idIn(params, 'id', 'passage')} and ${readableFiles(readerOf(caller, query))}`.execute(store.db);
-        if (!rows[0]) throw unknownThing('passage');
-        return rows[0];
+        const reader = readerOf(caller, query);
+        const id = idIn(params, 'id', 'passage');
+        const found = (await passageFor(store, id, [reader])) ?? (await passageFor(store, id, await citers(reader, id)));
+        if (!found) throw unknownThing('passage');
+        return found;
       },
     }),
   ];

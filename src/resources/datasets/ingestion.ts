@@ -6,6 +6,7 @@ import type { Blobs } from '#store/blobs';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { assignJob, expectFile, type Stage } from './files.ts';
+import { faultOfFile } from './names.ts';
 import type { Dataset } from './store.ts';
 
 /** The kind of the jobs that bring files into datasets. */
@@ -68,6 +69,8 @@ export interface Begun {
 export interface Ingestion {
   /** Keeps the original and queues its job, both or neither. @throws Fault `too-large`, `overloaded`, `unprocessable` for one of no bytes, `forbidden` */
   begin(caller: Caller, dataset: Dataset, incoming: Incoming): Promise<Begun>;
+  /** The same for several files: all of them, or none. @throws the same, naming the file */
+  beginAll(caller: Caller, dataset: Dataset, incoming: readonly Incoming[]): Promise<readonly Begun[]>;
   /** The same for a file of another dataset: nothing is read and embedded again. */
   copy(
     caller: Caller,
@@ -80,33 +83,67 @@ export interface Ingestion {
 
 export const ownerOf = (userId: number) => `user:${userId}`;
 
+interface Queued {
+  readonly filename: string;
+  readonly bytes: number;
+  readonly source: Source;
+}
+
 const tries = 5;
 const shortestWait = 20;
 const longestWait = 300;
 
 export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: IngestionDeps): Ingestion {
-  async function queue(caller: Caller, dataset: Dataset, file: { filename: string; bytes: number; source: Source }): Promise<Begun> {
-    const { filename, bytes, source } = file;
+  async function queueOne(
+    inside: Access,
+    caller: Caller,
+    dataset: Dataset,
+    { filename, bytes, source }: Queued,
+  ): Promise<Begun & { formerJob: string | null }> {
     const { userId, keyId } = caller;
-    const { begun, formerJob } = await store.transaction(async (inside) => {
-      if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
-      const { fileId, generation, formerJob } = await expectFile(inside, caller, { datasetId: dataset.id, filename, blob: source.blob, bytes });
-      const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
-      const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries });
-      await assignJob(inside, fileId, jobId);
-      return { begun: { fileId, jobId }, formerJob };
+    if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
+    const { fileId, generation, formerJob } = await expectFile(inside, caller, { datasetId: dataset.id, filename, blob: source.blob, bytes });
+    const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
+    const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries });
+    await assignJob(inside, fileId, jobId);
+    return { fileId, jobId, formerJob };
+  }
+  /** @param named what is wrong with a file, said of that file */
+  async function queue(caller: Caller, dataset: Dataset, files: readonly Queued[], named = (error: unknown, _: string) => error): Promise<readonly Begun[]> {
+    const begun = await store.transaction(async (inside) => {
+      const done = [];
+      for (const file of files)
+        done.push(
+          await queueOne(inside, caller, dataset, file).catch((error: unknown) => {
+            throw named(error, file.filename);
+          }),
+        );
+      return done;
     });
-    if (formerJob !== null) await jobs.cancel(formerJob);
-    return begun;
+    for (const { formerJob } of begun) if (formerJob !== null) await jobs.cancel(formerJob);
+    return begun.map(({ fileId, jobId }) => ({ fileId, jobId }));
+  }
+  /** Keeps the original. Where its row is not written, it goes within the hour. */
+  async function kept({ filename, content, source }: Incoming): Promise<Queued> {
+    const size = content instanceof Blob ? content.size : content.length;
+    if (size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
+    const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
+    return { filename, bytes, source: { ...source, blob: id } };
   }
   return {
-    async begin(caller, dataset, { filename, content, source }) {
-      const size = content instanceof Blob ? content.size : content.length;
-      if (size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
-      const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
-      return queue(caller, dataset, { filename, bytes, source: { ...source, blob: id } });
+    begin: async (caller, dataset, incoming) => (await queue(caller, dataset, [await kept(incoming)]))[0]!,
+    async beginAll(caller, dataset, incoming) {
+      const files = [];
+      for (const one of incoming)
+        files.push(
+          await kept(one).catch((error: unknown) => {
+            throw faultOfFile(error, one.filename);
+          }),
+        );
+      return queue(caller, dataset, files, faultOfFile);
     },
-    copy: (caller, dataset, { id: fileId, filename, bytes, blob }) => queue(caller, dataset, { filename, bytes, source: { form: 'copy', fileId, blob } }),
+    copy: async (caller, dataset, { id: fileId, filename, bytes, blob }) =>
+      (await queue(caller, dataset, [{ filename, bytes, source: { form: 'copy', fileId, blob } }]))[0]!,
     async ended(jobId, signal) {
       for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
         const job = await jobs.find(jobId);

@@ -58,7 +58,8 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
       async answer({ caller, input }) {
         const name = shortName(input.dataset, 'dataset');
         const classification = classificationOf(name, input.classification);
-        const { fullName } = await datasets.add(caller.userId, { name, classification, isTabular: input.is_tabular ?? false, model: defaultModel() });
+        const asked = { name, classification, isTabular: input.is_tabular ?? false, model: defaultModel() };
+        const { fullName } = await datasets.add(caller.userId, asked, 'dataset');
         return { dataset: fullName };
       },
     }),

@@ -2,8 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import type { Reader } from '#store/grants';
-import { ownerOf, ownerQuery } from '../owner.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
@@ -62,12 +61,6 @@ export const PageQuery = Type.Object(
   },
   { additionalProperties: false },
 );
-
-/** Whose things are looked at: the caller's, or for an administrator those of another user. */
-export function readerOf(caller: Caller, query: { readonly owner?: number | undefined }): Reader {
-  const userId = ownerOf(caller, query);
-  return userId === caller.userId ? caller : { userId, teamIds: [] };
-}
 
 export const datasetIn = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'dataset');
 

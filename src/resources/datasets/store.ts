@@ -42,7 +42,7 @@ export interface NewDataset {
 
 export interface Datasets {
   /** @throws Fault `conflict` where the user has one of this name, `not-found` where there is no such user */
-  add(ownerId: number, dataset: NewDataset): Promise<Dataset>;
+  add(ownerId: number, dataset: NewDataset, field?: string): Promise<Dataset>;
   /** By its full name, or of the caller's own by the short one. @throws Fault `not-found`, `forbidden` where the caller sees it and has too little right */
   named(reader: Reader, name: string, right?: Right | 'owner', field?: string): Promise<Dataset>;
   /** @throws as `named` */
@@ -77,7 +77,7 @@ export function openDatasets(store: Store): Datasets {
   };
   const one: Datasets['one'] = async (reader, id, right = 'read', inside = store) => allowed(await find(reader, sql`id = ${id}`, inside), right);
   return {
-    async add(ownerId, dataset) {
+    async add(ownerId, dataset, field = 'name') {
       const { name, classification, isTabular, model } = dataset;
       const { rows } = await sql<{ id: number }>`
         insert into datasets (owner_id, name, full_name, classification, is_tabular, embedding_model)
@@ -85,7 +85,7 @@ export function openDatasets(store: Store): Datasets {
         on conflict (full_name) where deleted_at is null do nothing returning id`.execute(store.db);
       if (rows[0]) return one({ userId: ownerId, teamIds: [] }, rows[0].id);
       const there = await find({ userId: ownerId, teamIds: [] }, sql`full_name = ${fullNameOf(ownerId, name)}`, store);
-      throw there ? taken() : unknownThing('user');
+      throw there ? taken(field) : unknownThing('user');
     },
     async named(reader, name, right = 'read', field = 'dataset') {
       const where = sql`(full_name = ${name} or (owner_id = ${reader.userId} and name = ${name}))`;
@@ -155,4 +155,4 @@ export function forbidden(right: Right | 'owner'): Fault {
   return new Fault('forbidden', words[right]);
 }
 
-const taken = () => new Fault('conflict', 'You have a dataset of this name already.', { field: 'name' });
+const taken = (field = 'name') => new Fault('conflict', `You have a dataset of this name already: see ${field}.`, { field });

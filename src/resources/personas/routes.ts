@@ -1,10 +1,8 @@
 import { Type } from 'typebox';
-import type { Caller } from '#core/context';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import { ownerOf, ownerQuery } from '../owner.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
-import type { Reader } from '#store/grants';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
 
@@ -17,7 +15,13 @@ const PersonaText = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 100, pattern: noControl, expected: 'must be a name, without control characters in it' }),
     description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
-    prompt: Type.String({ minLength: 1, maxLength: 100_000, pattern: lines, expected: isText, description: 'The system prompt of its answers.' }),
+    prompt: Type.String({
+      minLength: 1,
+      maxLength: 100_000,
+      pattern: lines,
+      expected: isText,
+      description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
+    }),
   },
   { additionalProperties: false },
 );
@@ -34,11 +38,6 @@ const PersonaObject = Type.Object({
 });
 
 const shown = ({ createdAt, updatedAt, ...persona }: OwnPersona) => ({ ...persona, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
-
-const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
-  const userId = ownerOf(caller, query);
-  return userId === caller.userId ? caller : { userId, teamIds: [] };
-};
 
 /** A user's own personas. */
 export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
@@ -61,7 +60,7 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       ),
       output: Type.Object({ items: Type.Array(PersonaObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await personas.list(reader(caller, whose), { after: idBefore('personas', cursor), limit: limit + 1 });
+        const found = await personas.list(readerOf(caller, whose), { after: idBefore('personas', cursor), limit: limit + 1 });
         return pageOf(found.map(shown), limit, ({ id }) => cursorOf('personas', [id]));
       },
     }),
@@ -82,7 +81,7 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       path: `${root}/:id`,
       summary: 'One of your personas.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await personas.one(reader(caller, whose), idIn(params, 'id', 'persona'))),
+      answer: async ({ caller, params, query: whose }) => shown(await personas.one(readerOf(caller, whose), idIn(params, 'id', 'persona'))),
     }),
     nounRoute({
       ...common,
@@ -92,7 +91,7 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       query,
       input: PersonaText,
       answer: async ({ caller, params, query: whose, input: { description = '', ...text } }) =>
-        shown(await personas.change(reader(caller, whose), idIn(params, 'id', 'persona'), { description, ...text })),
+        shown(await personas.change(readerOf(caller, whose), idIn(params, 'id', 'persona'), { description, ...text }, ownerOf(caller, whose))),
     }),
     nounRoute({
       ...common,
@@ -100,14 +99,14 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       path: `${root}/:id`,
       summary: 'Deletes one of your personas.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await personas.remove(reader(caller, whose), idIn(params, 'id', 'persona'))),
+      answer: async ({ caller, params, query: whose }) => shown(await personas.remove(readerOf(caller, whose), idIn(params, 'id', 'persona'))),
     }),
     ...grantRoutes({
       sharing,
       scope: 'query',
       path: `${root}/:id`,
       what: 'persona',
-      administered: (caller, params, whose) => personas.administered(reader(caller, whose), idIn(params, 'id', 'persona')),
+      administered: (caller, params, whose) => personas.administered(readerOf(caller, whose), idIn(params, 'id', 'persona')),
     }),
   ];
 }

@@ -24,12 +24,14 @@ export interface PersonaStore {
   usable(reader: Reader, id: number): Promise<Persona>;
   /** @throws Fault `conflict` where the user has as many as a user may have */
   add(userId: number, text: PersonaText): Promise<OwnPersona>;
-  /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only */
-  change(reader: Reader, id: number, text: PersonaText): Promise<OwnPersona>;
+  /** @param by the user who writes it. @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only */
+  change(reader: Reader, id: number, text: PersonaText, by: number): Promise<OwnPersona>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number): Promise<OwnPersona>;
   /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
   administered(reader: Reader, id: number): Promise<number>;
+  /** Those who wrote of a passage in the prompt of a persona that the reader may use: by their rights the reader may read it. */
+  citers(reader: Reader, passageId: number): Promise<readonly Reader[]>;
   /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
   lock(inside: Access, id: number): Promise<number | undefined>;
 }
@@ -77,15 +79,17 @@ export function openPersonas(store: Store): PersonaStore {
           insert into persona (owner_id, name, description, prompt) select id, ${name}, ${description}, ${prompt} from users
           where id = ${userId} and removed_at is null returning id`.execute(inside.db);
         if (!made.rows[0]) throw unknownThing('user');
+        await cite(inside, made.rows[0].id, prompt, userId);
         return one({ userId, teamIds: [] }, made.rows[0].id, inside);
       }),
-    change: (reader, id, { name, description, prompt }) =>
+    change: (reader, id, { name, description, prompt }, by) =>
       store.transaction(async (inside) => {
         const { right } = await one(reader, id, inside, sql`for update`);
         if (right === 'read') throw new Fault('forbidden', 'This persona is shared with you to be used, not to be changed.');
         await sql`update persona set name = ${name}, description = ${description}, prompt = ${prompt}, updated_at = clock_timestamp() where id = ${id}`.execute(
           inside.db,
         );
+        await cite(inside, id, prompt, by);
         return one(reader, id, inside);
       }),
     remove: (reader, id) =>
@@ -101,11 +105,36 @@ export function openPersonas(store: Store): PersonaStore {
       if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this persona, and not say who else may.');
       return id;
     },
+    async citers(reader, passageId) {
+      const { rows } = await sql<Reader>`
+        select cited.user_id as "userId", array(select team_id from team_members where team_members.user_id = cited.user_id) as "teamIds"
+        from (
+          select distinct user_id from persona_passage join persona on persona.id = persona_id
+          where passage_id = ${passageId} and ${may('read', reader)} limit ${mostCiters}
+        ) as cited join users on users.id = cited.user_id and users.removed_at is null`.execute(store.db);
+      return rows;
+    },
     async lock({ db }, id) {
       const { rows } = await sql<{ owner: number }>`select owner_id as owner from persona where id = ${id} for update`.execute(db);
       return rows[0]?.owner;
     },
   };
+}
+
+/** Passages that one prompt cites. */
+const mostCited = 1000;
+/** By whose rights a passage is looked for. */
+const mostCiters = 20;
+
+/** Keeps which passages a prompt cites, by their addresses. What was cited before stays that of who wrote it: nobody gets at a passage by another's rights. */
+async function cite({ db }: Access, id: number, prompt: string, userId: number): Promise<void> {
+  const passages = new Set(Array.from(prompt.matchAll(/\/server\/mine\/passages\/([1-9]\d{0,14})(?!\d)/g), ([, number]) => Number(number)));
+  if (passages.size > mostCited) throw new Fault('invalid', `prompt must cite at most ${mostCited} passages.`, { field: 'prompt' });
+  const all = sql`${[...passages]}::bigint[]`;
+  await sql`delete from persona_passage where persona_id = ${id} and not passage_id = any(${all})`.execute(db);
+  await sql`
+    insert into persona_passage (persona_id, passage_id, user_id) select ${id}, passage_id, ${userId} from unnest(${all}) as passage_id
+    on conflict (persona_id, passage_id) do nothing`.execute(db);
 }
 
 const shown = ({ level, ...row }: Row): OwnPersona => ({ ...row, right: rightOf(level) });

@@ -9,7 +9,7 @@ import { Conversation } from '#http/noun-route';
 import { completionOf, saidIn } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { FollowUpFields } from './fields.ts';
-import { datasetsOf, mostPassages } from './looked-up.ts';
+import { datasetsOf, datasetsSaid, mostPassages } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { preparing } from './preparing.ts';
 import { materialFor, modelIn, modelOf, refuseLong, systemTurn } from './query.ts';
@@ -49,6 +49,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
       sampling: { maxTokens: 400 },
       stream: false,
       extra: {},
+      asked: questionOf(turns),
     },
     generate: patient(preparing(prepared, deps.generate), deps),
     streams: false,
@@ -56,7 +57,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
     soFar: () => ({}),
     async whole(result, context) {
       const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-      const named = datasets === 'all' ? 'all' : datasets.join(',') || 'none';
+      const named = datasetsSaid({ datasets, limit: mostPassages });
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: named, material, wantsUsage: false, prefix: '', at });
       const questions = questionsIn((result.candidates[0]?.parts ?? []).map(saidIn).join(''));
       const message = questions.map((question, index) => `${index + 1}. ${question}`).join('\n');

@@ -16,6 +16,10 @@ export interface LookedUp {
   readonly live: Live;
 }
 
+/** What the provenance of an answer says of the datasets: those that were looked up. */
+export const datasetsSaid = ({ datasets, limit }: Pick<LookedUp, 'datasets' | 'limit'>): string =>
+  limit === 0 ? 'none' : datasets === 'all' ? 'all' : datasets.join(',') || 'none';
+
 /** Most passages of an answer, however many a client wants. */
 export const mostPassages = 25;
 const mostDatasets = 100;
@@ -38,11 +42,11 @@ export async function lookedUp(
   deps: QueryDeps,
   context: Context,
 ): Promise<Pick<Material, 'passages' | 'web' | 'isEmptyHanded' | 'vectorsDown'>> {
-  const asksDatasets = limit > 0 && (datasets === 'all' || datasets.length > 0);
+  const asksDatasets = datasets === 'all' ? limit > 0 : datasets.length > 0;
   const asksWeb = limit > 0 && live > 0;
   if (!asksDatasets && !asksWeb) return { passages: [], web: [], isEmptyHanded: false, vectorsDown: false };
   const { generate, clock, defaults } = deps;
-  const question = await questionFor(turns, { generate, clock, model: defaults().rewording }, context);
+  const question = limit > 0 ? await questionFor(turns, { generate, clock, model: defaults().rewording }, context) : '';
   const [found, web] = await Promise.all([
     asksDatasets
       ? deps.search({ caller: context.caller, datasets, question, limit, requestId: context.requestId, permits: context.permits, signal: context.signal })
@@ -51,7 +55,7 @@ export async function lookedUp(
   ]);
   if (found.warnings.length > 0) (context.progress.warnings ??= []).push(...found.warnings);
   const passages = await fitting(found.passages.filter(({ cut }) => cut === undefined).slice(0, limit), room, deps.countTokens, context);
-  return { passages, web, isEmptyHanded: passages.length === 0 && web.length === 0, vectorsDown: found.vectorsDown };
+  return { passages, web, isEmptyHanded: limit > 0 && passages.length === 0 && web.length === 0, vectorsDown: found.vectorsDown };
 }
 
 /** Tokens of the title of a passage and what stands around it. */

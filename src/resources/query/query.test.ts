@@ -154,6 +154,17 @@ test('a dataset that may not be read is refused before any model is asked', asyn
   expect(calls).toEqual([]);
 });
 
+test('with limit_references 0 nothing is looked up, but a dataset must be there all the same', async () => {
+  const { ask, searches, turns } = scripted({ rewording: () => Promise.reject(new Error('a question is worded anew')) });
+  const { provenance, citations } = await ask({ message: conversation('How high do they?'), dataset: 'notes', limit_references: 0 });
+  expect(searches.map(({ datasets, limit }) => [datasets, limit])).toEqual([[['notes'], 0]]);
+  expect([provenance?.datasets, citations]).toEqual(['none', []]);
+  expect(turns().join('\n')).not.toMatch(/Nothing was found/);
+  const { ask: other } = scripted({ deps: { search: () => Promise.reject(new Fault('not-found', 'There is no such dataset.')) } });
+  await expect(other({ message: 'x', dataset: 'gone', limit_references: 0 })).rejects.toMatchObject({ code: 'not-found' });
+  expect((await scripted({}).ask({ message: 'x', dataset: ['notes', 'more'] })).provenance?.datasets).toBe('notes,more');
+});
+
 const conversation = (last: string) => [
   { user: 'me', message: 'Where do herons nest?' },
   { user: 'gpt', message: 'In trees.' },

@@ -12,7 +12,7 @@ import { attachedOf } from './attached.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
-import { datasetsOf, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
+import { datasetsOf, datasetsSaid, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { preparing } from './preparing.ts';
 import { dateIn } from './today.ts';
@@ -71,11 +71,19 @@ export function query(deps: QueryDeps, { fields, files, streams }: Asked): Conve
     generate: preparing(prepared, deps.generate),
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,
+    before: prefix,
     soFar: (text) => emptyCompletion(uuid, prefix + text),
     async whole(result, context) {
       const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-      const named = where.datasets === 'all' ? 'all' : where.datasets.join(',') || 'none';
-      const completion = completionOf(result, context, { uuid, persona, datasets: named, material, wantsUsage: fields.usage === true, prefix, at });
+      const completion = completionOf(result, context, {
+        uuid,
+        persona,
+        datasets: datasetsSaid(where),
+        material,
+        wantsUsage: fields.usage === true,
+        prefix,
+        at,
+      });
       const { caller, requestId } = context;
       const model = result.started.model;
       await deps.keep({ uuid, userId: caller.userId, requestId, model, message: questionOf(turns), answer: completion.message, passages: material.passages });

@@ -55,6 +55,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
     nounRoute({
       ...common,
       path: '/server/follow-up-questions',
+      also: [{ method: 'POST', path: '/server/follow_up_questions' }],
       summary: 'Up to three questions that may follow a conversation.',
       input: FollowUpFields,
       output: Type.Object({ ...completionMembers, questions: Type.Array(Type.String()) }),

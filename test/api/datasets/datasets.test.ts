@@ -74,6 +74,7 @@ onBothDatabases('datasets', ({ place }) => {
       const answer = await ada.ask('POST', '/user/add-dataset', body);
       expect([body, answer.status, answer.body['status']]).toEqual([body, status, status]);
       if (status === 400) expect(answer.body['response']).toMatch(/dataset|is_tabular/);
+      if (status === 409) expect(answer.body['response']).toBe('You have a dataset of this name already: see dataset.');
     }
     for (const name of ['../../etc', 'C:\\CON', '<img onerror=x>', "o'; drop table datasets", '数据集数据集', 'x'.repeat(99), '$1 \\x00 %2e'])
       expect(await newDataset(ada, name)).toBe(`user_custom_${ada.id}_${name}_content`);
@@ -121,6 +122,10 @@ onBothDatabases('datasets', ({ place }) => {
         expect(await assign(ada, bob.email, word, 'update-permission-dataset')).toMatchObject(ok);
         expect(await rightOf(bob)).toEqual([right]);
       }
+      expect(await assign(ada, bob.email, undefined, 'update-permission-dataset')).toMatchObject(ok); // without a word it is to read
+      expect(await rightOf(bob)).toEqual(['read']);
+      expect(await ada.ask('POST', '/user/update-permission-dataset', { dataset: name, email: bob.email, permissions: null })).toMatchObject(ok);
+      expect(await assign(ada, bob.email, 'admin', 'update-permission-dataset')).toMatchObject(ok);
       expect((await bob.ask('DELETE', '/server/dataset', { dataset: name })).status).toBe(403); // only the owner deletes
       expect(await assign(bob, eve.email, 'read')).toMatchObject(ok);
       expect((await bob.ask('POST', '/user/deassign-dataset', { dataset: name, email: ada.email })).body['response']).toBe('Cannot remove dataset owner.');

@@ -291,6 +291,77 @@ onBothDatabases('files in datasets', ({ place }) => {
     expect(items(await ada.ask('GET', path))).toHaveLength(1);
   });
 
+  test('come together, all or none, and what is wrong with one is said of that one', { timeout: long }, async () => {
+    const { all, ada } = await twoPeople(await place(), { convert: readText, yaml: 'limits: { fileBytes: 2000 }\n' });
+    const path = `/server/mine/datasets/${await idOf(ada, await newDataset(ada, 'together'))}/files`;
+    const send = async (...files: (readonly [name: string, text: string])[]) => {
+      const form = new FormData();
+      for (const [name, text] of files) form.append('file', new Blob([text]), name);
+      const answer = await fetch(all.server.url + path, { method: 'POST', body: form, headers: { 'x-access-tokens': ada.key } });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+    for (const [name, text, status, says] of [
+      ['empty.txt', '', 422, 'file (empty.txt): empty.txt is empty.'],
+      [`${'x'.repeat(300)}.txt`, 'text', 400, `file (${'x'.repeat(200)}): its name must have at most 255 characters.`],
+    ] as const) {
+      const { status: its, body } = await send(['good.txt', hours], [name, text]);
+      expect([its, body['error']]).toEqual([status, says]);
+    }
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: 150 });
+    const { status, body } = await send(['one.txt', hours], ['two.txt', `${hours} Once more.`]);
+    expect([status, body['error']]).toEqual([413, expect.stringMatching(/^file \(two\.txt\): /)]);
+    expect(items(await ada.ask('GET', path))).toEqual([]);
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: null });
+    expect(await send(['one.txt', hours], ['two.txt', `${hours} Once more.`])).toMatchObject({ status: 202, body: { items: [{}, {}] } });
+    expect(items(await ada.ask('GET', path))).toHaveLength(2);
+  });
+
+  test('are put in by administrators for their owner, who pays for them and has the job', { timeout: long }, async () => {
+    const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
+    const path = `/server/mine/datasets/${await idOf(ada, await newDataset(ada, 'for ada'))}/files`;
+    const put = (who: Person['ask'], query: string) => who('POST', `${path}?filename=x.txt${query}`, hours, { headers: { 'content-type': 'text/plain' } });
+    expect((await put(all.admin, '')).status).toBe(404);
+    expect((await put(bob.ask, `&owner=${ada.id}`)).status).toBe(404);
+    const [file] = items(await put(all.admin, `&owner=${ada.id}`));
+    await expect.poll(async () => (await ada.ask('GET', `${path}/${file!['id'] as number}`)).body['state'], { timeout: 30_000 }).toBe('done');
+    expect(items(await ada.ask('GET', '/server/mine/jobs'))).toMatchObject([{ id: file!['jobId'] }]);
+    expect(await teachTokens(ada)).toBeGreaterThan(0);
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
+    expect(await put(all.admin, `&owner=${ada.id}`)).toMatchObject({ status: 409, body: { error: 'owner is suspended, or not there.' } });
+  });
+
+  test('have passages that a persona cites: who may use it reads them, as far as whoever wrote it may', { timeout: long }, async () => {
+    const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
+    const id = await idOf(ada, await newDataset(ada, 'cited'));
+    const path = `/server/mine/datasets/${id}/files`;
+    const [file] = items(await upload(all.server.url, ada, path, 'page.txt', hours));
+    const one = `${path}/${file!['id'] as number}`;
+    await expect.poll(async () => (await ada.ask('GET', one)).body['state'], { timeout: 30_000 }).toBe('done');
+    const [passage] = items(await ada.ask('GET', `${one}/passages`));
+    const address = `/server/mine/passages/${passage!['id'] as number}`;
+    const persona = { name: 'Librarian', prompt: `You know ${address}, and nothing else.` };
+    const reads = async () => (await bob.ask('GET', address)).status;
+
+    const own = (await bob.ask('POST', '/server/mine/personas', persona)).body['id'] as number;
+    expect(await reads()).toBe(404); // who may not read it gives it to nobody
+    const its = `/server/mine/personas/${(await ada.ask('POST', '/server/mine/personas', persona)).body['id'] as number}`;
+    expect(await reads()).toBe(404);
+    await ada.ask('PUT', `${its}/grants`, { items: [{ user: bob.id, right: 'read' }] });
+    expect(await reads()).toBe(200);
+    expect((await bob.ask('GET', one)).status).toBe(404); // the passage, and not its file
+    await ada.ask('PUT', `${its}/grants`, { items: [{ user: bob.id, right: 'edit' }] });
+    await bob.ask('PUT', its, { ...persona, prompt: 'You know nothing.' });
+    expect(await reads()).toBe(404);
+    await bob.ask('PUT', its, persona); // an editor cites with an editor's rights
+    expect(await reads()).toBe(404);
+    await ada.ask('PUT', its, { ...persona, prompt: 'You know nothing.' });
+    await ada.ask('PUT', its, persona);
+    expect(await reads()).toBe(200);
+    await ada.ask('DELETE', its);
+    expect(await reads()).toBe(404);
+    expect((await bob.ask('DELETE', `/server/mine/personas/${own}`)).status).toBe(200);
+  });
+
   test('have jobs, which are listed, cancelled and tried again by who began them, and by nobody else', { timeout: long }, async () => {
     const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
     const dataset = await newDataset(ada, 'the jobs');

@@ -4,7 +4,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const nobodys = '11111111-2222-4333-8444-555555555555';
 const asUuid = expect.stringMatching(/^[0-9a-f-]{36}$/) as string;
 
@@ -20,6 +20,9 @@ onBothDatabases('chats', ({ place }) => {
       const [ada, bob] = [await person(all), await person(all)];
       const empty = { chats: [], buttons: [] };
       expect((await ada.ask('POST', '/user/get-chats')).body).toEqual({ response: JSON.stringify(empty), data: empty, status: 200 });
+      expect((await ada.ask('POST', '/user/create-chat-session', { title: null, json_data: null, session_id: null })).status).toBe(200);
+      const scrap = (await ada.ask('POST', '/user/get-chats')).body['data'] as { chats: { id: string }[] };
+      expect((await ada.ask('POST', '/user/delete-chat-session', { session_id: scrap.chats[0]!.id })).status).toBe(200);
       const messages = [
         { user: 'me', message: 'Where do herons nest?', id: 'm1', follows: ['a'] },
         { user: 'gpt', message: 'In trees.', references: '[1] x' },
@@ -143,6 +146,16 @@ onBothDatabases('chats', ({ place }) => {
 
     const text = await ada.ask('PATCH', `${root}/${work}/messages/${String(answer['id'])}`, { message: 'On poles.' });
     expect(text.body).toEqual({ ...answer, message: 'On poles.' });
+    const move = (message: Record<string, unknown>, parent: unknown) => ada.ask('PATCH', `${root}/${work}/messages/${String(message['id'])}`, { parent });
+    expect((await move(behind, answer['id'])).body).toEqual({ ...behind, parent: answer['id'] });
+    expect((await move(behind, branch['id'])).body).toEqual(behind);
+    for (const parent of [first['id'], behind['id']]) {
+      const circle = await move(first, parent);
+      expect([circle.status, circle.body['error']]).toEqual([400, 'parent must not be the message itself, or one that goes on from it.']);
+    }
+    expect((await move(first, 999_999)).status).toBe(404);
+    expect((await move(branch, null)).body).toEqual({ ...branch, parent: null });
+    expect((await move(branch, first['id'])).body).toEqual(branch);
     expect((await ada.ask('DELETE', `${root}/${work}/messages/${String(branch['id'])}`)).body).toEqual(branch);
     expect(((await ada.ask('GET', `${root}/${work}`)).body['messages'] as object[]).length).toBe(2);
     expect((await ada.ask('PUT', `${root}/${work}`, { folder: null })).body).toMatchObject({ title: 'Work 100%', folder: null });
@@ -162,5 +175,95 @@ onBothDatabases('chats', ({ place }) => {
     expect(((await all.admin('GET', `${root}?owner=${ada.id}&query=herons`)).body['items'] as object[]).length).toBe(0);
     expect((await ada.ask('DELETE', `${root}/${work}`)).status).toBe(200);
     expect((await ada.ask('GET', `${root}/not-an-id`)).status).toBe(404);
+  });
+
+  test('are shared to be read, changed or shared on; only the owner deletes, and administrators see no text', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
+    const root = '/server/mine/chats';
+    const chat = `${root}/${(await ada.ask('POST', root, { title: 'Shared' })).body['id'] as string}`;
+    const said = (await ada.ask('POST', `${chat}/messages`, { user: 'me', message: 'Where do herons nest?' })).body;
+    const share = (...items: object[]) => ada.ask('PUT', `${chat}/grants`, { items });
+    expect((await bob.ask('GET', `${chat}/grants`)).status).toBe(404);
+    expect((await share({ user: bob.email, right: 'read' })).body).toEqual({ items: [{ user: bob.id, right: 'read' }] });
+    expect((await bob.ask('GET', chat)).body).toMatchObject({ owner: ada.id, right: 'read', messages: [said], nextCursor: null });
+    expect((await bob.ask('GET', `${root}?query=herons`)).body['items']).toMatchObject([{ title: 'Shared', right: 'read' }]);
+    expect((await bob.ask('POST', '/user/get-chats')).body['data']).toEqual({ chats: [], buttons: [] }); // that list has one's own
+    const message = `${chat}/messages/${String(said['id'])}`;
+    for (const [method, path, body] of [
+      ['PUT', chat, { title: 'x' }],
+      ['DELETE', chat, undefined],
+      ['POST', `${chat}/messages`, { user: 'me', message: 'x' }],
+      ['PATCH', message, { message: 'x' }],
+      ['DELETE', message, undefined],
+      ['GET', `${chat}/grants`, undefined],
+      ['PUT', `${chat}/grants`, { items: [] }],
+    ] as const)
+      expect([method, path, (await bob.ask(method, path, body)).status]).toEqual([method, path, 403]);
+    await share({ user: bob.id, right: 'edit' });
+    const added = await bob.ask('POST', `${chat}/messages`, { user: 'gpt', message: 'In trees.' });
+    expect(added).toMatchObject({ status: 201, body: { parent: said['id'] } });
+    expect((await bob.ask('PUT', chat, { title: 'By Bob' })).body).toMatchObject({ title: 'By Bob', right: 'edit' });
+    expect((await bob.ask('PUT', `${chat}/grants`, { items: [] })).status).toBe(403);
+    await share({ user: bob.id, right: 'admin' });
+    expect(
+      (
+        await bob.ask('PUT', `${chat}/grants`, {
+          items: [
+            { user: bob.id, right: 'admin' },
+            { everybody: true, right: 'read' },
+          ],
+        })
+      ).status,
+    ).toBe(200);
+    expect((await eve.ask('GET', chat)).body).toMatchObject({ right: 'read' });
+    expect((await bob.ask('DELETE', chat)).status).toBe(403);
+
+    const asAdmin = (path: string) => `${path}?owner=${ada.id}`;
+    const put = await all.admin('POST', asAdmin(`${chat}/messages`), { user: 'gpt', message: 'From support.' });
+    expect(put).toMatchObject({ status: 201, body: { message: 'From support.' } });
+    expect((await all.admin('PATCH', asAdmin(message), { user: 'gpt' })).body).toMatchObject({ user: 'gpt', message: '' });
+    expect((await all.admin('PATCH', asAdmin(message), { message: 'Gone.' })).body).toMatchObject({ message: 'Gone.' });
+    expect((await all.admin('DELETE', asAdmin(`${chat}/messages/${String(added.body['id'])}`))).body).toMatchObject({ message: '' });
+    expect((await eve.ask('POST', asAdmin(`${chat}/messages`), { user: 'me', message: 'x' })).status).toBe(404);
+    const trail = (await all.admin('GET', '/server/admin/audit?action=chat.share')).body['items'] as { target: object }[];
+    expect(trail[0]!.target).toEqual({ kind: 'chat', id: chat.slice(root.length + 1) });
+    await share();
+    expect((await bob.ask('GET', chat)).status).toBe(404);
+    expect((await ada.ask('DELETE', chat)).body).toMatchObject({ right: 'owner' });
+  });
+
+  test('of many messages are shown page by page, about a megabyte at a time', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const content = [...Array.from({ length: 450 }, (_, at) => `short ${at}`), 'x'.repeat(800_000), 'y'.repeat(800_000), 'end'];
+    const json_data = content.map((message) => ({ user: 'me', message }));
+    const id = (await ada.ask('POST', '/user/create-chat-session', { json_data })).body['session_id'] as string;
+    const pages: string[][] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await ada.ask('GET', `/server/mine/chats/${id}?limit=150${cursor}`);
+      pages.push((body['messages'] as { message: string }[]).map(({ message }) => message));
+      if (body['nextCursor'] === null) break;
+      cursor = `&cursor=${body['nextCursor'] as string}`;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([150, 150, 150, 2, 1]);
+    expect(pages.flat()).toEqual(content);
+    expect((await ada.ask('GET', `/server/mine/chats/${id}?cursor=x`)).status).toBe(400);
+    const { data } = (await ada.ask('POST', '/user/get-chat-session', { session_id: id })).body as { data: { content: object[] } };
+    expect(data.content).toHaveLength(content.length);
+  });
+
+  test('nobody is given more copies than there is room for', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const [ada, bob] = [await person(all), await person(all)];
+    const json_data = Array.from({ length: 16 }, () => ({ user: 'me', message: 'x'.repeat(1_048_000) }));
+    const chat_id = (await ada.ask('POST', '/user/create-chat-session', { json_data })).body['session_id'] as string;
+    const copy = async (email: string) => (await ada.ask('POST', '/user/copy-chat', { chat_id, email })).body;
+    for (let at = 0; at < 4; at++) expect(await copy(bob.email)).toEqual({ response: 'Chats copied', status: 200 });
+    expect(await copy(bob.email)).toMatchObject({ response: 'email: this user cannot be given more chats.', status: 409 });
+    expect((await copy(ada.email))['status']).toBe(200); // one's own account is one's own
+    const [given] = ((await bob.ask('POST', '/user/get-chats')).body['data'] as { chats: { id: string }[] }).chats;
+    expect((await bob.ask('DELETE', `/server/mine/chats/${given!.id}`)).status).toBe(200);
+    expect((await copy(bob.email))['status']).toBe(200);
   });
 });

@@ -101,6 +101,8 @@ onBothDatabases('the results of a dataset', ({ place }) => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
     expect(results(form)[0]).toMatchObject({ text: texts[2] });
+    const both = await all.admin('POST', path, { dataset: ` ${made.name}, ${made.name},none`, message: 'cold', limit: null, explain: null });
+    expect(results(both)[0]).toMatchObject({ text: texts[2] });
     // the question's vector is booked
     const usage = async () => JSON.stringify((await all.admin('GET', '/server/mine/logs')).body);
     await expect.poll(usage, { timeout: 5000 }).toContain('built-in-embedding');
@@ -119,7 +121,8 @@ onBothDatabases('the results of a dataset', ({ place }) => {
     expect(await refused({ dataset: made.name })).toEqual([400, expect.stringContaining('message')]);
     expect(await refused({ message: 'holiday' })).toEqual([400, expect.stringContaining('dataset')]);
     expect(await refused({ ...asked, message: '' })).toEqual([400, expect.stringContaining('message')]);
-    expect(await refused({ ...asked, dataset: [] })).toEqual([400, expect.stringContaining('dataset')]);
+    for (const dataset of [[], '', ',', null]) expect(await refused({ ...asked, dataset })).toEqual([400, expect.stringContaining('dataset')]);
+    expect(await refused({ ...asked, dataset: `${made.name},gone` })).toEqual([404, 'There is no dataset gone.']);
     expect(await refused({ ...asked, dataset: Array.from({ length: 1001 }, (_, at) => `d${at}`) })).toEqual([400, expect.stringContaining('dataset')]);
     expect(await refused({ ...asked, explain: 'perhaps' })).toEqual([400, expect.stringContaining('explain')]);
     expect(await refused(asked, eve.ask)).toEqual([404, `There is no dataset ${made.name}.`]);

@@ -137,6 +137,10 @@ describe('what is no document is refused, and the field is named', () => {
       });
       expect([answer.status, ((await answer.json()) as { response: string }).response]).toEqual([400, expect.stringMatching(/^file is missing/)]);
     }
+    const nulls = { body: '{"file":null,"strategy":null,"special_csv":null}', headers: { 'content-type': 'application/json' } };
+    expect(((await (await server.ask('/server/file', undefined, { method: 'POST', ...nulls })).json()) as { response: string }).response).toMatch(
+      /^file is missing/,
+    );
     const { http, body } = await send('x.txt', 'x', { strategy: 'slow' });
     expect([http, body.response]).toEqual([400, expect.stringContaining('strategy')]);
   });

@@ -83,6 +83,9 @@ test(proves('server.tokenizer', 'POST /server/tokenizer counts the tokens of a s
   const count = async (fields: object) => (await all.admin('POST', '/server/tokenizer', { content: text, ...fields })).body;
   const [cl100k, o200k] = [String(countTokens(text)), String(countO200k(text))];
   expect(await count({})).toEqual({ response: cl100k, status: 200 });
+  const nulls = { model: null, convert_to_asksage: null, completion_estimate: null, app_name: null };
+  expect(await count(nulls)).toEqual({ response: cl100k, status: 200 });
+  expect((await all.admin('POST', '/server/tokenizer', { content: null })).body['response']).toMatch(/^content must/);
   for (const model of ['ada-002', 'text-embedding-3-small', 'gpt-4'])
     expect([model, await count({ model })]).toEqual([model, { response: cl100k, status: 200 }]);
   for (const model of ['gpt-4o-mini', 'gpt-5.2', 'built-in']) expect([model, await count({ model })]).toEqual([model, { response: o200k, status: 200 }]);

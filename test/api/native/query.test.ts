@@ -173,7 +173,7 @@ test.each([
 test(
   proves(
     ['server.query-dataset', 'server.query-limit-references'],
-    'datasets are a list, names with commas, all or none; one that is not there is 404 unless nothing is looked up',
+    'datasets are a list, names with commas, all or none; one that is not there is 404, also where nothing is looked up',
   ),
   async () => {
     const ask = async (more: object) => {
@@ -184,8 +184,10 @@ test(
     for (const dataset of ['all', ['all']]) expect(await ask({ dataset })).toBe('all');
     for (const dataset of ['a,b', ['a', 'b'], 'a, b']) {
       expect(await ask({ dataset })).toEqual([404, 'There is no dataset a.']);
-      expect(await ask({ dataset, limit_references: 0 })).toBe('a,b');
+      expect(await ask({ dataset, limit_references: 0 })).toEqual([404, 'There is no dataset a.']);
     }
+    const { dataset } = (await ada.ask('POST', '/user/add-dataset', { dataset: 'herons' })).body;
+    expect([await ask({ dataset }), await ask({ dataset, limit_references: 0 })]).toEqual([dataset, 'none']);
   },
 );
 
@@ -247,11 +249,11 @@ describe('as the official client sends it', () => {
     expect(answer.body['tool_calls']).toMatchObject([{ function: { name: 'get_time', arguments: '{"city":"Nuuk"}' } }]);
     const two = new URLSearchParams([
       ...fields.filter(([name]) => name !== 'dataset').map(([name, value]) => [name, value]),
-      ['dataset', 'a'],
+      ['dataset', 'none'],
       ['dataset', 'b'],
       ['limit_references', '0'],
     ]);
-    expect((await post(two)).body['provenance']).toMatchObject({ datasets: 'a,b' });
+    expect((await post(two)).body['error']).toBe('There is no dataset b.');
     const plain = await post(new URLSearchParams({ message: 'Say exactly: [heron' }));
     expect(plain.body['message']).toBe('[heron');
   });
@@ -368,6 +370,9 @@ test(
     expect((await ada.ask('POST', '/server/follow-up-questions', { message, dataset: 'gone' })).status).toBe(404);
     expect((await ada.ask('POST', '/server/follow-up-questions', { message, model: 'nobody' })).status).toBe(400);
     expect((await ada.ask('POST', '/server/follow-up-questions', {})).body['error']).toMatch(/^message is required/);
+    expect((await ada.ask('POST', '/server/follow_up_questions', { message })).body['questions']).toHaveLength(3);
+    const logs = async () => (await ada.ask('POST', '/user/get-user-logs', { limit: 1, before_id: null })).body['response'];
+    await expect.poll(logs, { timeout: 5000 }).toMatchObject([{ prompt: 'Where do herons nest?' }]);
   },
 );
 
@@ -384,6 +389,10 @@ test('with compat.leadingNewlines an answer begins with two line breaks, in stre
     const whole = JSON.parse(await ask({})) as { message: string; usage: object };
     expect(whole.message).toBe('\n\nheron');
     expect(whole.usage).not.toHaveProperty('asksage_tokens');
+    const events = await other.ask('/server/query', { message: 'Say exactly: the heron stands' }, { headers: { accept: 'text/event-stream' } });
+    const pieces = (await events.text()).split('\n\n').flatMap((frame) => (frame === '' ? [] : [JSON.parse(frame.slice(6)) as Record<string, string>]));
+    expect(pieces.map(({ delta = '' }) => delta).join('')).toBe('\n\nthe heron stands');
+    expect(pieces.at(-1)!['message']).toBe('\n\nthe heron stands');
     for (const frame of (await ask({ streaming: true })).split('@|@sep@|@')) expect((JSON.parse(frame) as { message: string }).message).toMatch(/^\n\nheron$/);
   } finally {
     await other.close();

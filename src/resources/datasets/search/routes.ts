@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
@@ -20,7 +21,7 @@ const Found = Type.Object({
 const Asked = Type.Object(
   {
     dataset: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 })], {
-      description: 'The full name of a dataset, several of them, or `all`.',
+      description: 'Full names of datasets, as a list or with commas between them, or `all`.',
     }),
     message: Type.String({ minLength: 1, description: 'The question.' }),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 25 })),
@@ -47,10 +48,10 @@ export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
         warnings: Type.Optional(Type.Array(Type.String())),
       }),
       async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal = new AbortController().signal }) {
-        const names = [dataset].flat();
+        const names = namesIn(dataset);
         const { passages, vectorsDown, warnings } = await search({
           caller,
-          datasets: names.includes('all') ? 'all' : names.filter((name) => name !== 'none'),
+          datasets: names,
           question: message,
           limit,
           explain,
@@ -76,4 +77,15 @@ export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
       },
     }),
   ];
+}
+
+const mostNames = 1000;
+
+/** Names as a list, or in one text with commas between them; `none` names nothing. */
+function namesIn(given: string | readonly string[]): 'all' | readonly string[] {
+  const names = (typeof given === 'string' ? given.split(',', mostNames + 1) : given).map((name) => name.trim()).filter((name) => name !== '');
+  if (names.includes('all')) return 'all';
+  if (names.length === 0 || names.length > mostNames)
+    throw new Fault('invalid', `dataset must have 1 to ${mostNames} names; "all" means all that you may read.`, { field: 'dataset' });
+  return names.filter((name) => name !== 'none');
 }

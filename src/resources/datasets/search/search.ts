@@ -29,6 +29,7 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
   return async (search) => {
     const { limit, explain = false, requestId, signal } = search;
     const scope = await scopeOf(store.db, search);
+    if (limit === 0) return { passages: [], vectorsDown: false, warnings: [] };
     const [lexical, vectors] = await Promise.all([lexicalRanks(store.db, scope, search.question, channelLimit), byVectors(scope, search)]);
     signal.throwIfAborted();
     const candidates = fused(lexical, vectors.found);
