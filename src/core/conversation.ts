@@ -134,6 +134,7 @@ export interface ForeignTool extends Declared {
 /** Tools under a common name. */
 export interface Namespace {
   readonly name: string;
+  readonly description?: string;
   readonly tools: readonly (FunctionTool | CustomTool)[];
 }
 

@@ -73,6 +73,12 @@ describe('the catalogue', () => {
     }
   });
 
+  // https://platform.claude.com/docs/en/models/opus-4-6/overview
+  test('each of Claude has its limits: a request without one would be cut short', () => {
+    for (const [vendor, name, { limits }] of all) if (vendor === 'anthropic') expect(limits.output, `of ${name}`).toBeGreaterThanOrEqual(64_000);
+    expect(catalogued('https://api.anthropic.com', 'claude-sonnet-4-6')).toMatchObject({ limits: { context: 1_000_000, output: 128_000 } });
+  });
+
   test('an entry counts for the addresses of its vendor only, with a date behind its name too', () => {
     const mini = { limits: { context: 128_000, output: 16_384 }, price: { input: 0.15, output: 0.6, cached: 0.075 } };
     expect(catalogued('https://api.openai.com/v1', 'gpt-4o-mini')).toMatchObject(mini);

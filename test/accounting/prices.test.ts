@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { requestOf, type Face } from '../support/all-faces.ts';
-import { always, failing, on, replay, says, usage } from '../support/fakes/upstream/index.ts';
+import { everyWay, requestOf, type Face } from '../support/all-faces.ts';
+import { always, failing, on, replay, says, usage, vectors } from '../support/fakes/upstream/index.ts';
 import { loggedAs, newMember, type Logged } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -17,6 +17,11 @@ models:
     targets:
       - { provider: one, price: { input: 1, output: 2 } }
       - { provider: two, price: { input: 10, output: 20 } }
+  embedding:
+    kind: embedding
+    targets:
+      - { provider: one, price: { input: 1 } }
+      - { provider: two, price: { input: 10 } }
   half-known: { targets: [{ provider: one, price: { input: 1, output: 2 } }, { provider: two }] }
   drawing: { targets: [{ provider: one }], price: { input: 0, picture: 0.04 } }
   sketching: { targets: [{ provider: one }], price: { input: 10, output: 40, picture: 0.001 } }
@@ -75,11 +80,25 @@ describe('prompt tokens written to the cache of a provider', () => {
 });
 
 describe('a model whose targets have different prices', () => {
-  test('costs the price of the target that answered', async () => {
+  test.each(everyWay)('costs the price of the target that answered (%s, streamed: %s)', async (face, stream) => {
     upstream.script(usage({ input: 1000, output: 100 }));
-    expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(1200);
+    expect((await asked(face, 'both', stream)).row.costUsd! * 1e6).toBeCloseTo(1200);
     upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, usage({ input: 1000, output: 100 })));
-    expect((await asked('chat', 'both')).row.costUsd! * 1e6).toBeCloseTo(12_000);
+    expect((await asked(face, 'both', stream)).row.costUsd! * 1e6).toBeCloseTo(12_000);
+  });
+
+  test('costs that of an embedding, too', async () => {
+    const embedded = async () => {
+      const answer = await server.ask('/server/chatcompat/v1/embeddings', { model: 'embedding', input: 'hello' });
+      expect(answer.status).toBe(200);
+      await answer.text();
+      const { costUsd, inputTokens } = await rowOf(answer);
+      return (costUsd! * 1e6) / inputTokens;
+    };
+    upstream.script(vectors());
+    expect(await embedded()).toBeCloseTo(1);
+    upstream.script(on({ fake: 'one' }, failing(500)), on({ fake: 'two' }, vectors()));
+    expect(await embedded()).toBeCloseTo(10);
   });
 
   test('is available to users with a limit in US dollars, at the highest of its prices', async () => {

@@ -458,18 +458,41 @@ describe('other interfaces', () => {
     };
     type Block = { readonly type: string; readonly id?: string };
     upstream.script(looksFor('moon'), ok({ text: 'Far [1].' }), looksFor('moon'), ok({ text: 'Far [1].' }), always(ok()));
-    const { content } = (await (await server.ask('/server/messages/v1/messages', body)).json()) as { content: readonly Block[] };
+    const { content, usage } = (await (await server.ask('/server/messages/v1/messages', body)).json()) as { content: readonly Block[]; usage: object };
+    expect(usage).toMatchObject({ server_tool_use: { web_search_requests: 1, web_fetch_requests: 0 } });
     expect(content).toMatchObject([
       { type: 'server_tool_use', name: 'web_search', input: { query: 'moon' } },
       { type: 'web_search_tool_result', tool_use_id: content[0]!.id, content: [{ type: 'web_search_result', url: page('/a') }, { url: page('/b') }] },
       { type: 'text', text: 'Far [1].', citations: [{ type: 'web_search_result_location', url: page('/a'), cited_text: '[1]' }] },
     ]);
     const streamed = await (await server.ask('/server/messages/v1/messages', { ...body, stream: true })).text();
-    for (const word of ['"server_tool_use"', '"web_search_tool_result"', '"citations_delta"', '"cited_text":"[1]"']) expect(streamed).toContain(word);
+    for (const word of [
+      '"server_tool_use"',
+      '"web_search_tool_result"',
+      '"citations_delta"',
+      '"cited_text":"[1]"',
+      '"server_tool_use":{"web_fetch_requests":0,"web_search_requests":1}',
+    ])
+      expect(streamed).toContain(word);
     const back = { ...body, tools: [], messages: [...body.messages, { role: 'assistant', content }, { role: 'user', content: 'and?' }] };
     const again = await server.ask('/server/messages/v1/messages', { ...back, model: 'claude-x' });
     expect([again.status, again.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
     expect((upstream.requests[4]!.json as { messages: readonly unknown[] }).messages[1]).toEqual({ role: 'assistant', content: 'Far [1].' });
+  });
+
+  test('searches that failed are not counted for a client of the Messages API, and an answer without any counts none', async () => {
+    engine.answer((_, response) => void response.writeHead(403).end());
+    upstream.script(looksFor('moon'), ok({ text: 'I do not know.' }), ok({ text: 'Far.' }));
+    const body = {
+      model: 'gpt-x',
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'How far?' }],
+      tools: [{ type: 'web_search_20250305', name: 'web_search' }],
+    };
+    for (let round = 0; round < 2; round++) {
+      const answer = await server.ask('/server/messages/v1/messages', body);
+      expect(((await answer.json()) as { usage: object }).usage).not.toHaveProperty('server_tool_use');
+    }
   });
 
   test.each([':generateContent', ':streamGenerateContent?alt=sse'])('content generation has grounding metadata (%s)', async (verb) => {

@@ -678,7 +678,7 @@ export const features: readonly Feature[] = [
   {
     name: 'Metadata',
     asked: { chat: { store: true, metadata: { owl: 'yes' } }, responses: { metadata: { owl: 'yes' } }, messages: { metadata: { user_id: 'owl' } } },
-    arrives: { chat: kept, responses: kept, messages: kept, gemini: kept },
+    arrives: contains('owl'),
     word: /metadata|store/,
   },
   {
@@ -709,9 +709,4 @@ function digits(_: Any, text: string): boolean {
 
 function owls(_: Any, text: string): boolean {
   return text.includes('owls fly') || text.includes(Buffer.from('owls fly').toString('base64'));
-}
-
-/** Metadata of a response is kept with it here. */
-function kept(_: Any, text: string, face: Face): boolean {
-  return face === 'responses' || text.includes('owl');
 }

@@ -472,6 +472,33 @@ test.each(['user', 'seed'])('a field named %s, refused without `param`, is left 
   expect(values(field).map((value) => value !== undefined)).toEqual([true, false, false]);
 });
 
+describe('metadata of a responses client', () => {
+  const metadata = { order: '17' };
+
+  test.each([false, true])('arrives at a server that nobody knows, streamed: %s', async (stream) => {
+    upstream.script(always(ok()));
+    const { status, headers } = await askFace(server, 'responses', { model: freshModel(), content: 'hi', stream, more: { metadata } });
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect(values('metadata')).toEqual([metadata]);
+  });
+
+  // QwenLM/qwen-code#243
+  test.each(["The 'metadata' parameter is only allowed when 'store' is enabled.", 'Unrecognized request argument supplied: metadata'])(
+    'is left out, with a warning, where the server refuses it: %s',
+    async (message) => {
+      upstream.script(refusing((body) => (body['metadata'] === undefined ? undefined : error(message))));
+      const model = freshModel();
+      for (let round = 0; round < 2; round++) {
+        const { status, headers, raw } = await ask('responses', model, { metadata });
+        expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('metadata: ')]);
+        expect(JSON.parse(raw)).toMatchObject({ metadata });
+      }
+      expect(values('metadata')).toEqual([metadata, undefined, undefined]);
+      expect((await ask('responses', model, { metadata }, false, { 'x-dragoman-strict': 'true' })).status).toBe(400);
+    },
+  );
+});
+
 // https://docs.mistral.ai/capabilities/completion/prefix
 test.each(['responses', 'messages', 'gencompat'] as const)('an answer that a %s client has begun is marked where the provider demands that', async (face) => {
   upstream.script(

@@ -464,10 +464,19 @@ describe('an answer that was begun', () => {
   });
 });
 
-test('a limit that nobody named is named in a warning, and no reason to refuse a strict client', async () => {
-  upstream.script(always(ok()));
-  for (const more of [{}, strict]) {
-    const { status, warnings } = await ask('chat', {}, { model: 'unknown', ...more });
-    expect([status, warnings]).toMatchObject([200, expect.stringMatching(/^max_tokens: .*8192/) as string]);
-  }
+describe('a limit that nobody named', () => {
+  test.each(translated)('is named in a warning, and no reason to refuse a strict client (%s, stream %s)', async (face, stream) => {
+    upstream.script(always(ok()));
+    for (const more of [{}, strict]) {
+      const { status, warnings } = await ask(face, {}, { model: 'unknown', stream, ...more });
+      expect([status, warnings]).toMatchObject([200, expect.stringMatching(/^max_tokens: .*8192/) as string]);
+    }
+    expect(bodies().map(({ max_tokens: most }) => most)).toEqual([8192, 8192]);
+  });
+
+  test.each(translated)('is that of the model where it is known, without a warning (%s, stream %s)', async (face, stream) => {
+    upstream.script(always(ok()));
+    expect((await ask(face, {}, { stream })).warnings).toBe('');
+    expect(sent().max_tokens).toBe(64_000);
+  });
 });

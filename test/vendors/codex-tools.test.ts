@@ -79,6 +79,15 @@ describe.each([
     expect(JSON.stringify(second.output)).toContain('ran');
   });
 
+  test.each(models)('%s: what a namespace is for is told with each of its tools where there are no namespaces', async (model) => {
+    const { warnings } = await ask(model, [user], {}, itemOf(wait, exec).tools);
+    const { body } = vendors.requests.findLast(({ status }) => status === 200)!;
+    const text = JSON.stringify(body.tools);
+    if (body.tools[0].type === 'namespace') expect(body.tools).toEqual(itemOf(wait, exec).tools);
+    else expect([text.includes('"Code.\\n\\nWaits."'), text.includes('"Code.\\n\\nRuns JavaScript.')]).toEqual([true, true]);
+    expect(warnings ?? '').not.toContain('namespace');
+  });
+
   test('the item reaches providers of the API as it came, and nothing is declared twice', async () => {
     await ask('gpt-6-sol-on-responses', [itemOf(wait, exec), developer, user], { 'x-dragoman-strict': 'true' });
     const { body } = vendors.requests.at(-1)!;
@@ -107,7 +116,7 @@ describe.each([
     const { body } = vendors.requests.at(-1)!;
     if (body.input) return; // the items reach it as they came
     expect(JSON.stringify(body)).not.toContain('An older one.');
-    expect(JSON.stringify(body.tools).match(/"Waits\."/g)).toHaveLength(2);
+    expect(JSON.stringify(body.tools).match(/Waits\."/g)).toHaveLength(2);
   });
 
   test('a tool of the request itself holds, and providers of the API get both', async () => {

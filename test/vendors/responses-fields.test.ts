@@ -300,6 +300,14 @@ test('metadata and cache retention of chat clients arrive', async () => {
   expect(headers.get('x-dragoman-warnings')).toBeNull();
 });
 
+test('metadata of clients of the same API arrives, and the response has it', async () => {
+  upstream.script(ok());
+  const { headers, raw } = await ask('responses', fresh(), { metadata: { a: 'b' } });
+  expect(sent()).toMatchObject({ metadata: { a: 'b' }, store: false });
+  expect(headers.get('x-dragoman-warnings')).toBeNull();
+  expect(JSON.parse(raw)).toMatchObject({ metadata: { a: 'b' } });
+});
+
 test('a field that a server does not know is left out of the next requests too', async () => {
   upstream.script(
     refusing(({ metadata }) => (metadata ? { message: "Unknown parameter: 'metadata'.", param: 'metadata', code: 'unknown_parameter' } : undefined)),

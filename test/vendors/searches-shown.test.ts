@@ -53,6 +53,7 @@ test.each([
   const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
   const { raw, text, status } = await askFace(server, 'messages', { model, content: 'weather?', stream, more: { tools } });
   expect({ status, text }).toEqual({ status: 200, text: 'Sun.' });
+  expect(usageIn(raw, stream)).toMatchObject({ server_tool_use: { web_search_requests: 1, web_fetch_requests: 0 } });
   const blocks = stream
     ? [...raw.matchAll(/"content_block":(\{.*\})\}$/gm)].map(([, json]) => JSON.parse(json!) as object)
     : (JSON.parse(raw) as { readonly content: readonly object[] }).content;
@@ -70,6 +71,12 @@ test.each([
   );
 });
 
+/** The usage at the end of an answer to a messages client. */
+const usageIn = (raw: string, stream: boolean): unknown => {
+  const last = stream ? /^data: (.*"type":"message_delta".*)$/m.exec(raw)![1]! : raw;
+  return (JSON.parse(last) as { readonly usage: unknown }).usage;
+};
+
 const ofClaude = [
   { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'weather' } },
   {
@@ -82,7 +89,8 @@ const ofClaude = [
 
 test.each([false, true])('of Claude are shown to clients of other APIs too, and its own get them as they came, streamed: %s', async (stream) => {
   const answer = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: ofClaude, stop_reason: 'end_turn', stop_sequence: null };
-  const counted = { input_tokens: 10, output_tokens: 10 };
+  const ran = { web_search_requests: 1, web_fetch_requests: 2, other_requests: 3 };
+  const counted = { input_tokens: 10, output_tokens: 10, server_tool_use: ran };
   const parts = ofClaude.flatMap((block, index) => [
     { type: 'content_block_start', index, content_block: block.input ? { ...block, input: {} } : block },
     ...(block.input ? [{ type: 'content_block_delta', index, delta: { type: 'input_json_delta', partial_json: JSON.stringify(block.input) } }] : []),
@@ -106,4 +114,5 @@ test.each([false, true])('of Claude are shown to clients of other APIs too, and 
   expect(own.raw).toContain('"id":"srvtoolu_1"');
   expect(own.raw).toContain('"encrypted_content":"c"');
   expect(own.raw).not.toContain('srvtoolu_gateway');
+  expect(usageIn(own.raw, stream)).toMatchObject({ server_tool_use: ran });
 });

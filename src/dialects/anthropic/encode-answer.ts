@@ -36,14 +36,18 @@ const searchPrefix = 'srvtoolu_gateway_';
 
 export const isOurSearch = (id: unknown): boolean => typeof id === 'string' && id.startsWith(searchPrefix);
 
-type SearchItem = ForeignPart & { readonly search: Omit<SearchPart, 'type'> };
+/** A search that the gateway made, or a provider of another wire. */
+export type ShownSearch = SearchPart | (ForeignPart & { readonly search: Omit<SearchPart, 'type'> });
 
 /** Did the gateway, or a provider of another wire, search the web? */
-export const isSearch = (part: Part): part is SearchPart | SearchItem =>
+export const isSearch = (part: Part): part is ShownSearch =>
   part.type === 'search' || (part.type === 'foreign' && part.dialect !== dialect && part.search !== undefined);
 
+/** Searches that did not fail: the others are not counted in `usage`. */
+export const isCounted = (part: ShownSearch): boolean => (part.type === 'search' ? part : part.search).state === 'completed';
+
 /** A finished search as its tool use block and its result block; none while it runs. */
-export function searchBlocks(part: SearchPart | SearchItem): readonly JsonObject[] {
+export function searchBlocks(part: ShownSearch): readonly JsonObject[] {
   const { id, query, state, sources } = part.type === 'search' ? part : part.search;
   if (state === 'searching') return [];
   const tool = `${searchPrefix}${id}`;

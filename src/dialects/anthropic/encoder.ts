@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import { own, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
-import { citationsOf, headOf, imageText, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
 
@@ -40,6 +40,7 @@ class Blocks implements Encoder {
   #waiting: ContentEvent[] = []; // events that arrived before the open call was complete
   #finished: Extract<GenerateEvent, { type: 'finished' }> | undefined;
   #usage: Usage | undefined;
+  #searches = 0; // shown so far
 
   constructor(id: string, cites: boolean) {
     this.#id = id;
@@ -76,9 +77,9 @@ class Blocks implements Encoder {
   end(): string {
     const { reason, raw, extra } = this.#finished ?? { reason: 'stop', raw: '', extra: undefined };
     const { stop, others } = stopOf(reason, raw, extra);
-    const usage = this.#usage ? encodeUsage(this.#usage) : { output_tokens: 0 };
     let frames = this.#close();
     while (this.#waiting.length > 0) frames += this.#emitWaiting() + this.#close();
+    const usage = this.#usage ? encodeUsage(this.#usage, this.#searches) : { output_tokens: 0 };
     return frames + frame('message_delta', { delta: stop, usage, ...others }) + messageStop;
   }
 
@@ -119,16 +120,20 @@ class Blocks implements Encoder {
       case 'tool-call':
         return this.#piece(event);
       case 'part':
-        if (isSearch(event.part))
-          return searchBlocks(event.part)
-            .map((block) => this.#close() + this.#start(block) + this.#stop())
-            .join('');
+        if (isSearch(event.part)) return this.#search(event.part);
         if (event.part.type === 'media') return event.part.kind === 'image' ? this.#close() + this.#emitText('text', imageText(event.part), {}, true) : '';
         if (event.part.dialect !== dialect) return '';
         return this.#close() + this.#start(event.part.value) + this.#stop();
       default:
         return event satisfies never;
     }
+  }
+
+  #search(part: ShownSearch): string {
+    if (isCounted(part)) this.#searches++;
+    return searchBlocks(part)
+      .map((block) => this.#close() + this.#start(block) + this.#stop())
+      .join('');
   }
 
   #emitText(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {

@@ -4,7 +4,7 @@ import type { GenerateResult } from '#core/fold';
 import { isObject, own, rest, type JsonObject } from '#core/json';
 import { writtenArguments } from '../shared/arguments.ts';
 import { reader } from './decode-answer.ts';
-import { citationsOf, headOf, imageText, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
+import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers } from './encode-answer.ts';
 import type { MessageAnswer } from './encoder.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
@@ -72,7 +72,8 @@ export function encodeResult({ started, candidates, usage }: GenerateResult, { i
         return part satisfies never;
     }
   });
-  return { ...head, content, ...stop, usage: usage ? encodeUsage(usage) : { input_tokens: 0, output_tokens: 0 }, ...others, ...atEnd };
+  const shown = parts.filter((part) => isSearch(part) && isCounted(part)).length;
+  return { ...head, content, ...stop, usage: usage ? encodeUsage(usage, shown) : { input_tokens: 0, output_tokens: 0 }, ...others, ...atEnd };
 }
 
 /** Arguments that are not a JSON object (truncated ones, for example) are wrapped in one as text. */

@@ -44,9 +44,12 @@ function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: R
   return { written, writtenForAnHour: Math.min(part(hour), written ?? 0) };
 }
 
-export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h = 0, thought, extra }: Usage): JsonObject {
-  const { cache_creation: split, ...carried } = own(extra, dialect);
+/** @param shown searches that the answer shows and that this wire's provider did not make */
+export function encodeUsage(usage: Usage, shown = 0): JsonObject {
+  const { input, output, cached, cacheWrite, cacheWrite1h = 0, thought, searches = 0, extra } = usage;
+  const { cache_creation: split, server_tool_use: tools, ...carried } = own(extra, dialect);
   const written = (cacheWrite ?? 0) + cacheWrite1h;
+  const ran = Math.max(searches, shown);
   return {
     input_tokens: Math.max(0, input - (cached ?? 0) - written),
     ...(cacheWrite === undefined && written === 0 ? {} : { cache_creation_input_tokens: written }),
@@ -54,6 +57,8 @@ export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h = 
     ...(isObject(split) ? { cache_creation: { ...split, [minutes]: cacheWrite ?? 0, [hour]: cacheWrite1h } } : {}),
     output_tokens: output,
     ...(thought === undefined ? {} : { output_tokens_details: { thinking_tokens: thought } }),
+    ...(ran > 0 ? { server_tool_use: { ...(isObject(tools) ? tools : { web_fetch_requests: 0 }), web_search_requests: ran } } : {}),
+    ...(ran === 0 && tools !== undefined ? { server_tool_use: tools } : {}),
     ...carried,
   };
 }

@@ -237,11 +237,11 @@ function isUnknownField(code: string, message: string): boolean {
   return unknownFieldPattern.test(message) && !/\/v1\/responses\b/.test(message);
 }
 
-const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|extra/i;
+const unknownFieldPattern = /unrecogni[sz]ed|unsupported|not supported|unknown|not permitted|unexpected|not allowed|only allowed when|extra/i;
 
 /** Optional fields that the gateway adds, renames or translates, so that a retry can omit or change them. */
 const retriedField =
-  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity|encoding_format)\b/;
+  /\b(stream_options|max_completion_tokens|max_tokens|reasoning_effort|reasoning_content|tool_choice|response_format|temperature|top_p|top_k|frequency_penalty|presence_penalty|logit_bias|top_logprobs|logprobs|parallel_tool_calls|prompt_cache_key|prompt_cache_retention|safety_identifier|service_tier|verbosity|metadata|encoding_format)\b/;
 
 /** Any field, where the sentence says that it is one. */
 const namedField =

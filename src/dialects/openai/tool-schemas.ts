@@ -5,6 +5,9 @@ import type { NameRule } from '../shared/tool-names.ts';
 /** https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools */
 export const functionNames: NameRule = { fits: /^[a-zA-Z0-9_-]+$/, longest: 64 };
 
+/** Characters of a function's description: langchain-ai/open_deep_research#80, getsentry/sentry-mcp#106 */
+export const longestDescription = 1024;
+
 /**
  * A function as OpenAI's wires take it: its parameters are an object with properties, and `strict` goes only with a schema that leaves nothing open.
  * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas, kiro-gateway#182

@@ -152,4 +152,38 @@ describe('namespaces', () => {
     expect(one.turns[0]!.parts).toEqual([callOf('mcp__a__get', { extra: { 'openai-responses': { other: 1 } } })]);
     expect(one.toolChoice).toEqual({ type: 'tool', name: 'mcp__a__get' });
   });
+
+  describe('have a description', () => {
+    const described = (description: string, own?: string): Tool => ({
+      type: 'foreign',
+      dialect: 'openai-responses',
+      value: {},
+      namespace: { name: 'crm', description, tools: [{ ...named('get'), ...(own === undefined ? {} : { description: own }) }] },
+    });
+    const told = (tool: Tool, rules: ToolRules = wider) => {
+      const { call: one, ignored } = fit(call({ tools: [tool] }), rules);
+      return { description: (one.tools[0] as FunctionTool).description, ignored };
+    };
+    const narrow: ToolRules = { ...chat, longestDescription: 100 };
+
+    test('that is before that of each of their tools', () => {
+      expect(told(described('Customers.', 'Gets one.'))).toEqual({ description: 'Customers.\n\nGets one.', ignored: undefined });
+      expect(told(described('Customers.'), narrow)).toEqual({ description: 'Customers.', ignored: undefined });
+      expect(told(described('', 'Gets one.'))).toEqual({ description: 'Gets one.', ignored: undefined });
+    });
+
+    test('that is shortened, with a warning, to what the wire accepts', () => {
+      const { description, ignored } = told(described('x'.repeat(200), 'Gets one.'), narrow);
+      expect(description).toBe(`${'x'.repeat(88)}…\n\nGets one.`);
+      expect(description).toHaveLength(100);
+      expect(ignored).toEqual([expect.stringContaining('the namespace crm')]);
+      expect(told(described('x'.repeat(200), 'y'.repeat(90)), narrow).description).toBe('y'.repeat(90));
+    });
+
+    test('of which each tool has a bounded part, however long it is', () => {
+      const { description, ignored } = told(described('😀'.repeat(100_000), 'z'.repeat(200)));
+      expect([description!.length < 1300, description!.isWellFormed(), ignored?.length]).toEqual([true, true, 1]);
+      expect(told(described('Customers.', 'z'.repeat(200)), narrow)).toEqual({ description: `Customers.\n\n${'z'.repeat(200)}`, ignored: undefined });
+    });
+  });
 });

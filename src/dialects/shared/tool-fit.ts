@@ -1,7 +1,8 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import type { CustomTool, FunctionTool, Part, Tool, ToolCallPart, ToolChoice, Turn } from '#core/conversation';
+import type { CustomTool, FunctionTool, Namespace, Part, Tool, ToolCallPart, ToolChoice, Turn } from '#core/conversation';
 import { isObject, textOf, type Extra, type JsonObject } from '#core/json';
 import type { Fitted } from './fitting.ts';
+import { described } from './namespace-description.ts';
 import { flatName, isFitName, ToolNames, type NameRule, type ToolRef } from './tool-names.ts';
 import { ToolRestore } from './tool-restore.ts';
 
@@ -13,6 +14,8 @@ export interface ToolRules {
   readonly custom: boolean;
   /** Does it have namespaces of tools? */
   readonly namespaces: boolean;
+  /** Characters of a description at most; absent: any number. */
+  readonly longestDescription?: number;
   /** A function as it takes it: the same object where nothing has to change. */
   fitted(tool: FunctionTool, ignored: Set<string>): FunctionTool;
 }
@@ -89,13 +92,20 @@ class ToolFitting {
   #tool(tool: Tool): readonly Tool[] {
     if (tool.type !== 'foreign') return [this.#callable(tool)];
     if (!tool.namespace || this.#rules.namespaces) return [tool];
-    const { name: namespace, tools } = tool.namespace;
+    const { namespace } = tool;
     this.#notes = tool.dialect;
-    return tools.map((one) => {
-      const ref = { namespace, name: one.name };
+    return namespace.tools.map((one) => {
+      const ref = { namespace: namespace.name, name: one.name };
       this.#members.set(flatName(ref), ref);
-      return this.#callable(one, namespace);
+      return this.#described(this.#callable(one, namespace.name), namespace);
     });
+  }
+
+  #described(one: FunctionTool | CustomTool, namespace: Namespace): FunctionTool | CustomTool {
+    const { tool, isCut } = described(one, namespace, this.#rules.longestDescription);
+    if (isCut)
+      this.#ignored.add(`tools: the description of the namespace ${namespace.name.slice(0, 100)} is too long to be told whole with each of its tools.`);
+    return tool;
   }
 
   #callable(tool: FunctionTool | CustomTool, namespace?: string): FunctionTool | CustomTool {

@@ -12,9 +12,11 @@ import { reasoningOf } from './reasoning-models.ts';
 export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: string): Quirks | undefined {
   switch (vendor) {
     case 'openai':
-    case 'azure':
+    case 'azure': {
       if (!reasoningOf(model) && hasManyVendors(baseUrl)) return undefined;
-      return { maxTokensDefault: 'max_completion_tokens', ...freeTools, anyRoot: false, ...reasoningQuirks(model) };
+      const { refused, ...reasoning } = reasoningQuirks(model);
+      return { maxTokensDefault: 'max_completion_tokens', ...freeTools, anyRoot: false, ...reasoning, refused: { ...unstored, ...refused } };
+    }
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
       return { ...plain, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };
     case 'mistral':
@@ -67,6 +69,9 @@ function groqEfforts(model: string): Quirks {
 function alwaysRefused(...names: readonly string[]): NonNullable<Quirks['refused']> {
   return Object.fromEntries(names.map((name) => [name, ['effort', 'none', 'unset']]));
 }
+
+/** Completions are not stored upstream, and metadata is accepted only for those that are: QwenLM/qwen-code#243 */
+const unstored = alwaysRefused('metadata');
 
 /** Models that reason refuse the older name of the token limit, and what changes how tokens are drawn; others refuse an effort. */
 function reasoningQuirks(model: string): Quirks {

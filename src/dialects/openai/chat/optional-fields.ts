@@ -19,7 +19,7 @@ const optional: Readonly<Record<string, readonly [value: (call: GenerateCall) =>
   user: [({ extra, endUser }) => own(extra, dialect)['user'] ?? endUser],
   parallel_tool_calls: [({ parallelToolCalls }) => parallelToolCalls, true],
   ...Object.fromEntries(
-    ['prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
+    ['metadata', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'].map((name) => [
       name,
       [({ extra }: GenerateCall) => own(extra, dialect)[name]],
     ]),

@@ -14,9 +14,9 @@ export function declaredTools(tools: readonly Tool[], inItems: readonly Tool[]):
   return [...tools, ...last.toReversed()];
 }
 
-function namespaceLeft(tool: ForeignTool, { name, tools }: Namespace, seen: Set<string>): readonly Tool[] {
-  const left = tools.toReversed().filter((one) => isNew(seen, keyOf(name, one.name)));
-  return left.length === 0 ? [] : [left.length === tools.length ? tool : { ...tool, namespace: { name, tools: left.toReversed() } }];
+function namespaceLeft(tool: ForeignTool, { tools, ...namespace }: Namespace, seen: Set<string>): readonly Tool[] {
+  const left = tools.toReversed().filter((one) => isNew(seen, keyOf(namespace.name, one.name)));
+  return left.length === 0 ? [] : [left.length === tools.length ? tool : { ...tool, namespace: { ...namespace, tools: left.toReversed() } }];
 }
 
 function keysOf(tool: Tool): readonly string[] {

@@ -53,7 +53,7 @@ function checkTypes(items: unknown, field: string): void {
 const understood: ReadonlySet<string> = new Set(
   (
     'model input instructions previous_response_id conversation tools tool_choice parallel_tool_calls temperature top_p presence_penalty ' +
-    'frequency_penalty top_logprobs max_output_tokens reasoning text include store background stream stream_options metadata'
+    'frequency_penalty top_logprobs max_output_tokens reasoning text include store background stream stream_options'
   ).split(' '),
 );
 

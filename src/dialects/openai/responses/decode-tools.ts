@@ -37,9 +37,10 @@ function toolOf(tool: WireTool, field: string): Tool {
 const functionMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
 
 /** https://developers.openai.com/api/docs/guides/function-calling#defining-namespaces */
-function namespaceOf({ name, tools }: JsonObject): Namespace | undefined {
+function namespaceOf({ name, description, tools }: JsonObject): Namespace | undefined {
   const callable = Array.isArray(tools) ? (tools as readonly Json[]).map(memberOf).filter((one) => one !== undefined) : [];
-  return typeof name === 'string' && callable.length > 0 ? { name, tools: callable } : undefined;
+  if (typeof name !== 'string' || callable.length === 0) return undefined;
+  return { name, ...(textOf(description) === '' ? {} : { description: textOf(description) }), tools: callable };
 }
 
 /** @returns undefined where it cannot be read */
