@@ -107,7 +107,7 @@ function adminAt(address: string, key: string): AdminClient & { readonly url: st
         redirect: 'error', // the key is for this server alone
         signal: AbortSignal.timeout(timeoutMilliseconds),
       });
-      const answer = (await response.json().catch(() => undefined)) as unknown;
+      const answer = await response.json().catch(() => undefined);
       if (response.ok && answer !== undefined) return answer;
       throw refusalIn(url, response.status, answer);
     },
