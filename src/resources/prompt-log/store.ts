@@ -3,8 +3,8 @@ import type { Clock } from '#kit/async/clock';
 import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
-import { batched } from '#store/batch';
 import type { Store } from '#store/open';
+import { openQueue } from './queue.ts';
 
 /** The first characters of a prompt and of its answer. */
 export interface KeptText {
@@ -59,24 +59,12 @@ export interface PromptStoreDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-const mostAtOnce = 200;
-const mostWaiting = 2000;
-const apartMilliseconds = 250;
 const tidyMilliseconds = 60_000;
 /** Most that are taken away at once. */
 const pieceRows = 5000;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
-  const waiting = new Set<Promise<unknown>>();
-  const write = batched({
-    ask: (some: readonly ToldRequest[]) => insert(store, seal, bodies(), some),
-    clock,
-    most: mostAtOnce,
-    apartMilliseconds,
-    mostWaiting,
-    crowded: 'Too many prompts wait to be logged.',
-  });
-  const written = () => Promise.all(waiting);
+  const queue = openQueue({ write: (some) => insert(store, seal, bodies(), some), clock, log });
   let cancel = () => {};
   const tidyLater = () => {
     cancel = clock.after(tidyMilliseconds, () => {
@@ -87,18 +75,14 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
   };
   tidyLater();
   return {
-    record(told) {
-      const row = write(told).catch((error: unknown) => log('Prompts could not be logged.', error));
-      waiting.add(row);
-      void row.finally(() => waiting.delete(row));
-    },
+    record: queue.add,
     async list(userId, wanted) {
-      await written();
+      await queue.written();
       const rows = await logged(store, userId, wanted);
       return rows.map(({ sealed, requestId, ...row }) => ({ ...row, ...opened(seal, { userId, requestId, sealed }) }));
     },
     async find(requestId, forAdministrators) {
-      await written();
+      await queue.written();
       const { rows } = await sql<{ userId: number; sealed: Buffer | null }>`
         select user_id as "userId", sealed from prompt_log
         where request_id = ${requestId} and sealed is not null and (for_administrators or not ${forAdministrators})`.execute(store.db);
@@ -106,7 +90,7 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
     },
     async close() {
       cancel();
-      await written();
+      await queue.written();
     },
   };
 }
@@ -137,24 +121,28 @@ function opened(seal: Sealer, row: Sealed): KeptText {
 /** Of how many the texts are read in one turn of the event loop. */
 const turnRows = 20;
 
-async function insert({ db }: Store, seal: Sealer, bodies: 'own' | 'all' | 'none', some: readonly ToldRequest[]): Promise<readonly undefined[]> {
-  const rows: { readonly told: ToldRequest; readonly length: number; readonly sealed: Buffer | null }[] = [];
+/** The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. */
+async function insert({ db }: Store, seal: Sealer, bodies: 'own' | 'all' | 'none', some: readonly ToldRequest[]): Promise<void> {
+  const lengths: number[] = [];
+  const sealed: Buffer[] = [];
   for (let from = 0; from < some.length; from += turnRows) {
     if (from > 0) await new Promise((resolve) => setImmediate(resolve));
     const few = some.slice(from, from + turnRows).map((told) => ({ told, answer: told.answer() }));
+    for (const { answer } of few) lengths.push(answer.length);
+    if (bodies === 'none') continue;
     const texts = few.map(({ told, answer }) => ({ plain: Buffer.from(`${told.prompt.length}:${told.prompt}${answer.text}`), context: contextOf(told) }));
-    const sealed = bodies === 'none' ? [] : seal.sealAll(texts);
-    for (const [at, { told, answer }] of few.entries()) rows.push({ told, length: answer.length, sealed: sealed[at] ?? null });
+    sealed.push(...seal.sealAll(texts));
   }
-  const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
+  const column = <Value>(of: (told: ToldRequest) => Value) => some.map(of);
+  let end = 0;
+  const starts = sealed.map(({ length }) => (end += length) - length + 1);
   await sql`
     insert into prompt_log (request_id, user_id, address, prompt_length, answer_length, for_administrators, sealed)
-    select given.id, given.user_id, given.address, given.prompt, given.answer, ${bodies === 'all'}, given.sealed
-    from unnest(${column(({ told }) => told.requestId)}::text[], ${column(({ told }) => told.userId)}::bigint[], ${column(({ told }) => told.address)}::text[],
-      ${column(({ told }) => told.promptLength)}::bigint[], ${column(({ length }) => length)}::bigint[], ${column(({ sealed }) => sealed)}::bytea[])
-      as given(id, user_id, address, prompt, answer, sealed)
+    select id, user_id, address, prompt, answer, ${bodies === 'all'}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
+    from unnest(${column(({ requestId }) => requestId)}::text[], ${column(({ userId }) => userId)}::bigint[], ${column(({ address }) => address)}::text[],
+      ${column(({ promptLength }) => promptLength)}::bigint[], ${lengths}::bigint[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
+      as given(id, user_id, address, prompt, answer, start, bytes)
     on conflict (request_id) do nothing`.execute(db);
-  return some.map(() => undefined);
 }
 
 interface LoggedRow extends Omit<LoggedPrompt, keyof KeptText>, Sealed {}

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { ToldRequest } from '#core/prompt-log';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { openQueue } from './queue.ts';
+
+const told = (at: number): ToldRequest => ({
+  requestId: `req_${at}`,
+  userId: 1,
+  address: '',
+  prompt: '',
+  promptLength: 0,
+  answer: () => ({ text: '', length: 0 }),
+});
+
+/** A queue whose statements end when they are let go. */
+function queued() {
+  const clock = testClock();
+  const statements: { readonly ids: readonly string[]; readonly end: (error?: Error) => void }[] = [];
+  const problems: string[] = [];
+  const queue = openQueue({
+    clock,
+    log: (problem) => problems.push(problem),
+    write: (some) =>
+      new Promise((resolve, reject) => statements.push({ ids: some.map(({ requestId }) => requestId), end: (error) => (error ? reject(error) : resolve()) })),
+  });
+  const add = (from: number, to: number) => {
+    for (let at = from; at < to; at++) queue.add(told(at));
+  };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  return { clock, statements, problems, queue, add, turn };
+}
+
+test('a lonely prompt waits a quarter of a second for others, which go with it in their order', async () => {
+  const { clock, statements, add } = queued();
+  add(0, 1);
+  clock.advance(200);
+  add(1, 3);
+  expect(statements).toEqual([]);
+  clock.advance(50);
+  expect(statements.map(({ ids }) => ids)).toEqual([['req_0', 'req_1', 'req_2']]);
+});
+
+test('a full statement goes at once, one after the other, whatever comes meanwhile', async () => {
+  const { statements, add, turn } = queued();
+  add(0, 3500);
+  expect(statements.map(({ ids }) => ids.length)).toEqual([1000]);
+  for (let at = 0; at < 2; at++) {
+    statements[at]!.end();
+    await turn();
+  }
+  expect(statements.map(({ ids }) => [ids[0], ids.length])).toEqual([
+    ['req_0', 1000],
+    ['req_1000', 1000],
+    ['req_2000', 1000],
+  ]);
+});
+
+test('what is beyond 4,000 that wait is dropped, and so is what cannot be written: a line each for all of them', async () => {
+  const { statements, problems, add, turn } = queued();
+  add(0, 6000);
+  statements[0]!.end(new Error('The database is away.'));
+  await turn();
+  expect(problems).toEqual(['1000 prompts could not be logged.', '1000 prompts came faster than they could be logged, and are not in the log.']);
+  expect(statements[1]!.ids[0]).toBe('req_1000');
+});
+
+test('to wait for what was added before writes it at once, and does not wait for what is added later', async () => {
+  const { statements, queue, add, turn } = queued();
+  add(0, 1);
+  let isWritten = false;
+  const written = queue.written().then(() => (isWritten = true));
+  await turn();
+  add(1, 2000);
+  statements[0]!.end();
+  await written;
+  expect([isWritten, statements[0]!.ids]).toEqual([true, ['req_0']]);
+});
