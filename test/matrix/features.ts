@@ -28,7 +28,6 @@ export interface Feature {
   readonly word: RegExp;
   /** The agent goes on: the result of its call is given back, and the second request is looked at. */
   readonly loop?: true;
-  readonly stream?: true;
   /** The conversation is stored, and gone on from by the id of the response. */
   readonly stored?: true;
 }
@@ -145,7 +144,6 @@ const older: Models = { responses: 'gpt-4o-on-responses', messages: 'claude-haik
 
 export const features: readonly Feature[] = [
   { name: 'Text', asked: all({}), arrives: contains('good day'), comes: answered, word: /./ },
-  { name: 'Text, streamed', asked: all({}), stream: true, comes: answered, word: /./ },
   {
     name: 'System text at the front',
     asked: { chat: { system: 'be an owl' }, responses: { system: 'be an owl' }, messages: { system: 'be an owl' }, gencompat: { system: 'be an owl' } },
@@ -212,7 +210,6 @@ export const features: readonly Feature[] = [
     comes: call,
     word: /tool/,
   },
-  { name: 'Function tools, streamed', asked: both(tools, using('use the tool')), arrives: contains('"look"'), comes: call, stream: true, word: /tool/ },
   {
     name: 'A stored conversation, gone on from by its id',
     asked: { responses: { ...responsesTools, text: 'use the tool' } },

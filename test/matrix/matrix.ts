@@ -17,14 +17,15 @@ const usual: Readonly<Record<WireName, string>> = {
   messages: 'claude-opus-4-6',
   gemini: 'gemini-3-flash-preview',
 };
-export async function matrix(): Promise<readonly Cell[]> {
+/** @param known are the vendors at their own addresses, or at some that nobody knows? */
+export async function matrix({ known = true, stream = false } = {}): Promise<readonly Cell[]> {
   const vendors = await startVendors();
   const files = await openSite();
-  const server = await startTestServer({ yaml: vendors.yaml.replace('outbound: { ', `outbound: { allow: ["${files.url}"], `) });
+  const server = await startTestServer({ yaml: (known ? vendors.yaml : vendors.unknownYaml).replace('outbound: { ', `outbound: { allow: ["${files.url}"], `) });
   const cells: Cell[] = [];
   for (const feature of features.map((one) => at(files.url, one)))
     for (const face of faces)
-      for (const wire of wires) cells.push({ feature: feature.name, face, wire, ...(await tried(server, vendors, feature, face, wire)) });
+      for (const wire of wires) cells.push({ feature: feature.name, face, wire, ...(await tried({ server, vendors, stream }, feature, face, wire)) });
   await server.close();
   await vendors.close();
   files.close();
@@ -55,9 +56,16 @@ export const wrongIn = (cells: readonly Cell[]): readonly Cell[] =>
 /** `feature, face → wire` */
 export const placeOf = ({ feature, face, wire }: Cell): string => `${feature}, ${face} → ${wire}`;
 
-async function tried(server: TestServer, vendors: Vendors, feature: Feature, face: Face, wire: WireName): Promise<Pick<Cell, 'outcome' | 'because'>> {
+interface Asking {
+  readonly server: TestServer;
+  readonly vendors: Vendors;
+  readonly stream: boolean;
+}
+
+async function tried(asking: Asking, feature: Feature, face: Face, wire: WireName): Promise<Pick<Cell, 'outcome' | 'because'>> {
   if (feature.asked[face] === undefined || feature.wires?.includes(wire) === false) return { outcome: 'unspeakable', because: '' };
-  const said = await asked(server, vendors, feature, face, wire, {});
+  const { vendors } = asking;
+  const said = await asked(asking, feature, face, wire, {});
   const arrived = vendors.requests.at(-1);
   const isThere = feature.arrives === undefined || (arrived?.wire !== undefined && Boolean(feature.arrives[arrived.wire]?.(arrived.body, arrived.text, face)));
   const isBack = feature.comes === undefined || (said.status === 200 && Boolean(feature.comes(said, face, wire)));
@@ -65,7 +73,7 @@ async function tried(server: TestServer, vendors: Vendors, feature: Feature, fac
   if (said.status === 200) {
     const missing = `${isThere ? '' : 'not in the request '}${isBack ? '' : 'not in the answer'}`;
     if (!feature.word.test(said.warnings)) return { outcome: 'lost', because: `${missing}; warnings: ${said.warnings}` };
-    const { status } = await asked(server, vendors, feature, face, wire, { 'x-dragoman-strict': 'true' });
+    const { status } = await asked(asking, feature, face, wire, { 'x-dragoman-strict': 'true' });
     return status === 400
       ? { outcome: 'said', because: said.warnings }
       : { outcome: 'lost', because: `strict is answered with ${status}; warnings: ${said.warnings}` };
@@ -76,8 +84,7 @@ async function tried(server: TestServer, vendors: Vendors, feature: Feature, fac
 
 /** The last answer. */
 async function asked(
-  server: TestServer,
-  vendors: Vendors,
+  { server, vendors, stream }: Asking,
   feature: Feature,
   face: Face,
   wire: WireName,
@@ -86,8 +93,14 @@ async function asked(
   vendors.reset();
   const { text = 'good day', ...members } = feature.asked[face];
   const model = feature.models?.[wire] ?? usual[wire];
-  const { stream = false, stored = false } = feature;
-  const agent = agentOf(server, face, { model, stream, stored, tools: [], headers, fields: (turns) => bodyOf(face, stream, members, turns, model) });
+  const agent = agentOf(server, face, {
+    model,
+    stream,
+    stored: feature.stored ?? false,
+    tools: [],
+    headers,
+    fields: (turns) => bodyOf(face, stream, members, turns, model),
+  });
   const said = await agent.say(text);
   return feature.loop && said.status === 200 ? agent.give(...said.calls.map((_, at) => `result ${at}`)) : said;
 }
@@ -153,7 +166,7 @@ export function pageOf(cells: readonly Cell[]): string {
       .join('\n');
   return `# Features, interfaces and wires
 
-What becomes of a feature between an interface of Dragoman and the wire of a provider. This page is written by \`npm run matrix\`: each cell is a call against the scripted vendors of \`test/support/fakes/vendors\`, and says what arrived there, what came back and which warnings were given. \`test/matrix\` holds the calls.
+What becomes of a feature between an interface of Dragoman and the wire of a provider. This page is written by \`npm run matrix\`: each cell is a call against the scripted vendors of \`test/support/fakes/vendors\`, and says what arrived there, what came back and which warnings were given. \`test/matrix\` holds the calls; it asks all of them streamed, too, with the same outcomes, and at addresses that nobody knows, where nothing is lost either.
 
 Interfaces: **C** chat completions, **R** responses, **M** messages, **G** gencompat. An interface or a wire that has no words for a feature is not named. Where nothing else is said, the providers are OpenAI (chat: gpt-4o; responses: gpt-4o or gpt-5), Anthropic (claude-opus-4-6) and Google (gemini-3-flash-preview).
 
