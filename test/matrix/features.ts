@@ -803,7 +803,9 @@ export const features: readonly Feature[] = [
   {
     name: 'Metadata',
     asked: { chat: { store: true, metadata: { owl: 'yes' } }, responses: { metadata: { owl: 'yes' } } },
-    arrives: contains('owl'),
+    // That of a response is kept with it here, and sent to providers that have the field.
+    arrives: { chat: kept, responses: has('"owl"'), messages: kept, gemini: kept },
+    comes: ({ raw }, face) => face !== 'responses' || raw.includes('"owl":"yes"'),
     word: /metadata|store/,
   },
   {
@@ -866,4 +868,8 @@ function digits(_: Any, text: string): boolean {
 
 function owls(_: Any, text: string): boolean {
   return text.includes('owls fly') || text.includes(Buffer.from('owls fly').toString('base64'));
+}
+
+function kept(_: Any, text: string, face: Face): boolean {
+  return face === 'responses' || text.includes('"owl"');
 }
