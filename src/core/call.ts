@@ -24,6 +24,8 @@ export interface GenerateCall {
   /** What tokens cost in the service tier that the client asks for, as a multiple of the usual price; absent: no more than usual. */
   readonly tierRate?: number;
   readonly extra: Extra;
+  /** Fields that the gateway itself keeps for the client: a provider without them gets a warning, and is no reason to refuse a strict client. */
+  readonly kept?: readonly string[];
   /** Present where the client's bytes may be forwarded unparsed, if the target speaks the same dialect. */
   readonly passthrough?: Passthrough;
 }

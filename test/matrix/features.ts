@@ -15,7 +15,11 @@ export interface Feature {
   /** Is it there in the body that arrives? Absent: nothing of it can be seen there, on any wire. */
   readonly arrives?: Arrives;
   /** Is it there in the answer of the interface? */
-  readonly comes?: (said: { readonly text: string; readonly thought: string; readonly calls: readonly Any[]; readonly raw: string }, face: Face) => unknown;
+  readonly comes?: (
+    said: { readonly text: string; readonly thought: string; readonly calls: readonly Any[]; readonly raw: string },
+    face: Face,
+    wire: WireName,
+  ) => unknown;
   /** Models that are not the usual ones of the wire. */
   readonly models?: Models;
   /** Only these wires are looked at. */
@@ -24,11 +28,20 @@ export interface Feature {
   readonly word: RegExp;
   /** The agent goes on: the result of its call is given back, and the second request is looked at. */
   readonly loop?: true;
+  /** The conversation is stored, and gone on from by the id of the response. */
+  readonly stored?: true;
 }
 
 /** Members of a request besides the conversation; `turns` replaces what the user says, in the words of the interface. */
 const all = (value: Any): Feature['asked'] => ({ chat: value, responses: value, messages: value, gencompat: value });
 const contains = (part: string): Arrives => ({ chat: has(part), responses: has(part), messages: has(part), gemini: has(part) });
+const anyOf = (...parts: readonly string[]): Arrives => ({
+  chat: hasOne(parts),
+  responses: hasOne(parts),
+  messages: hasOne(parts),
+  gemini: hasOne(parts),
+});
+const hasOne = (parts: readonly string[]) => (_: Any, text: string) => parts.some((part) => text.includes(part));
 const has = (part: string) => (_: Any, text: string) => text.includes(part);
 
 const parameters = { type: 'object', properties: { at: { type: 'string' } }, required: ['at'], additionalProperties: false };
@@ -47,9 +60,17 @@ function both(a: Feature['asked'], b: Feature['asked']): Feature['asked'] {
   return Object.fromEntries(faces.map((face) => [face, { ...a[face], ...b[face] }]));
 }
 
-const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+/** Stands for the address of a site that has the files below: a provider that fetches nothing is sent their content. */
+export const site = 'https://files.example';
+export const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const pdf = 'JVBERi0xLjQKJcOkw7zDtsOfCg==';
 const wav = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEA';
+
+/** What the site has, with its media type. */
+export const siteFiles: Readonly<Record<string, readonly [type: string, base64: string]>> = {
+  '/a.png': ['image/png', png],
+  '/a.pdf': ['application/pdf', pdf],
+};
 
 /** A user turn with this part after the text. */
 const withParts = (chat: Any, responses: Any, messages: Any, gencompat: Any): Feature['asked'] => ({
@@ -173,11 +194,30 @@ export const features: readonly Feature[] = [
     word: /system/,
   },
   {
+    name: 'A message without text',
+    asked: {
+      chat: { turns: [{ role: 'user', content: '' }] },
+      responses: { turns: [{ role: 'user', content: '' }] },
+      messages: { system: 'be an owl', turns: [{ role: 'user', content: [{ type: 'text', text: '' }] }] },
+      gencompat: { turns: [{ role: 'user', parts: [{ text: '' }] }] },
+    },
+    word: /messages|content/,
+  },
+  {
     name: 'Function tools',
     asked: both(tools, using('use the tool')),
     arrives: contains('"look"'),
     comes: call,
     word: /tool/,
+  },
+  {
+    name: 'A stored conversation, gone on from by its id',
+    asked: { responses: { ...responsesTools, text: 'use the tool' } },
+    loop: true,
+    stored: true,
+    arrives: contains('use the tool'),
+    comes: ({ text }) => text.startsWith('The tool said: '),
+    word: /previous_response_id/,
   },
   {
     name: 'Tool loop, thoughts given back',
@@ -461,6 +501,18 @@ export const features: readonly Feature[] = [
     word: /prompt_cache_key/,
   },
   {
+    name: 'prompt_cache_retention',
+    asked: { chat: { prompt_cache_retention: '24h' }, responses: { prompt_cache_retention: '24h' } },
+    arrives: { chat: has('"24h"'), responses: has('"24h"') },
+    word: /prompt_cache_retention/,
+  },
+  {
+    name: 'cachedContent',
+    asked: { gencompat: { cachedContent: 'cachedContents/abc' } },
+    arrives: { gemini: has('cachedContents/abc') },
+    word: /cachedContent/,
+  },
+  {
     name: 'Web search by the provider',
     asked: {
       chat: { web_search_options: {} },
@@ -485,6 +537,39 @@ export const features: readonly Feature[] = [
     },
     arrives: { responses: has('code_interpreter'), messages: has('code_execution'), gemini: has('codeExecution') },
     word: /code/i,
+  },
+  {
+    name: 'Search in files by the provider',
+    asked: { responses: { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] } },
+    arrives: { responses: has('vs_1') },
+    word: /file_search/,
+  },
+  {
+    name: 'MCP servers that the provider asks',
+    asked: {
+      responses: { tools: [{ type: 'mcp', server_label: 'owls', server_url: 'https://owls.example/mcp', require_approval: 'never' }] },
+      messages: { mcp_servers: [{ type: 'url', name: 'owls', url: 'https://owls.example/mcp' }] },
+    },
+    arrives: { responses: has('owls.example'), messages: has('owls.example') },
+    word: /mcp/,
+  },
+  {
+    name: 'context_management and container',
+    asked: { messages: { context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] }, container: 'container_owl' } },
+    arrives: { messages: (_, text) => text.includes('clear_tool_uses') && text.includes('container_owl') },
+    word: /context_management.*container|container.*context_management/,
+  },
+  {
+    name: 'Images, by URL',
+    asked: withParts(
+      { type: 'image_url', image_url: { url: `${site}/a.png` } },
+      { type: 'input_image', image_url: `${site}/a.png` },
+      { type: 'image', source: { type: 'url', url: `${site}/a.png` } },
+      { fileData: { mimeType: 'image/png', fileUri: `${site}/a.png` } },
+    ),
+    arrives: anyOf('/a.png', png),
+    comes: answered,
+    word: /image/,
   },
   {
     name: 'Images, base64',
@@ -523,6 +608,29 @@ export const features: readonly Feature[] = [
     word: /file|document|pdf/i,
   },
   {
+    name: 'PDF, by URL',
+    asked: withParts(
+      undefined,
+      { type: 'input_file', file_url: `${site}/a.pdf` },
+      { type: 'document', source: { type: 'url', url: `${site}/a.pdf` } },
+      { fileData: { mimeType: 'application/pdf', fileUri: `${site}/a.pdf` } },
+    ),
+    arrives: anyOf('/a.pdf', pdf),
+    comes: answered,
+    word: /file|document|pdf/i,
+  },
+  {
+    name: 'A file by its id at the provider',
+    asked: withParts(
+      { type: 'file', file: { file_id: 'file-123' } },
+      { type: 'input_file', file_id: 'file-123' },
+      { type: 'document', source: { type: 'file', file_id: 'file_011' } },
+      { fileData: { mimeType: 'application/pdf', fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/owl' } },
+    ),
+    arrives: { chat: has('file-123'), responses: has('file-123'), messages: has('file_011'), gemini: has('files/owl') },
+    word: /file|document/,
+  },
+  {
     name: 'Text documents',
     asked: withParts(
       undefined,
@@ -551,6 +659,18 @@ export const features: readonly Feature[] = [
     asked: withParts(undefined, undefined, undefined, { inlineData: { mimeType: 'video/mp4', data: wav } }),
     arrives: contains(wav),
     word: /video|media/,
+  },
+  {
+    name: 'Audio in the answer',
+    asked: { chat: { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }, gencompat: config({ responseModalities: ['AUDIO'] }) },
+    arrives: { chat: has('"alloy"'), gemini: has('"AUDIO"') },
+    word: /modalit|audio/i,
+  },
+  {
+    name: 'Images in the answer',
+    asked: { gencompat: config({ responseModalities: ['TEXT', 'IMAGE'] }) },
+    arrives: { gemini: has('"IMAGE"') },
+    word: /responseModalities/,
   },
   {
     name: 'temperature',
@@ -592,9 +712,14 @@ export const features: readonly Feature[] = [
   },
   {
     name: 'Stop sequences',
-    asked: { chat: { stop: ['OWL'] }, messages: { stop_sequences: ['OWL'] }, gencompat: config({ stopSequences: ['OWL'] }) },
-    arrives: contains('OWL'),
-    wires: ['chat', 'messages', 'gemini'], // the Responses API has none: the gateway ends the answer (stop-on-responses.test.ts)
+    asked: {
+      chat: { text: 'good day OWL good night', stop: ['OWL'] },
+      messages: { text: 'good day OWL good night', stop_sequences: ['OWL'] },
+      gencompat: { text: 'good day OWL good night', config: { stopSequences: ['OWL'] } },
+    },
+    // The Responses API has none: the gateway ends the answer.
+    arrives: { chat: has('["OWL"]'), responses: () => true, messages: has('["OWL"]'), gemini: has('["OWL"]') },
+    comes: ({ text }, _, wire) => text.includes('good day') && (wire !== 'responses' || !text.includes('OWL')),
     word: /stop/,
   },
   {
@@ -677,9 +802,17 @@ export const features: readonly Feature[] = [
   },
   {
     name: 'Metadata',
-    asked: { chat: { store: true, metadata: { owl: 'yes' } }, responses: { metadata: { owl: 'yes' } }, messages: { metadata: { user_id: 'owl' } } },
-    arrives: contains('owl'),
+    asked: { chat: { store: true, metadata: { owl: 'yes' } }, responses: { metadata: { owl: 'yes' } } },
+    // That of a response is kept with it here, and sent to providers that have the field.
+    arrives: { chat: kept, responses: has('"owl"'), messages: kept, gemini: kept },
+    comes: ({ raw }, face) => face !== 'responses' || raw.includes('"owl":"yes"'),
     word: /metadata|store/,
+  },
+  {
+    name: "The client's own user",
+    asked: { chat: { user: 'owl' }, responses: { user: 'owl' }, messages: { metadata: { user_id: 'owl' } } },
+    arrives: contains('owl'),
+    word: /user|metadata/,
   },
   {
     name: 'Service tier',
@@ -700,6 +833,32 @@ export const features: readonly Feature[] = [
     arrives: { gemini: has('BLOCK_NONE') },
     word: /safetySettings/,
   },
+  {
+    name: 'Labels',
+    asked: { gencompat: { labels: { team: 'owls' } } },
+    arrives: { gemini: has('owls') },
+    models: { gemini: 'vertex-gemini-3-flash' },
+    word: /labels/,
+  },
+  {
+    name: 'mediaResolution and speechConfig',
+    asked: {
+      gencompat: config({
+        mediaResolution: 'MEDIA_RESOLUTION_LOW',
+        speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: 'Kore' } } },
+      }),
+    },
+    arrives: { gemini: (_, text) => text.includes('MEDIA_RESOLUTION_LOW') && text.includes('Kore') },
+    word: /mediaResolution.*speechConfig|speechConfig.*mediaResolution/,
+  },
+  { name: 'max_tool_calls', asked: { responses: { max_tool_calls: 3 } }, arrives: { responses: has('"max_tool_calls":3') }, word: /max_tool_calls/ },
+  { name: 'prompt', asked: { responses: { prompt: { id: 'pmpt_owl' } } }, arrives: { responses: has('pmpt_owl') }, word: /prompt/ },
+  {
+    name: 'include',
+    asked: { responses: { include: ['file_search_call.results'] } },
+    arrives: { responses: has('file_search_call.results') },
+    word: /include/,
+  },
   { name: 'Truncation', asked: { responses: { truncation: 'auto' } }, arrives: { responses: has('"truncation":"auto"') }, word: /truncation/ },
 ];
 
@@ -709,4 +868,8 @@ function digits(_: Any, text: string): boolean {
 
 function owls(_: Any, text: string): boolean {
   return text.includes('owls fly') || text.includes(Buffer.from('owls fly').toString('base64'));
+}
+
+function kept(_: Any, text: string, face: Face): boolean {
+  return face === 'responses' || text.includes('"owl"');
 }

@@ -163,6 +163,7 @@ const chat: Speech = {
         for (const { index, ...piece } of delta.tool_calls ?? []) {
           message.tool_calls ??= [];
           if (!message.tool_calls[index]) message.tool_calls[index] = structuredClone(piece);
+          else if (piece.custom) message.tool_calls[index].custom.input += piece.custom.input;
           else message.tool_calls[index].function.arguments += piece.function.arguments;
         }
       }

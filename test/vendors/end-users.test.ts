@@ -86,3 +86,24 @@ describe('the user of a client', () => {
     expect(sent()).not.toHaveProperty('user');
   });
 });
+
+describe('metadata of a responses client', () => {
+  const metadata = { order: '17' };
+
+  test.each(['messages', 'gemini'])('has no place on the %s wire, which is said; the response has it, for a strict client too', async (wire) => {
+    for (const headers of [{}, { 'x-dragoman-strict': 'true' }]) {
+      const { status, raw, headers: given } = await ask('responses', wire, { metadata }, headers);
+      expect({ status, warnings: given.get('x-dragoman-warnings') }).toEqual({
+        status: 200,
+        warnings: expect.stringContaining('metadata: the provider') as string,
+      });
+      expect(JSON.parse(raw)).toMatchObject({ metadata });
+      expect(upstream.requests.at(-1)!.body.toString()).not.toContain('order');
+    }
+  });
+
+  test.each(['chat', 'responses'])('arrives on the %s wire', async (wire) => {
+    const { headers } = await ask('responses', wire, { metadata });
+    expect([sent()['metadata'], headers.get('x-dragoman-warnings')]).toEqual([metadata, null]);
+  });
+});

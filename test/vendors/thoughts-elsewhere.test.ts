@@ -120,6 +120,10 @@ onBothDatabases('thoughts', ({ place, name }) => {
   );
 });
 
+/** https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/fix-bound-to-a-different-conversation */
+const otherConversation =
+  'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+
 describe('on one server', () => {
   let server: TestServer;
 
@@ -210,17 +214,19 @@ describe('on one server', () => {
     expect(JSON.stringify(sent())).not.toContain('c2lnbmF0dXJl');
   });
 
-  test('a provider that refuses thoughts that were added is asked without them', async () => {
-    upstream.script(
-      provider(({ messages }) => JSON.stringify(messages).includes('"thinking"') && 'messages.1.content.0: Invalid `signature` in `thinking` block'),
-    );
-    const { path, second } = await forgetful.first(server, 'messages', false);
-    expect((await finished(server, path, second)).status).toBe(200);
-    expect([sent(-2).messages[1].content[0].type, sent().messages[1].content[0].type]).toEqual(['thinking', 'tool_use']);
-  });
+  test.each(['messages.1.content.0: Invalid `signature` in `thinking` block', otherConversation])(
+    'added thoughts that a provider refuses are left out: %s',
+    async (words) => {
+      upstream.script(provider(({ messages }) => JSON.stringify(messages).includes('"thinking"') && words));
+      const { path, second } = await forgetful.first(server, 'messages', false);
+      expect((await finished(server, path, second)).status).toBe(200);
+      expect([sent(-2).messages[1].content[0].type, sent().messages[1].content[0].type]).toEqual(['thinking', 'tool_use']);
+    },
+  );
 
   test.each([
     ['messages', 'messages', 'messages.1.content.0: Invalid `signature` in `thinking` block'],
+    ['messages', 'messages', otherConversation],
     ['responses', 'responses', 'The encrypted content of a... could not be verified. Reason: Encrypted content could not be decrypted or parsed.'],
     ['gemini', 'gencompat', 'Thought signature is not valid'],
   ] as const)('a client of the wire %s that brings along what another has signed is answered, and warned', async (model, face, refusal) => {

@@ -115,7 +115,9 @@ function unhonoured(call: GenerateCall): readonly string[] {
   const { temperature: _, topP: __, ...others } = sampling;
   const effective = { ...others, ...(temperature ? { temperature } : {}), ...(topP !== undefined && topP < 1 ? { topP } : {}) };
   return [
-    ...droppedExtra(call, support.dialect).map((name) => `${name}: the built-in model does not have this field`),
+    ...droppedExtra(call, support.dialect)
+      .filter((name) => !call.kept?.includes(name))
+      .map((name) => `${name}: the built-in model does not have this field`),
     ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),

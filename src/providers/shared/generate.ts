@@ -73,12 +73,21 @@ export function fittedRequest(
   names: FieldNames,
 ): GenerateRequest {
   const one = fitted?.call ?? call;
-  const { body, ...notes } = encode(one);
+  const { body, ...notes } = withoutKept(one, encode(one));
   const text = written(one, body);
   const isMarked = notes.unpromised ?? isUnpromised(one, body, names);
   if (!fitted) return { ...notes, body: text, unpromised: isMarked };
   const { ignored: dropped = [], restore } = fitted;
   return { ...notes, body: text, unpromised: isMarked, ignored: [...notes.ignored, ...dropped], ...(restore ? { restore } : {}) };
+}
+
+/** What the gateway keeps for the client is not lost where the provider has no such field. */
+function withoutKept({ kept }: GenerateCall, request: EncodedRequest): EncodedRequest {
+  if (!kept) return request;
+  const isKept = (note: string) => kept.some((name) => note.startsWith(`${name}: `));
+  const ours = request.ignored.filter(isKept);
+  if (ours.length === 0) return request;
+  return { ...request, ignored: request.ignored.filter((note) => !isKept(note)), decided: [...(request.decided ?? []), ...ours] };
 }
 
 /** What answers conversations at a target, by either verb. @param senderOf made for each call */

@@ -83,6 +83,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     ...(endUser ? { endUser } : {}),
     ...askedTier(request.service_tier),
     extra: extraOf(request, choice),
+    ...(isGiven(request.metadata) ? { kept: ['metadata'] } : {}), // with the response
   };
 }
 
