@@ -70,10 +70,10 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
   /**
-   * What a plain answer says of itself without its content, so that it can be forwarded to clients of the same wire as it came; undefined for any other. Absent:
-   * none is forwarded.
+   * The events of a plain answer, with `passed` in place of its content, so that it can be forwarded to clients of the same wire as it came; undefined for any
+   * other. Absent: none is forwarded.
    */
-  plainEnds?(body: unknown, model: string, ignored: readonly string[]): Events | undefined;
+  plainAnswer?(body: unknown, model: string, ignored: readonly string[]): Events | undefined;
   /** @param status HTTP, not 2xx. @param body its text, or the beginning of it. @param model the upstream name of the requested model */
   decodeFault(status: number, body: string, headers?: Headers, model?: string): Fault;
   /** What the wire calls the fields of a call. */

@@ -53,11 +53,11 @@ const mostBlocks = 10_000;
 export const reader = (model: string, ignored: readonly string[]): Reader => new MessageReader(model, ignored);
 
 /**
- * What a whole answer of text says of itself, for those who forward it unparsed: the same events as `reader` has for it, but those of its content.
+ * What a whole answer of text says of itself, for those who forward it unparsed: the same events as `reader` has for it, with `passed` in place of those of its content.
  *
  * @returns undefined for any other answer, which is to be decoded
  */
-export function plainEnds(answer: unknown, model: string, ignored: readonly string[]): readonly GenerateEvent[] | undefined {
+export function plainAnswer(answer: unknown, model: string, ignored: readonly string[]): readonly GenerateEvent[] | undefined {
   if (!isObject(answer) || answer['type'] !== 'message' || answer['error'] || textOf(answer['id']) === '') return undefined;
   const { content, stop_reason: raw, usage } = answer;
   if (!Array.isArray(content) || content.length === 0 || !content.every(isPlainText)) return undefined;
@@ -66,12 +66,14 @@ export function plainEnds(answer: unknown, model: string, ignored: readonly stri
   if (!counted || (reason !== 'stop' && reason !== 'length')) return undefined;
   return [
     { type: 'started', model: textOf(answer['model']) || model, ignored },
+    { type: 'passed', tokens: 0, text: content.map(({ text }) => text).join('') },
     { type: 'finished', candidate: 0, reason, raw: textOf(raw) },
     { type: 'usage', usage: counted },
   ];
 }
 
-const isPlainText = (block: unknown): boolean => isObject(block) && block['type'] === 'text' && textOf(block['text']) !== '' && !block['citations'];
+const isPlainText = (block: unknown): block is { readonly text: string } =>
+  isObject(block) && block['type'] === 'text' && textOf(block['text']) !== '' && !block['citations'];
 
 class MessageReader implements Reader {
   readonly #model: string;

@@ -5,7 +5,7 @@ import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import { changed, drawnChanges } from '../../../test/support/drawn-changes.ts';
-import { plainEnds } from './decode-answer.ts';
+import { plainAnswer } from './decode-answer.ts';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { answered, stream, streams, wholes } from './recordings/read.ts';
@@ -133,12 +133,14 @@ describe('a recorded stream', () => {
     fc.assert(
       fc.property(drawn, ([{ body: recorded }, changes]) => {
         const body = changed(recorded, changes);
-        const ends = plainEnds(body, 'upstream-name', ['x: y']);
-        if (!ends) return;
+        const passed = plainAnswer(body, 'upstream-name', ['x: y']);
+        if (!passed) return;
         plain++;
-        const events = decodeResult(body, 'upstream-name', ['x: y']).filter((event) => !speaks(event));
-        expect(ends).toEqual(
-          events.map((event) => {
+        const events = decodeResult(body, 'upstream-name', ['x: y']);
+        expect(passed[1]).toEqual({ type: 'passed', tokens: 0, text: events.map((event) => (event.type === 'text' ? event.text : '')).join('') });
+        const ends = events.filter((event) => !speaks(event));
+        expect(passed.toSpliced(1, 1)).toEqual(
+          ends.map((event) => {
             const { extra: _, ...bare } = event as typeof event & { readonly extra?: unknown };
             if (bare.type !== 'started') return bare;
             const { usage: __, ...started } = bare;

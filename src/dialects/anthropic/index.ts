@@ -12,7 +12,7 @@ import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
 import { isSignedThought } from './encode-messages.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
-import { plainEnds } from './decode-answer.ts';
+import { plainAnswer } from './decode-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
@@ -42,7 +42,7 @@ export const messages: Dialect<MessagesWire> = {
   encodeRequest,
   decoder,
   decodeResult,
-  plainEnds,
+  plainAnswer,
   decodeFault,
   fieldNames,
   supports,

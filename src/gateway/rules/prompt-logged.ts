@@ -88,10 +88,20 @@ class Heard {
 
   take(events: Events): void {
     for (const event of events) {
+      if (event.type === 'passed' && event.text !== undefined) this.#isTold(event.text);
       if ((event.type !== 'text' && event.type !== 'refusal') || event.candidate !== 0) continue;
       this.#length += event.text.length;
       if (this.#text.length < this.#log.most) this.#text += event.text.slice(0, this.#log.most - this.#text.length);
     }
+  }
+
+  /** What was forwarded need not be read. */
+  #isTold(text: string): void {
+    this.#text = beginning(text, this.#log.most);
+    this.#length = text.length;
+    this.#frames = [];
+    this.#unread = 0;
+    this.#bytes = 0;
   }
 
   #overhear(bytes: Uint8Array): void {

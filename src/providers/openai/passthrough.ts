@@ -1,5 +1,5 @@
 import type { Decoder } from '#dialects/shared/decoder';
-import { plainEnds } from '#dialects/openai/chat/decode-answer';
+import { plainAnswer } from '#dialects/openai/chat/decode-answer';
 import { PassingFrames, estimatedTokens } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { UpstreamResponse } from '#kit/upstream/response';
@@ -19,10 +19,10 @@ export interface Forwarding {
 
 /** Forwards a whole answer unparsed; reads only its usage and its end. */
 export function passWhole(bytes: Uint8Array, body: unknown, model: string, { passthrough, observe }: Forwarding): Events {
-  const plain = observe ? undefined : plainEnds(body, model);
+  const plain = observe ? undefined : plainAnswer(body, model);
   if (plain) {
     passthrough.write(bytes);
-    return [plain[0]!, { type: 'passed', tokens: 0 }, ...plain.slice(1)];
+    return plain;
   }
   const events = decodeResult(body, model);
   observe?.(events);

@@ -283,12 +283,11 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { passthrough, stream } = this.#call;
     const { restore, unpromised: isUnpromised } = this.#request;
     const { lesson, recall } = this.#deps;
-    if (!dialect.plainEnds || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
+    if (!dialect.plainAnswer || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
     if (restore || isUnpromised || lesson || recall) return undefined;
-    const [started, ...ends] = dialect.plainEnds(parsed(bytes), model, warningsOf(this.#request)) ?? [];
-    if (!started) return undefined;
-    passthrough.write(bytes);
-    return [started, { type: 'passed', tokens: 0 }, ...ends];
+    const plain = dialect.plainAnswer(parsed(bytes), model, warningsOf(this.#request));
+    if (plain) passthrough.write(bytes);
+    return plain;
   }
 
   teaches(error: unknown): boolean {

@@ -83,22 +83,23 @@ export function reader(model: string, ignored: readonly string[]): Reader {
 }
 
 /**
- * What a whole answer of one text says of itself, for those who forward it unparsed: the same events as `reader` has for it, but those of its content.
+ * What a whole answer of one text says of itself, for those who forward it unparsed: the same events as `reader` has for it, with `passed` in place of those of its content.
  *
  * @returns undefined for any other answer, which is to be decoded
  */
-export function plainEnds(answer: unknown, model: string): readonly GenerateEvent[] | undefined {
+export function plainAnswer(answer: unknown, model: string): readonly GenerateEvent[] | undefined {
   if (!isObject(answer) || answer['error'] || answer['x_groq'] || !Array.isArray(answer['choices']) || answer['choices'].length !== 1) return undefined;
   const { model: name, usage, service_tier: tier, choices } = answer;
   const choice: unknown = choices[0];
-  if (!isObject(choice) || (choice['index'] ?? 0) !== 0 || choice['delta'] || !isObject(choice['message'])) return undefined;
-  const { content, tool_calls: calls, function_call: call } = choice['message'];
+  if (!isObject(choice) || (choice['index'] ?? 0) !== 0 || (choice['delta'] ?? null) !== null || !isObject(choice['message'])) return undefined;
+  const { content, refusal, tool_calls: calls, function_call: call } = choice['message'];
   const { finish_reason: raw } = choice;
-  if (typeof content !== 'string' || content === '' || calls || call || typeof raw !== 'string' || !Object.hasOwn(reasons, raw)) return undefined;
+  if (typeof content !== 'string' || content === '' || refusal || calls || call || typeof raw !== 'string' || !Object.hasOwn(reasons, raw)) return undefined;
   const counted = usageOf(usage, textOf(tier));
   if (!counted) return undefined;
   return [
     { type: 'started', model: typeof name === 'string' && name !== '' ? name : model, ignored: [] },
+    { type: 'passed', tokens: 0, text: content },
     { type: 'finished', candidate: 0, reason: reasons[raw]!, raw },
     { type: 'usage', usage: counted },
   ];

@@ -4,7 +4,7 @@ import { speaks, type GenerateEvent } from '#core/event';
 import { fold } from '#core/fold';
 import { wholes } from './recordings/read.ts';
 import { changed, drawnChanges } from '../../../../test/support/drawn-changes.ts';
-import { plainEnds } from './decode-answer.ts';
+import { plainAnswer } from './decode-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
 
 const identity = { id: 'chatcmpl-ours', created: 1_780_000_000 };
@@ -31,11 +31,17 @@ describe('a whole answer', () => {
     fc.assert(
       fc.property(drawn, ([{ body: recorded }, changes]) => {
         const body = changed(recorded, changes);
-        const ends = plainEnds(body, 'upstream-name');
-        if (!ends) return;
+        const passed = plainAnswer(body, 'upstream-name');
+        if (!passed) return;
         plain++;
-        const decoded = decodeResult(body, 'upstream-name').filter((event) => !speaks(event));
-        expect(ends).toEqual(decoded.map(({ extra: _, ...event }: GenerateEvent & { extra?: unknown }) => event));
+        const decoded = decodeResult(body, 'upstream-name');
+        expect(passed[1]).toEqual({
+          type: 'passed',
+          tokens: 0,
+          text: decoded.map((event) => (event.type === 'text' || event.type === 'refusal' ? event.text : '')).join(''),
+        });
+        const ends = decoded.filter((event) => !speaks(event));
+        expect(passed.toSpliced(1, 1)).toEqual(ends.map(({ extra: _, ...event }: GenerateEvent & { extra?: unknown }) => event));
       }),
       { numRuns: 1000 },
     );
