@@ -99,7 +99,12 @@ export function openKnownDatasets({
     return language === 'en' || language === 'und' || !search.isEnglishOnly(model);
   };
   const working = {
-    ...{ store, jobs, index, cache, embed, reads },
+    store,
+    jobs,
+    index,
+    cache,
+    embed,
+    reads,
     callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => rights.callerOf(who),
     watch: (ongoing: Parameters<DatasetsDeps['rights']['watch']>[0]) => rights.watch(ongoing),
     now: () => clock.now(),
