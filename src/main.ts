@@ -12,6 +12,8 @@ import { holderCommands } from './cli/holder-commands.ts';
 import { journalCommand } from './cli/journal-command.ts';
 import { lessonCommands } from './cli/lesson-commands.ts';
 import { keyCommands } from './cli/key-commands.ts';
+import { askCommand } from './cli/ask-command.ts';
+import { ingestCommand } from './cli/ingest-command.ts';
 import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
 import { CliError } from './cli/cli-error.ts';
@@ -53,8 +55,16 @@ async function main(): Promise<void> {
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. ${about}`);
     });
 
+  const work = program
+    .command('work')
+    .description('Work on jobs (files of datasets, background responses) without listening: a further process for a PostgreSQL database and a bucket.')
+    .action(async (options: SettingsArgs) => (await import('./cli/serve.ts')).run(options, { listens: false }));
+  for (const { flags, description } of settingsOptions) if (!/--(host|port|workers)\b/.test(flags)) work.option(flags, description);
+
   userCommands(program);
   keyCommands(program);
+  ingestCommand(program);
+  askCommand(program);
   logsCommand(program);
   holderCommands(program);
   journalCommand(program);

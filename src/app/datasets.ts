@@ -17,9 +17,10 @@ import { openIngestion } from '#resources/datasets/ingestion';
 import { jobRoutes } from '#resources/datasets/job-routes';
 import { nativeDatasetRoutes, permissionsOf } from '#resources/datasets/native-routes';
 import { openRemoval, workOnDatasetRemovals } from '#resources/datasets/removal';
-import { datasetRoutes } from '#resources/datasets/routes';
+import { datasetRoutes, type ActingFor } from '#resources/datasets/routes';
 import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datasets/search/index';
 import { openDatasets, type Datasets } from '#resources/datasets/store';
+import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second-index';
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
 import { ownerOf } from '#resources/owner';
 import { openSharing } from '#resources/sharing';
@@ -86,12 +87,10 @@ export function openKnownDatasets({
     const { right } = await datasets.one(caller, id);
     return right === 'admin' || right === 'owner';
   };
+  const secondIndex = openSecondIndex({ store, jobs });
   const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers });
   const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
-  const actingFor: FileRoutesDeps['actingFor'] = async (caller, query) => {
-    const userId = ownerOf(caller, query);
-    return userId === caller.userId ? caller : rights.callerOf({ userId, keyId: 0 }).catch(asUnfit);
-  };
+  const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';
   const reads = (caller: Caller, model: string, language: string) => {
@@ -99,22 +98,20 @@ export function openKnownDatasets({
       throw new Fault('forbidden', `The key may not use ${model}, the model of the dataset's vectors.`);
     return language === 'en' || language === 'und' || !search.isEnglishOnly(model);
   };
-  workOnIngestion({
+  const working = {
     store,
     jobs,
-    blobs,
-    uploads,
-    convert,
-    chunked,
     index,
     cache,
     embed,
     reads,
-    callerOf: (who) => rights.callerOf(who),
-    watch: (ongoing) => rights.watch(ongoing),
+    callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => rights.callerOf(who),
+    watch: (ongoing: Parameters<DatasetsDeps['rights']['watch']>[0]) => rights.watch(ongoing),
     now: () => clock.now(),
-    sleep: (milliseconds, signal) => clock.sleep(milliseconds, signal),
-  });
+    sleep: (milliseconds: number, signal: AbortSignal) => clock.sleep(milliseconds, signal),
+  };
+  workOnIngestion({ ...working, blobs, uploads, convert, chunked });
+  workOnSecondIndexes({ ...working, datasets, tables: search.tables });
   workOnDatasetRemovals({
     store,
     jobs,
@@ -129,13 +126,20 @@ export function openKnownDatasets({
     permitted: async (caller) => (await datasets.all(caller)).map(permissionsOf),
     native: [...nativeDatasetRoutes({ datasets, files, sharing, removal, ingestion, defaultModel }), ...trainingRoutes(training)],
     own: [
-      ...datasetRoutes({ datasets, sharing, removal, defaultModel, hasModel }),
+      ...datasetRoutes({ datasets, sharing, removal, secondIndex, actingFor, defaultModel, hasModel }),
       ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs, citers, actingFor }),
-      ...jobRoutes({ store, jobs }),
+      ...jobRoutes({ store, jobs, secondIndex }),
     ],
     close: () => jobs.close(),
   };
 }
+
+const actingForBy =
+  (rights: Pick<Rights, 'callerOf'>): ActingFor =>
+  async (caller, query) => {
+    const userId = ownerOf(caller, query);
+    return userId === caller.userId ? caller : rights.callerOf({ userId, keyId: 0 }).catch(asUnfit);
+  };
 
 function asUnfit(error: unknown): never {
   if (!(error instanceof Fault) || error.code !== 'unauthenticated') throw error;

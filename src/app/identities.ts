@@ -1,3 +1,6 @@
+import { sql } from 'kysely';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
 import type { Settings } from '#config/index';
 import type { Clock } from '#kit/async/clock';
 import { openIdentity } from '#resources/api-keys/identify';
@@ -71,6 +74,14 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     ongoing,
     log: note,
   });
+  const userBy = async (email: string): Promise<Caller> => {
+    const { rows } = await sql<{ id: number }>`select id from users where lower(email) = ${email.toLowerCase()} and removed_at is null`.execute(store.db);
+    if (!rows[0]) throw new Fault('not-found', `There is no user ${email.slice(0, 254)}.`);
+    return rights.callerOf({ userId: rows[0].id, keyId: 0 }).catch((error: unknown) => {
+      if (!(error instanceof Fault) || error.code !== 'unauthenticated') throw error;
+      throw new Fault('forbidden', `${email.slice(0, 254)} is suspended.`);
+    });
+  };
   const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
-  return { identity, administration, rights, tokens, logins, prompts, close };
+  return { identity, administration, rights, tokens, logins, prompts, userBy, close };
 }

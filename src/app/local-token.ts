@@ -24,16 +24,30 @@ export async function writeLocalToken(folder: string, token: string): Promise<vo
 /** Whether the credential has the form of a local token; API keys begin differently. */
 export const isLocalToken = (credential: string) => credential.startsWith(prefix);
 
+/** The header in which the command line says for whom it acts: heeded with the local token alone. */
+export const actingHeader = 'x-dragoman-as';
+
+interface LocalRequest {
+  readonly token: string;
+  readonly local: boolean;
+  readonly owner: string;
+  /** The e-mail address in the header; undefined without it. */
+  readonly email: string | undefined;
+  /** The user with this address, as a caller. @throws Fault `not-found`, `forbidden` for one who is suspended */
+  readonly userBy: (email: string) => Promise<Caller>;
+}
+
 /**
- * Identifies the operator of this machine by the local token: an administrator who is no user, accepted under `/server/admin` only.
+ * Identifies the operator of this machine by the local token: an administrator who is no user, accepted under `/server/admin`; elsewhere the user for whom the
+ * command line acts.
  *
- * @throws Fault `unauthenticated` for a wrong token, one from another machine, or one sent to another interface
+ * @throws Fault `unauthenticated` for a wrong token, one from another machine, or one that says for nobody elsewhere
  */
-export function localOperator(credential: string, { token, local, owner }: { token: string; local: boolean; owner: string }): Caller {
+export function localOperator(credential: string, { token, local, owner, email, userBy }: LocalRequest): Caller | Promise<Caller> {
   const digests = [credential, token].map((one) => hash('sha256', one, 'buffer')) as [Buffer, Buffer];
   const isRight = timingSafeEqual(...digests);
-  if (!isRight || !local || owner !== 'admin') throw new Fault('unauthenticated', 'The API key is not valid.');
-  return operator;
+  if (!isRight || !local || (owner !== 'admin' && email === undefined)) throw new Fault('unauthenticated', 'The API key is not valid.');
+  return owner === 'admin' ? operator : userBy(email!).then((caller) => ({ ...caller, keyName: operator.keyName }));
 }
 
 /** The caller of commands on this machine: an administrator who is no user. */

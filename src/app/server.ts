@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { ConvertDocument } from '#core/document';
 import type { RegionState } from '#gateway/routing/regions';
-import { serve, type Listening } from '#http/server';
+import { serve, type HttpServerDeps, type Listening } from '#http/server';
 import { openUploads } from '#store/uploads';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
@@ -20,7 +20,7 @@ import { registerGauges } from './gauges.ts';
 import { openIdentities } from './identities.ts';
 import { interfaces, perRuntime } from './interfaces.ts';
 import { openKnowledge } from './knowledge.ts';
-import { isLocalToken, localOperator, newLocalToken } from './local-token.ts';
+import { actingHeader, isLocalToken, localOperator, newLocalToken } from './local-token.ts';
 import type { Parent } from './parent.ts';
 import { openRecords } from './records.ts';
 import { requestLine } from './request-log.ts';
@@ -41,6 +41,8 @@ export interface ServerDeps {
   readonly convert?: ConvertDocument;
   /** Memory that requests may hold, of all users and of each. */
   readonly memory?: ByteLimits;
+  /** False: it works on jobs, and listens nowhere. */
+  readonly listens?: boolean;
   /** Called when another machine has taken over this one's leases: the process should end. */
   readonly lost?: (cause: unknown) => void;
 }
@@ -73,9 +75,13 @@ export interface ServingProcess extends Server {
 /** Memory per process for bodies with what is made of them, fetched media, buffered answers and stored responses that are read: of all users, and of each. */
 const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
+/** Of a process that only works on jobs. */
+const nowhere: Listening = { url: '', inFlight: () => 0, connections: () => 0, ongoing: () => [], close: async () => {} };
+
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
+  const listens = deps.listens ?? true;
   let currentSettings = () => first;
   const settings = () => currentSettings();
   let ongoing = (): readonly Ongoing[] => [];
@@ -98,32 +104,27 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, secrets, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
-  const makeFirstUser = async () => (parent ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
+  const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
   // A key that the operator chose is good from the first request on; a new one is made when the port is ours and it can be printed.
   let made = first.adminApiKey === undefined ? undefined : await makeFirstUser();
-  const listening: Listening = await serve(
-    {
-      faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
-      identify: (credential, { owner }, exchange) =>
-        isLocalToken(credential)
-          ? localOperator(credential, { token: localToken, local: exchange.local, owner })
-          : identity.identify(credential, exchange.connection),
-      limits: () => settings().limits,
-      keyInQuery: () => settings().auth.keyInQuery,
-      surroundings: perRuntime(calls.runtime, () => surroundingsIn(settings())),
-      clock,
-      once: idempotency.once,
-      budget,
-      uploads,
-      done: (done) => requestLine({ log, metrics, clock }, done),
-    },
-    { host: first.host, port: first.port },
-  );
+  const http: HttpServerDeps = {
+    faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
+    identify: identifying(identities, localToken),
+    limits: () => settings().limits,
+    keyInQuery: () => settings().auth.keyInQuery,
+    surroundings: perRuntime(calls.runtime, () => surroundingsIn(settings())),
+    clock,
+    once: idempotency.once,
+    budget,
+    uploads,
+    done: (done) => requestLine({ log, metrics, clock }, done),
+  };
+  const listening: Listening = listens ? await serve(http, { host: first.host, port: first.port }) : nowhere;
   ({ ongoing } = listening);
   const { url, inFlight, close } = listening;
   registerGauges({ metrics, accounting, calls, identity, budget, listening });
   made ??= await makeFirstUser();
-  const withdraw = parent ? undefined : await announced(first.data, { url, localToken }, clock);
+  const withdraw = parent || !listens ? undefined : await announced(first.data, { url, localToken }, clock);
 
   return {
     url,
@@ -155,6 +156,14 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     },
   };
 }
+
+/** Whose credential it is: that of a user, or of the operator of this machine. */
+const identifying =
+  ({ identity, userBy }: Pick<Awaited<ReturnType<typeof openIdentities>>, 'identity' | 'userBy'>, token: string): HttpServerDeps['identify'] =>
+  (credential, { owner }, exchange) =>
+    isLocalToken(credential)
+      ? localOperator(credential, { token, local: exchange.local, owner, email: exchange.header(actingHeader), userBy })
+      : identity.identify(credential, exchange.connection);
 
 const surroundingsIn = ({ trustedProxies, cors: { origins }, publicUrl }: Settings) => ({ trustedProxies, origins, publicUrl });
 

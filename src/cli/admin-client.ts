@@ -48,20 +48,34 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
 }
 
 /** A client of the server at `--url`, else of the server that runs on the data folder; `undefined` where none runs. @throws CliError, BadSettings */
-export async function remoteAdmin({ url, key: given, ...args }: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
+export async function remoteAdmin(options: AdminClientOptions): Promise<(AdminClient & { readonly url: string }) | undefined> {
+  const server = await serverFor(options);
+  return server && adminAt(server.url, server.key);
+}
+
+/** A server, with the credential for it. */
+export interface KnownServer {
+  readonly url: string;
+  readonly key: string;
+  /** The credential is the local token. */
+  readonly isLocal: boolean;
+}
+
+/** The server at `--url`, else the one that runs on the data folder; `undefined` where none runs. @throws CliError, BadSettings */
+export async function serverFor({ url, key: given, ...args }: AdminClientOptions): Promise<KnownServer | undefined> {
   const key = given === '-' ? keyFromInput() : given;
   if (url !== undefined) {
     const known = key ?? keyInEnvironment();
     if (known === undefined)
       throw new CliError(
-        "--url needs an administrator's API key for that server: set DRAGOMAN_KEY, or add --key (--key - reads it from the standard input).",
+        '--url needs an API key for that server, for administration that of an administrator: set DRAGOMAN_KEY, or add --key (--key - reads it from the standard input).',
         400,
       );
-    return adminAt(url, known);
+    return { url: trimEnd(url, '/'), key: known, isLocal: false };
   }
   const data = readDataFolder({ args });
   const server = serverOn(data);
-  if (server && (await isReachable(server.url))) return adminAt(server.url, key ?? server.token);
+  if (server && (await isReachable(server.url))) return { url: server.url, key: key ?? server.token, isLocal: key === undefined };
   if (key !== undefined)
     throw new CliError(`No server is running on ${data}. Add --url to use a server, or leave out --key to work on the data folder itself.`, 400);
   return undefined;
@@ -94,8 +108,7 @@ async function isReachable(url: string): Promise<boolean> {
   }
 }
 
-function adminAt(address: string, key: string): AdminClient & { readonly url: string } {
-  const url = trimEnd(address, '/');
+export function adminAt(url: string, key: string): AdminClient & { readonly url: string } {
   return {
     isServer: true,
     url,
@@ -128,7 +141,8 @@ function refusalIn(url: string, status: number, answer: unknown): CliError {
   return new CliError(message, status);
 }
 
-async function fetched(url: string, init: RequestInit): Promise<Response> {
+/** @throws CliError where the server does not respond */
+export async function fetched(url: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(url, init);
   } catch (error) {

@@ -34,12 +34,12 @@ export function adminCommand<Options extends AdminOptions>(parent: Command, { na
   });
 }
 
-/** Adds the options that choose a server or a data folder, and `--json`. */
-export function sharedOptions(command: Command): Command {
+/** Adds the options that choose a server or a data folder, and `--json`. @param key what `--key` is */
+export function sharedOptions(command: Command, key = "An administrator's API key, for use with --url"): Command {
   return command
     .option('--json', 'Print JSON.')
     .option('--url <address>', 'Address of the server. Default: the one running on the data folder; if none is, the folder itself.')
-    .option('--key <key>', "An administrator's API key, for use with --url; - reads it from the standard input. Default: the environment's DRAGOMAN_KEY.")
+    .option('--key <key>', `${key}; - reads it from the standard input. Default: the environment's DRAGOMAN_KEY.`)
     .option('--config <file>', 'Settings file. Default: ./dragoman.yaml, if it exists.')
     .option('--data <folder>', 'Data folder. Default: ./data, unless set elsewhere.')
     .option('--database-url <url>', 'PostgreSQL 15 or newer, if the data is there.');

@@ -12,12 +12,13 @@ const graceSeconds = 30;
 /** Seconds for the whole shutdown after an uncaught error. */
 const endSeconds = 60;
 
-/** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. */
-export async function run(args: SettingsArgs): Promise<void> {
+/** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. `dragoman work`: the same without listening. */
+export async function run(args: SettingsArgs, { listens = true }: { readonly listens?: boolean } = {}): Promise<void> {
   const ollama = await runningOllama();
   const read = () => readSettings({ kinds: providerModules, args, ollama });
   const start = read();
-  const { settings } = start;
+  const { settings: given } = start;
+  const settings = listens ? given : { ...given, workers: 1 };
   const log = openLog(settings.logLevel, settings.workers > 1 ? 'shared' : 'alone', settings.workers > 1 ? 'json' : formatOf(settings));
   // An uncaught error is a bug: requests in flight may finish, and a service manager starts the server again.
   const fail = (error: unknown) => {
@@ -28,7 +29,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);
 
-  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail });
+  const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail, listens });
   let stopWatching = () => {};
   const end = stopOnSignals(async () => {
     stopWatching();
@@ -58,6 +59,7 @@ export async function run(args: SettingsArgs): Promise<void> {
   });
   process.on('SIGHUP', () => watched.reload());
   stopWatching = () => watched.close();
+  if (!listens) return console.log(`Working on the jobs of ${settings.databaseUrl ? 'the database' : settings.data}. Stop with Ctrl-C.`);
   console.log(
     greeting({
       version,

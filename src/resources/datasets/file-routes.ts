@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { Type } from 'typebox';
-import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Blobs } from '#store/blobs';
@@ -13,7 +12,7 @@ import type { DatasetFile, Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';
-import { datasetIn, OwnerQuery, PageQuery, root } from './routes.ts';
+import { datasetIn, OwnerQuery, PageQuery, root, type ActingFor } from './routes.ts';
 import type { Datasets } from './store.ts';
 
 export interface FileRoutesDeps {
@@ -27,7 +26,7 @@ export interface FileRoutesDeps {
   /** Those by whose rights a reader may read a passage too: who cite it in what the reader may use. */
   readonly citers: (reader: Reader, passageId: number) => Promise<readonly Reader[]>;
   /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
-  readonly actingFor: (caller: Caller, query: { readonly owner?: number | undefined }) => Promise<Caller>;
+  readonly actingFor: ActingFor;
 }
 
 const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { Caller } from '#core/context';
 import type { ConvertDocument, DocumentText } from '#core/document';
 import { Fault, faultOf, reasonOf } from '#core/fault';
-import { requestId } from '#kit/crypto/ids';
 import { Cancelled } from '#kit/async/client-left';
 import type { Blobs } from '#store/blobs';
 import { readableFiles } from '#store/grants';
@@ -17,6 +16,7 @@ import type { chunked } from './search/chunker.ts';
 import type { Chunk, Chunked, EmbeddingCache, EmbedText, GenerationCounts, PassageIndex, VectorModel } from './search/types.ts';
 import { slices } from './search/slices.ts';
 import { storable } from './texts.ts';
+import { batch, mayTrain, patiently, vectorsFor } from './training-work.ts';
 
 export interface IngestingDeps {
   readonly store: Store;
@@ -44,10 +44,6 @@ const concurrency = 4;
 /** Of one user. */
 const mostEach = 2;
 const leaseSeconds = 15;
-/** Texts of one call. */
-const batch = 64;
-/** Seconds for which a job waits where it stands; for more it begins again. */
-const longestWait = 120;
 
 /** Where each stage begins, of 1. */
 const begins: Readonly<Record<Stage, number>> = { store: 0, parse: 0.05, chunk: 0.3, embed: 0.35, index: 0.95 };
@@ -71,13 +67,17 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
     const signal = AbortSignal.any([job.signal, over.signal]);
     await told.reached('parse');
     await mustCount(deps.store, payload, { jobId: job.id, caller });
-    const counts =
+    const made =
       payload.source.form === 'copy'
         ? await copied(deps, payload, payload.source.fileId, { caller, told })
         : await read(deps, payload, { caller, signal, told });
     await told.reached('index');
     signal.throwIfAborted();
-    return await flipped(deps, payload, { jobId: job.id, caller: mayTrain(await deps.callerOf(payload)) }, counts);
+    for (let { model } = made; ;) {
+      const counts = await flipped(deps, payload, { jobId: job.id, caller: mayTrain(await deps.callerOf(payload)) }, { ...made, model });
+      if (counts) return counts;
+      model = await made.embedAgain();
+    }
   } catch (error) {
     const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
     if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
@@ -114,13 +114,6 @@ async function tellingOf({ jobs, now }: IngestingDeps, job: RunningJob): Promise
   };
 }
 
-/** The key may have been narrowed since. @throws Fault `forbidden` */
-function mayTrain(caller: Caller): Caller {
-  if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
-    throw new Fault('forbidden', 'This key lacks the scope datasets.', { reason: 'scope' });
-  return caller;
-}
-
 interface VectorSettings {
   readonly model: string;
   readonly dimensions: number | null;
@@ -150,19 +143,27 @@ interface Doing {
 interface Made {
   readonly type: string | null;
   readonly pages: number | null;
+  /** Whose vectors were made. */
+  readonly model: string;
+}
+
+interface Remade {
+  /** Makes the vectors of the model that the dataset has now. @returns its name */
+  readonly embedAgain: () => Promise<string>;
 }
 
 /** Reads, cuts and embeds a file. What it makes is found once its generation is the file's. */
-async function read(deps: IngestingDeps, payload: IngestionPayload, doing: Doing): Promise<Made> {
+async function read(deps: IngestingDeps, payload: IngestionPayload, doing: Doing): Promise<Made & Remade> {
   const { signal, told } = doing;
   const document = await documentsOf(deps, payload, signal);
   await told.reached('chunk');
   const { chunks, language } = await cut(deps, document, payload, signal);
   if (chunks.length === 0) throw new Fault('unprocessable', `${payload.filename} has no text.`, { field: 'file' });
   await told.reached('embed');
-  await embedded(deps, payload, { chunks, language }, doing);
+  const embedAgain = () => embedded(deps, payload, { chunks, language }, doing);
+  const model = await embedAgain();
   const pages = Math.max(0, ...document.flatMap(({ places }) => places.reduce((most, { page = 0 }) => Math.max(most, page), 0)));
-  return { type: document[0]!.type, pages: pages === 0 ? null : pages };
+  return { type: document[0]!.type, pages: pages === 0 ? null : pages, model, embedAgain };
 }
 
 /** The text of a file, or the texts that were given, as they are kept: so that what is embedded is found again by what is kept. */
@@ -220,35 +221,35 @@ function lengthOf(text: string): number {
   return length;
 }
 
-/** Adds all chunks to the index, with their vectors where the dataset's model is there and reads their language. */
-async function embedded(deps: IngestingDeps, payload: IngestionPayload, { chunks, language }: Chunked, { caller, signal, told }: Doing): Promise<void> {
+/** Adds all chunks to the index, with their vectors where the dataset's model is there and reads their language. @returns the model, that of the dataset to the end */
+async function embedded(deps: IngestingDeps, payload: IngestionPayload, chunked: Chunked, doing: Doing): Promise<string> {
+  for (;;) {
+    const settings = await datasetOf(deps.store, payload.datasetId);
+    if (await embeddedBy(deps, payload, settings, { ...chunked, ...doing })) return settings.model;
+  }
+}
+
+/** @returns false where the dataset has another model meanwhile */
+async function embeddedBy(
+  deps: IngestingDeps,
+  payload: IngestionPayload,
+  settings: VectorSettings,
+  { chunks, language, caller, signal, told }: Chunked & Doing,
+): Promise<boolean> {
   const { store, index } = deps;
   const { datasetId, fileId, generation } = payload;
-  const { model } = await datasetOf(store, datasetId);
-  let withVectors = deps.reads(caller, model, language);
+  let withVectors = deps.reads(caller, settings.model, language);
   for (let at = 0; at < chunks.length; at += batch) {
     signal.throwIfAborted();
     const piece = chunks.slice(at, at + batch);
-    const made = () => vectorsOf(deps, payload, piece, { caller, signal, mayBeGone: at === 0 });
+    const made = () => vectorsOf(deps, payload, piece, { caller, signal, settings, mayBeGone: at === 0 });
     const vectors = withVectors ? await patiently(deps, signal, made) : undefined;
+    if (vectors === 'another-model') return false;
     withVectors = vectors !== undefined;
     await store.transaction((inside) => index.add(inside, { datasetId, fileId, generation, language, chunks: piece, ...(vectors ? { vectors } : {}) }));
     await told.reached('embed', Math.min(1, (at + batch) / chunks.length));
   }
-}
-
-/** Waits where a limit per minute is reached: the file is not read again. */
-async function patiently<Made>({ sleep }: Pick<IngestingDeps, 'sleep'>, signal: AbortSignal, make: () => Promise<Made>): Promise<Made> {
-  for (;;) {
-    try {
-      return await make();
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'rate-limited') throw error;
-      const { retryAfter = 1 } = error.details;
-      if (retryAfter > longestWait) throw error;
-      await sleep(1000 * Math.max(1, retryAfter), signal);
-    }
-  }
+  return true;
 }
 
 async function datasetOf({ db }: Access, id: number): Promise<VectorSettings> {
@@ -262,37 +263,39 @@ async function datasetOf({ db }: Access, id: number): Promise<VectorSettings> {
 
 /** The vectors of some chunks; those that were made before are not asked for again. @returns undefined where the dataset's model is gone: the words are still found */
 async function vectorsOf(
-  { store, cache, embed, index }: IngestingDeps,
+  deps: IngestingDeps,
   { datasetId }: IngestionPayload,
   chunks: readonly Chunk[],
-  { caller, signal, mayBeGone }: { readonly caller: Caller; readonly signal: AbortSignal; readonly mayBeGone: boolean },
-): Promise<(VectorModel & { readonly of: readonly Float32Array[] }) | undefined> {
-  const { model, dimensions } = await datasetOf(store, datasetId);
-  const texts = chunks.map(({ text }) => text);
-  const known = dimensions === null ? texts.map(() => undefined) : await cache.find({ model, dimensions }, texts);
-  const missing = [...new Set(texts.filter((_, at) => known[at] === undefined))];
-  let made: readonly Float32Array[] = [];
+  {
+    caller,
+    signal,
+    settings,
+    mayBeGone,
+  }: { readonly caller: Caller; readonly signal: AbortSignal; readonly settings: VectorSettings; readonly mayBeGone: boolean },
+): Promise<(VectorModel & { readonly of: readonly Float32Array[] }) | 'another-model' | undefined> {
+  const { model } = settings;
   try {
-    if (missing.length > 0) made = await embed({ model, texts: missing, purpose: 'document', caller, requestId: requestId(), signal });
+    const made = await vectorsFor(deps, { ...settings, texts: chunks.map(({ text }) => text), caller, signal });
+    const vectors: VectorModel = { model, dimensions: made.dimensions };
+    if (!(await pin(deps.store, datasetId, vectors))) return 'another-model';
+    await deps.index.prepare(vectors);
+    return { ...vectors, of: made.of };
   } catch (error) {
     if (mayBeGone && error instanceof Fault && error.code === 'not-found') return undefined;
     throw error;
   }
-  const vectors: VectorModel = { model, dimensions: (made[0] ?? known.find((one) => one !== undefined))!.length };
-  if (made.length > 0) await cache.keep(vectors, missing, made);
-  await pin(store, datasetId, vectors);
-  await index.prepare(vectors);
-  const byText = new Map(missing.map((text, at) => [text, made[at]!]));
-  return { ...vectors, of: texts.map((text, at) => known[at] ?? byText.get(text)!) };
 }
 
-/** Keeps the dimensions of the dataset's first vector. @throws Fault `unprocessable` where the model makes others now */
-async function pin({ db }: Access, datasetId: number, { model, dimensions }: VectorModel): Promise<void> {
-  const { rows } = await sql<{ dimensions: number }>`
-    update datasets set embedding_dimensions = coalesce(embedding_dimensions, ${dimensions})
-    where id = ${datasetId} and embedding_model = ${model} and (embedding_dimensions is null or embedding_dimensions = ${dimensions})
-    returning embedding_dimensions as dimensions`.execute(db);
-  if (!rows[0]) throw new Fault('unprocessable', `The model ${model} makes vectors of ${dimensions} dimensions now, which do not fit those of the dataset.`);
+/** Keeps the dimensions of the dataset's first vector. @returns false where the dataset has another model. @throws Fault `unprocessable` where the model makes others now */
+async function pin({ db }: Access, datasetId: number, { model, dimensions }: VectorModel): Promise<boolean> {
+  const { rows } = await sql<{ model: string; dimensions: number }>`
+    update datasets set embedding_dimensions = case when embedding_model = ${model} then coalesce(embedding_dimensions, ${dimensions}) else embedding_dimensions end
+    where id = ${datasetId} returning embedding_model as model, embedding_dimensions as dimensions`.execute(db);
+  const [now] = rows;
+  if (!now) throw new Fault('not-found', 'The dataset was deleted.');
+  if (now.model !== model) return false;
+  if (now.dimensions === dimensions) return true;
+  throw new Fault('unprocessable', `The model ${model} makes vectors of ${dimensions} dimensions now, which do not fit those of the dataset.`);
 }
 
 async function copied(
@@ -300,13 +303,15 @@ async function copied(
   { fileId, generation, datasetId }: IngestionPayload,
   from: number,
   { caller, told }: Pick<Doing, 'caller' | 'told'>,
-): Promise<Made> {
+): Promise<Made & Remade> {
   const { type, pages, model, dimensions } = await sourceOf(store, from, caller);
   await told.reached('embed');
-  if (dimensions !== null) await pin(store, datasetId, { model, dimensions });
+  if (dimensions !== null && !(await pin(store, datasetId, { model, dimensions }))) throw otherVectors();
   await index.copy({ fileId: from }, { fileId, generation, datasetId });
-  return { type, pages };
+  return { type, pages, model, embedAgain: () => Promise.reject(otherVectors()) };
 }
+
+const otherVectors = () => new Fault('conflict', 'The dataset has vectors of another model than the file that was to be copied.');
 
 /** A file that is copied, for somebody who may still read it. @throws Fault `not-found` */
 async function sourceOf({ db }: Access, fileId: number, caller: Caller): Promise<Made & VectorSettings> {
@@ -317,11 +322,17 @@ async function sourceOf({ db }: Access, fileId: number, caller: Caller): Promise
   return rows[0];
 }
 
-/** Makes the new generation the file's. Those before it go. */
-async function flipped({ store, index }: IngestingDeps, payload: IngestionPayload, by: AtWork, { type, pages }: Made): Promise<GenerationCounts> {
+/** Makes the new generation the file's. Those before it go. @returns undefined where the dataset has another model meanwhile, and nothing is done */
+async function flipped(
+  { store, index }: IngestingDeps,
+  payload: IngestionPayload,
+  by: AtWork,
+  { type, pages, model }: Made,
+): Promise<GenerationCounts | undefined> {
   const { fileId, generation, source } = payload;
   const counts = await store.transaction(async (inside) => {
     await mustCount(inside, payload, by, true);
+    if (!(await hasModel(inside, payload.datasetId, model))) return undefined;
     if (source.form === 'copy') await sourceOf(inside, source.fileId, by.caller);
     const made = await index.flip(inside, { fileId, generation });
     await sql`
@@ -330,6 +341,13 @@ async function flipped({ store, index }: IngestingDeps, payload: IngestionPayloa
       where id = ${fileId}`.execute(inside.db);
     return made;
   });
+  if (!counts) return undefined;
   await index.remove({ fileId, exceptGeneration: generation });
   return { passages: counts.passages, tokens: counts.tokens };
+}
+
+/** Is it the model whose vectors are searched, and remains so to the end of the transaction? */
+async function hasModel({ db }: Access, datasetId: number, model: string): Promise<boolean> {
+  const { rows } = await sql`select from datasets where id = ${datasetId} and embedding_model = ${model} for share`.execute(db);
+  return rows.length > 0;
 }

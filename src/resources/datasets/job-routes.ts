@@ -6,11 +6,13 @@ import type { Job, Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
 import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
+import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
 import { ingestionKind, ownerOf, payloadOf, progressOf } from './ingestion.ts';
 
 export interface JobRoutesDeps {
   readonly store: Store;
   readonly jobs: Jobs;
+  readonly secondIndex: Pick<SecondIndex, 'again'>;
 }
 
 const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
@@ -52,7 +54,7 @@ export interface JobRow extends Pick<Job, 'id' | 'kind' | 'state' | 'tries' | 'p
 }
 
 /** The kinds that users see. */
-const shownKinds = [ingestionKind];
+const shownKinds = [ingestionKind, buildingKind];
 
 const columns = sql`id, kind, state, tries, progress, result, error, payload, added_at as "addedAt", ended_at as "endedAt", (extract(epoch from added_at) * 1000000)::int8::text as place`;
 
@@ -77,14 +79,14 @@ function shownJob({ id, kind, state, progress, error, tries, payload, addedAt, e
     error,
     tries,
     dataset,
-    filename,
+    filename: kind === ingestionKind ? filename : null,
     addedAt: addedAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
   };
 }
 
 /** The jobs that somebody began. */
-export function jobRoutes({ store, jobs }: JobRoutesDeps): readonly NounRoute[] {
+export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly NounRoute[] {
   const root = '/server/mine/jobs';
   const common = { scope: 'datasets', owner: 'caller', output: JobObject } as const;
   const one = async (userId: number, params: Readonly<Record<string, string>>) => jobOf(store, userId, (params['id'] ?? '').slice(0, 100));
@@ -125,8 +127,10 @@ export function jobRoutes({ store, jobs }: JobRoutesDeps): readonly NounRoute[] 
       query: OneQuery,
       async answer({ caller, params, query }) {
         const userId = ownerIn(caller, query);
-        const { id, payload } = await one(userId, params);
-        if (!(await isCurrent(store, id, payloadOf(payload).fileId))) throw new Fault('conflict', 'The file was deleted, or another content took its place.');
+        const { id, kind, payload } = await one(userId, params);
+        if (kind === buildingKind) await secondIndex.again(id, buildingPayloadOf(payload));
+        if (kind === ingestionKind && !(await isCurrent(store, id, payloadOf(payload).fileId)))
+          throw new Fault('conflict', 'The file was deleted, or another content took its place.');
         if (!(await jobs.retry(id))) throw new Fault('conflict', 'Only a job that failed or was cancelled is tried again.');
         return shownJob(await jobOf(store, userId, id));
       },

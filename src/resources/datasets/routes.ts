@@ -7,16 +7,23 @@ import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
+import type { SecondIndex } from './second-index.ts';
 import type { Dataset, Datasets, DatasetSizes } from './store.ts';
 
 export interface DatasetRoutesDeps {
   readonly datasets: Datasets;
   readonly sharing: Sharing;
   readonly removal: Removal;
+  readonly secondIndex: SecondIndex;
+  /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
+  readonly actingFor: ActingFor;
   readonly defaultModel: () => string;
   /** Is it an embedding model that the caller may use? */
   readonly hasModel: (caller: Caller, name: string) => boolean;
 }
+
+/** Whoever an administrator's change is made and paid for: the caller, or the owner that the query names. */
+export type ActingFor = (caller: Caller, query: { readonly owner?: number | undefined }) => Promise<Caller>;
 
 export const root = '/server/mine/datasets';
 const common = { scope: 'datasets', owner: 'caller' } as const;
@@ -74,6 +81,7 @@ function shown({
   isTabular,
   model,
   dimensions,
+  building,
   createdAt,
   updatedAt,
   files,
@@ -91,7 +99,7 @@ function shown({
     files,
     passages,
     bytes,
-    embedding: { model, dimensions, building: null },
+    embedding: { model, dimensions, building },
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
@@ -155,7 +163,7 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
   ];
 }
 
-function oneRoutes({ datasets, removal, hasModel }: DatasetRoutesDeps): readonly NounRoute[] {
+function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: DatasetRoutesDeps): readonly NounRoute[] {
   const whole = wholeOf(datasets);
   return [
     nounRoute({
@@ -171,7 +179,7 @@ function oneRoutes({ datasets, removal, hasModel }: DatasetRoutesDeps): readonly
       ...common,
       method: 'PUT',
       path: `${root}/:id`,
-      summary: 'Changes a dataset. What is left out stays as it is.',
+      summary: 'Changes a dataset. What is left out stays as it is. The vectors of another model are made by a job, and are searched when all are there.',
       query: OwnerQuery,
       input: NewDataset,
       output: DatasetObject,
@@ -179,15 +187,14 @@ function oneRoutes({ datasets, removal, hasModel }: DatasetRoutesDeps): readonly
         const reader = readerOf(caller, query);
         const before = await datasets.one(reader, datasetIn(params), 'edit');
         const name = shortName(input.name, 'name');
-        if (embedding !== undefined && embedding !== before.model) {
-          embeddingIn({ hasModel }, caller, embedding);
-          if ((await datasets.sizes(before.id)).files > 0)
-            throw new Fault('conflict', 'embedding can be another model only while there are no files in the dataset: make another dataset.', {
-              field: 'embedding',
-            });
-        }
+        if (embedding !== undefined && embedding !== before.model) embeddingIn({ hasModel }, caller, embedding);
+        const builds = embedding !== undefined && embedding !== before.model && (await datasets.sizes(before.id)).files > 0;
+        const payer = builds ? await actingFor(caller, query) : undefined;
         const change = { name, classification: classificationOf(name, classification ?? before.classification), isTabular: isTabular ?? before.isTabular };
-        return whole(await datasets.change(reader, before.id, { ...change, ...(embedding === undefined ? {} : { model: embedding }) }));
+        const changed = await datasets.change(reader, before.id, { ...change, ...(embedding === undefined || builds ? {} : { model: embedding }) });
+        if (payer) await secondIndex.begin(payer, changed, embedding!);
+        else if (embedding !== undefined) await secondIndex.stop(before.id);
+        return whole(await datasets.one(reader, before.id));
       },
     }),
     nounRoute({

@@ -20,6 +20,8 @@ export interface Dataset {
   readonly model: string;
   /** Null before the first vector. */
   readonly dimensions: number | null;
+  /** How far the vectors of another model are, from 0 to 1; null where there are none in the making. */
+  readonly building: number | null;
   readonly right: Right | 'owner';
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -63,7 +65,8 @@ type Row = Omit<Dataset, 'right'> & { readonly level: number | null };
 const columns = { id: sql.ref('datasets.id'), owner: sql.ref('datasets.owner_id') };
 
 const own = (reader: Reader) => sql`datasets.id, owner_id as "ownerId", name, full_name as "fullName", classification, is_tabular as "isTabular",
-  embedding_model as model, embedding_dimensions as dimensions, datasets.created_at as "createdAt", datasets.updated_at as "updatedAt",
+  embedding_model as model, embedding_dimensions as dimensions, (select coalesce((progress ->> 'share')::float8, 0) from job where job.id = building_job and job.state in ('waiting', 'running')) as building,
+  datasets.created_at as "createdAt", datasets.updated_at as "updatedAt",
   ${levelOf('dataset', reader, columns)} as level`;
 
 const sizesColumns = sql`

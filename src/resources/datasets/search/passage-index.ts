@@ -49,7 +49,10 @@ export function openPassageIndex(store: Store, tables: VectorTables = openVector
       if (!table) return;
       await inPieces(
         () => sql`delete from ${tableName(table)} where passage_id = any(array(
-          select passage_id from ${tableName(table)} where edition_id in (select id from editions where dataset_id = ${datasetId}) limit ${pieceRows}))`,
+          select passage_id from ${tableName(table)} where edition_id in (select id from editions where dataset_id = ${datasetId})
+            and not exists (select from datasets where id = ${datasetId} and deleted_at is null and (building_model = ${vectors.model}
+              or (embedding_model = ${vectors.model} and coalesce(embedding_dimensions, ${vectors.dimensions}) = ${vectors.dimensions})))
+          limit ${pieceRows}))`,
         store,
       );
     },

@@ -72,7 +72,7 @@ export interface PassageIndex {
   copy(from: { readonly fileId: number }, to: FileGeneration & { readonly datasetId: number }): Promise<GenerationCounts>;
   /** Removes the passages of a file, or those of all generations but one, in pieces. */
   remove(file: { readonly fileId: number; readonly exceptGeneration?: number }): Promise<void>;
-  /** Removes a dataset's vectors of a model that is no longer its own, in pieces. */
+  /** Removes a dataset's vectors of a model, in pieces, as long as that is neither its own nor one whose vectors are being made for it. */
   removeVectors(datasetId: number, vectors: VectorModel): Promise<void>;
   /** Removes what belongs to no file any more. @returns how many generations there were */
   reconcile(): Promise<number>;

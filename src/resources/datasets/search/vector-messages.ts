@@ -6,11 +6,17 @@ export interface Near {
   readonly cosine: number;
 }
 
-/** The vectors of generations, of each the ids and the vectors one after the other. */
-export interface Page {
+/** Vectors of a generation, in the order of their passages, behind one of them: 0 at its beginning. */
+export interface Place {
   readonly edition: number;
+  readonly after: number;
+}
+
+/** The ids and, one after the other, the vectors that are at a place, up to `next`, behind which others come; null at the end of the generation. */
+export interface Page extends Place {
   readonly ids: Float64Array;
   readonly vectors: Float32Array;
+  readonly next: number | null;
 }
 
 /** A question for the thread. */
@@ -21,17 +27,18 @@ export interface RankJob {
   readonly dimensions: number;
   readonly vector: Float32Array;
   readonly limit: number;
+  /** In ascending order. */
   readonly editions: Float64Array;
   /** How many passages each has. */
   readonly sizes: Uint32Array;
   readonly cacheBytes: number;
 }
 
-/** Generations that the thread has not got. */
+/** Places of which the thread has not got the vectors, in ascending order; only the first may be within a generation. */
 export interface Load {
   readonly type: 'load';
   readonly id: number;
-  readonly editions: readonly number[];
+  readonly places: readonly Place[];
 }
 
 export type WorkerAnswer = Load | { readonly type: 'found'; readonly id: number; readonly found: readonly Near[] };

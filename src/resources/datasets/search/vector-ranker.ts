@@ -34,7 +34,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Bytes of vectors that one statement reads. */
+/** Bytes of vectors that one statement reads, and one message has. */
 const loadBytes = 4 * 2 ** 20;
 const mostWaiting = 200;
 
@@ -46,6 +46,8 @@ class RankingThread implements VectorRanker {
   #worker: Worker | undefined;
   #jobs = 0;
   readonly #waiting = new Map<number, Waiting>();
+  /** One load at a time: of all questions together no more than one is in memory here. */
+  #loading: Promise<void> = Promise.resolve();
 
   constructor(deps: VectorRankerDeps) {
     this.#deps = deps;
@@ -90,14 +92,18 @@ class RankingThread implements VectorRanker {
     const died = (error: unknown) => {
       if (this.#worker === worker) this.#fail(error); // the next question starts another
     };
-    worker.on('message', (answer: WorkerAnswer) => void this.#hear(worker, answer));
+    worker.on('message', (answer: WorkerAnswer) => this.#hear(worker, answer));
     worker.once('error', died);
     worker.once('exit', (code) => died(new Error(`The thread that compares vectors ended with ${code}.`)));
     return worker;
   }
 
-  async #hear(worker: Worker, answer: WorkerAnswer): Promise<void> {
-    if (answer.type === 'found') return this.#take(answer.id)?.resolve(answer.found);
+  #hear(worker: Worker, answer: WorkerAnswer): void {
+    if (answer.type === 'found') this.#take(answer.id)?.resolve(answer.found);
+    else this.#loading = this.#loading.then(() => this.#load(worker, answer));
+  }
+
+  async #load(worker: Worker, answer: Load): Promise<void> {
     const tell = (message: WorkerMessage, moved: ArrayBuffer[] = []) => worker.postMessage(message, moved);
     const asking = this.#waiting.get(answer.id);
     if (!asking) return tell({ type: 'dropped', id: answer.id });
@@ -125,29 +131,23 @@ class RankingThread implements VectorRanker {
   }
 }
 
-/** Reads whole generations, a bounded number of rows in a statement. */
-async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { editions }: Load): Promise<(Page & { readonly vectors: Float32Array<ArrayBuffer> })[]> {
+/** Reads a bounded number of vectors, from the first of the places on. @returns of as many places as were reached, in their order */
+async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { places }: Load): Promise<(Page & { readonly vectors: Float32Array<ArrayBuffer> })[]> {
   const { dimensions } = table;
-  const rowsAtOnce = Math.max(1, Math.floor(loadBytes / (4 * dimensions)));
-  const found = new Map<number, { ids: number[]; parts: Buffer[] }>(editions.map((edition) => [edition, { ids: [], parts: [] }]));
-  for (let after = { edition: 0, id: 0 }; ;) {
-    const { rows } = await sql<{ edition: number; id: number; vector: Buffer }>`
-      select edition_id as edition, passage_id as id, vector from ${tableName(table)}
-      where edition_id = any(${editions}::bigint[]) and (edition_id, passage_id) > (${after.edition}::bigint, ${after.id}::bigint)
-      order by edition_id, passage_id limit ${rowsAtOnce}`.execute(db);
-    for (const { edition, id, vector } of rows) {
-      const one = found.get(edition)!;
-      one.ids.push(id);
-      one.parts.push(vector);
-    }
-    const last = rows.at(-1);
-    if (!last || rows.length < rowsAtOnce) break;
-    after = last;
-  }
-  return Array.from(found, ([edition, { ids, parts }]) => {
-    const vectors = new Float32Array(ids.length * dimensions);
+  const most = Math.max(1, Math.floor(loadBytes / (4 * dimensions)));
+  const [first] = places;
+  const { rows } = await sql<{ edition: number; id: number; vector: Buffer }>`
+    select edition_id as edition, passage_id as id, vector from ${tableName(table)}
+    where edition_id = any(${places.map(({ edition }) => edition)}::bigint[]) and (edition_id, passage_id) > (${first!.edition}::bigint, ${first!.after}::bigint)
+    order by edition_id, passage_id limit ${most}`.execute(db);
+  const last = rows.length < most ? undefined : rows.at(-1);
+  const found = Map.groupBy(rows, ({ edition }) => edition);
+  const reached = last ? places.filter(({ edition }) => edition <= last.edition) : places;
+  return reached.map(({ edition, after }) => {
+    const own = found.get(edition) ?? [];
+    const vectors = new Float32Array(own.length * dimensions);
     const bytes = new Uint8Array(vectors.buffer);
-    for (const [at, part] of parts.entries()) bytes.set(part.subarray(0, 4 * dimensions), 4 * dimensions * at);
-    return { edition, ids: Float64Array.from(ids), vectors };
+    for (const [at, { vector }] of own.entries()) bytes.set(vector.subarray(0, 4 * dimensions), 4 * dimensions * at);
+    return { edition, after, ids: Float64Array.from(own, ({ id }) => id), vectors, next: last?.edition === edition ? last.id : null };
   });
 }

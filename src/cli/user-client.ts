@@ -1,0 +1,56 @@
+import { actingHeader } from '#app/local-token';
+import { adminAt, fetched, serverFor, type AdminClientOptions } from './admin-client.ts';
+import { allOf, type ShownUser } from './admin-command.ts';
+import { CliError } from './cli-error.ts';
+
+export interface UserOptions extends AdminClientOptions {
+  /** Whom the operator of the server's own machine acts for. */
+  readonly email?: string;
+  readonly json?: true;
+}
+
+/** Requests of a user to a running server. */
+export interface UserClient {
+  /** @throws CliError with the server's message */
+  send(method: string, path: string, init?: { readonly body?: string | FormData; readonly headers?: Readonly<Record<string, string>> }): Promise<Response>;
+  /** The same for JSON. */
+  ask<Answer>(method: string, path: string, body?: object): Promise<Answer>;
+}
+
+/**
+ * A client for the user whose key it is; with the local token for the one with `--email`, else for the first administrator.
+ *
+ * @throws CliError where no server runs, or `--email` comes with a key
+ */
+export async function openUserClient({ email, ...options }: UserOptions): Promise<UserClient> {
+  const server = await serverFor(options);
+  if (!server) throw new CliError('No server is running on the data folder: start one, or choose one with --url.', 409);
+  const { url, key, isLocal } = server;
+  if (!isLocal && email !== undefined) throw new CliError("--email is for the machine that the server runs on, without --key: a key is its user's.", 400);
+  const own = { 'x-access-tokens': key, ...(isLocal ? { [actingHeader]: email ?? (await firstAdministrator(url, key)) } : {}) };
+  const send: UserClient['send'] = async (method, path, { body, headers } = {}) => {
+    const response = await fetched(`${url}${path}`, {
+      method,
+      headers: { ...own, ...headers },
+      ...(body === undefined ? {} : { body }),
+      redirect: 'error', // the key is for this server alone
+    });
+    if (response.ok) return response;
+    const answer = (await response.json().catch(() => undefined)) as { message?: unknown } | undefined;
+    if (typeof answer?.message === 'string') throw new CliError(answer.message, response.status);
+    throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
+  };
+  return {
+    send,
+    async ask<Answer>(method: string, path: string, body?: object) {
+      const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+      return (await (await send(method, path, sent)).json()) as Answer;
+    },
+  };
+}
+
+async function firstAdministrator(url: string, key: string): Promise<string> {
+  for await (const { role, status, email } of allOf<ShownUser>(adminAt(url, key), '/server/admin/users'))
+    if (role === 'admin' && status === 'active') return email;
+  throw new CliError('There is no active administrator: name a user with --email.', 404);
+}
