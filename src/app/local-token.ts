@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '#kit/crypto/ids';
-import { Fault } from '#core/fault';
+import { badKey } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 
@@ -32,7 +32,7 @@ export const isLocalToken = (credential: string) => credential.startsWith(prefix
 export function localOperator(credential: string, { token, local, owner }: { token: string; local: boolean; owner: string }): Caller {
   const digests = [credential, token].map((one) => hash('sha256', one, 'buffer')) as [Buffer, Buffer];
   const isRight = timingSafeEqual(...digests);
-  if (!isRight || !local || owner !== 'admin') throw new Fault('unauthenticated', 'The API key is not valid.');
+  if (!isRight || !local || owner !== 'admin') throw badKey();
   return operator;
 }
 
