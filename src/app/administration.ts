@@ -5,7 +5,7 @@ import type { Clock } from '#kit/async/clock';
 import type { AuditEvent } from '#core/audit';
 import type { Caller } from '#core/context';
 import { planNamesOf } from '#core/plan-names';
-import { areLimits, type Plan } from '#core/plan';
+import { areLimits, type LimitedTeam, type Plan } from '#core/plan';
 import { openKeyKeeping, type KeyKeeping } from '#resources/api-keys/keeping';
 import { apiKeyRoutes } from '#resources/api-keys/routes';
 import { auditRoutes } from '#resources/audit/routes';
@@ -40,8 +40,8 @@ export interface Administration {
   planOf(caller: Pick<Caller, 'plan' | 'limits'>): Plan | undefined;
   /** A team's plan with the team's own limits; otherwise as `planOf`. */
   teamPlan(teamId: number): Plan | undefined;
-  /** Undefined where it is not known. */
-  teamName(teamId: number): string | undefined;
+  /** As refusals name it; undefined where it is not known. */
+  teamOf(teamId: number): LimitedTeam | undefined;
   /** The lists of the only models that there are for the caller, of the user and of the teams; `undefined` where nothing limits them. */
   modelLists(caller: Caller): readonly ModelNames[] | undefined;
   /** What users may do under `/server/mine`. */
@@ -98,7 +98,7 @@ export async function openAdministration({ database, settings, clock, prompts, t
     keys,
     lessons,
     planOf,
-    teamName: teams.nameOf,
+    teamOf: teams.limited,
     modelLists(caller) {
       let lists: ModelNames[] | undefined;
       const add = (limits: Plan | undefined) => {

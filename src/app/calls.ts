@@ -33,7 +33,7 @@ export interface CallsDeps {
   readonly metrics: Pick<Metrics, 'settled'>;
   readonly settings: Settings;
   readonly accounting: Accounting;
-  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamName' | 'modelLists' | 'residencies' | 'lessons'>;
+  readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamOf' | 'modelLists' | 'residencies' | 'lessons'>;
   readonly clock: Clock;
   readonly chance: () => number;
   readonly log: Log;
@@ -80,7 +80,7 @@ export function openCalls({ settings: first, metrics, accounting, administration
     journal: counted(accounting.journal, metrics, () => runtime!.models),
     planOf: administration.planOf,
     teamPlan: administration.teamPlan,
-    teamName: administration.teamName,
+    teamOf: administration.teamOf,
     modelName: (name) => runtime!.models.find(name)?.name,
     reserveOutput: () => settings().limits.reserveOutput,
     countTokens,

@@ -4,7 +4,7 @@ import type { Clock } from '#kit/async/clock';
 import { randomKey } from '#kit/crypto/ids';
 import { sealer, type Sealer } from '#kit/crypto/sealing';
 import type { Log } from '#telemetry/log';
-import { masterKey } from '#store/master-key';
+import { masterKey, WrongMasterKey } from '#store/master-key';
 import type { BlobColumn } from '#store/blob-rows';
 import { openStore, type Store } from '#store/open';
 import { makePrivate } from '#store/private-folder';
@@ -64,7 +64,8 @@ export interface Database {
 /** Opens the embedded database of the data folder, or the server of `databaseUrl`, with the master key that seals its secrets. @throws WrongMasterKey, and what `openStore` throws */
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
-  const seal = sealer(await masterKey({ value: settings.masterKey, file: join(settings.data, 'master.key') }));
+  const keyFile = join(settings.data, 'master.key');
+  const seal = sealer(await masterKey({ value: settings.masterKey, file: keyFile }));
   const { data: folder, databaseUrl } = settings;
   const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
   try {
@@ -72,9 +73,14 @@ export async function openDatabase(settings: Settings, clock: Clock, log: Log): 
     return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
   } catch (error) {
     await store.close();
-    throw error;
+    throw error instanceof WrongMasterKey && settings.masterKey === undefined ? wrongFile(keyFile) : error;
   }
 }
+
+const wrongFile = (file: string) =>
+  new WrongMasterKey(
+    `is not set, and the key in ${file} does not open what this database has sealed. Copy master.key from the data folder of the first machine, or set DRAGOMAN_MASTER_KEY to the key of that machine.`,
+  );
 
 /** Logs the store's routine work at level debug. */
 function quieter(log: Log): Log {

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { randomText } from '#kit/crypto/ids';
-import { Fault } from '#core/fault';
+import { badKey } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 
@@ -46,7 +46,7 @@ interface LocalRequest {
 export function localOperator(credential: string, { token, local, owner, email, userBy }: LocalRequest): Caller | Promise<Caller> {
   const digests = [credential, token].map((one) => hash('sha256', one, 'buffer')) as [Buffer, Buffer];
   const isRight = timingSafeEqual(...digests);
-  if (!isRight || !local || (owner !== 'admin' && email === undefined)) throw new Fault('unauthenticated', 'The API key is not valid.');
+  if (!isRight || !local || (owner !== 'admin' && email === undefined)) throw badKey();
   return owner === 'admin' ? operator : userBy(email!).then((caller) => ({ ...caller, keyName: operator.keyName }));
 }
 

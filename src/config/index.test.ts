@@ -306,8 +306,8 @@ describe('defaults', () => {
 
 describe('the file itself', () => {
   test.each([
-    ['DRAGOMAN_CONFIG', { env: { DRAGOMAN_CONFIG: 'none.yaml' } }, 'DRAGOMAN_CONFIG: This must name a file. Found "none.yaml".'],
-    ['--config', { args: { config: 'none.yaml' } }, '--config: This must name a file. Found "none.yaml".'],
+    ['DRAGOMAN_CONFIG', { env: { DRAGOMAN_CONFIG: 'none.yaml' } }, 'DRAGOMAN_CONFIG: There is no file "none.yaml".'],
+    ['--config', { args: { config: 'none.yaml' } }, '--config: There is no file "none.yaml".'],
     ['a folder', { env: { DRAGOMAN_CONFIG: '.' } }, 'This is a folder; a file was expected.'],
   ])('%s that names no file is refused', (_, origin, message) => {
     expect(complaint(() => readFrom(undefined, origin))).toContain(message);

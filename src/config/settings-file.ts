@@ -9,9 +9,7 @@ export function settingsPath({ config }: SettingsArgs, env: Variables, cwd: stri
   const named = config ?? env['DRAGOMAN_CONFIG'];
   const path = resolve(cwd, named ?? 'dragoman.yaml');
   if (named !== undefined && !existsSync(path))
-    throw new BadSettings([
-      { place: config === undefined ? 'DRAGOMAN_CONFIG' : '--config', message: `This must name a file. Found ${JSON.stringify(named)}.` },
-    ]);
+    throw new BadSettings([{ place: config === undefined ? 'DRAGOMAN_CONFIG' : '--config', message: `There is no file ${JSON.stringify(named)}.` }]);
   return path;
 }
 

@@ -136,7 +136,7 @@ const liteLlm = new Set(['model_list', 'litellm_settings', 'general_settings', '
 
 function unknown(path: Path, known: readonly string[], message: string): string {
   if (path.length === 1 && liteLlm.has(String(path[0])))
-    return `${message} This looks like a settings file of LiteLLM: ${program} init writes one of Dragoman, and the names differ.`;
+    return `${message} This looks like a settings file of LiteLLM: docs/operating.md says how its settings are called here, and ${program} init writes a file to begin with.`;
   const meant = nearest(String(path.at(-1)), known);
   const parent = fieldOf(path.slice(0, -1));
   return `${message} ${meant ? `Did you mean ${meant}?` : `${parent || 'The file'} may have: ${known.join(', ')}.`}`;

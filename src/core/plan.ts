@@ -28,6 +28,15 @@ export interface Plan {
   readonly storageBytes?: number;
 }
 
+/** A team as a refusal names it. */
+export interface LimitedTeam {
+  readonly name: string;
+  /** The name of its plan. */
+  readonly plan: string;
+  /** The team's own limits, which override those of the plan; undefined where it has none. */
+  readonly limits: Plan | undefined;
+}
+
 /** Whether a stored value has the form of limits. A database may contain anything, and a malformed value must not count as "no limits". */
 export function areLimits(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

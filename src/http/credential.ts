@@ -1,4 +1,4 @@
-import { Fault } from '#core/fault';
+import { badKey, Fault } from '#core/fault';
 import type { Exchange } from './exchange.ts';
 
 /**
@@ -22,12 +22,13 @@ export function credentialOf(exchange: Exchange, keyInQuery: boolean): string {
       'unauthenticated',
       'A key in the address (?key=) is not accepted here: send it in the header x-goog-api-key or as Authorization: Bearer KEY.',
     );
-  if (key === undefined) throw new Fault('unauthenticated', 'No API key was given: send it as Authorization: Bearer KEY.');
+  if (key === undefined)
+    throw new Fault('unauthenticated', 'No API key was given: send it as Authorization: Bearer KEY, or in the header x-api-key or x-goog-api-key.');
   return proper(key);
 }
 
 function proper(credential: string): string {
-  if (credential.length === 0 || credential.length > 8192) throw new Fault('unauthenticated', 'The API key is not valid.');
+  if (credential.length === 0 || credential.length > 8192) throw badKey();
   return credential;
 }
 

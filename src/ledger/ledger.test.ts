@@ -257,7 +257,8 @@ describe('a reservation', () => {
     const refused = (asked: RoutedCall) => reserve(asked).catch((fault: Fault) => fault);
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
       code: 'quota-spent',
-      message: 'This request may cost 4106 tokens of your plan, and 1000 tokens are left for this month (monthlyTokens): ask for a max_tokens of 990 at most.',
+      message:
+        'This request may cost 4106 tokens of your plan "p", and 1000 tokens are left for this month (monthlyTokens): ask for a max_tokens of 990 at most.',
       details: { field: 'max_tokens' },
     });
     await expect(reserve(call({ maxTokens: 990 }))).resolves.toBeDefined();
@@ -267,7 +268,10 @@ describe('a reservation', () => {
     });
     sink.book('nobody', [row(9)]);
     ledger = open();
-    expect(await refused(call())).toMatchObject({ message: 'You have used up the tokens of your plan for this month (monthlyTokens).' });
+    expect(await refused(call())).toMatchObject({
+      message:
+        'You have used up the tokens of your plan "p" for this month (monthlyTokens): send this again next month (UTC), or ask an administrator for more.',
+    });
   });
 
   test('a caller who cannot pay is refused before a token of the prompt is counted', async () => {

@@ -28,7 +28,7 @@ export async function secretRow(store: Store, sealer: Sealer, name: string, make
   } catch (error) {
     throw error instanceof SealBroken
       ? new WrongMasterKey(
-          'does not open what this database has sealed: it was sealed with another key. Without DRAGOMAN_MASTER_KEY the key is master.key in the data folder: all machines of a database need the one of the first.',
+          'does not open what this database has sealed: it was sealed with another key. All machines on one database need the key of the first: DRAGOMAN_MASTER_KEY there, or master.key in its data folder.',
         )
       : error;
   }

@@ -78,7 +78,12 @@ describe('one process, embedded', () => {
     const member = await newMember(server, { modelLimits: { 'also-priced': { requestsPerMinute: 1 } } });
     expect(await tally([member.ask({ ...fixed, model: 'priced' })])).toEqual({ 200: 1 });
     const { status, error } = await refusal(await member.ask({ ...fixed, model: 'also-priced' }));
-    expect([status, error.message]).toEqual([429, 'Your plan for the model priced allows 1 requests a minute (modelLimits.priced.requestsPerMinute).']);
+    expect([status, error.message]).toEqual([
+      429,
+      expect.stringMatching(
+        /^Your plan "[^"]+" for the model priced allows 1 request a minute \(modelLimits\.priced\.requestsPerMinute\): send this again in \d+ seconds?\.$/,
+      ),
+    ]);
     expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
   });
 
@@ -86,7 +91,7 @@ describe('one process, embedded', () => {
     const member = await newMember(server, { dailyUsd: (2 * cost) / 1e6 });
     const priced = { ...fixed, model: 'priced' };
     expect(await tally([member.ask(priced), member.ask(priced)])).toEqual({ 200: 2 });
-    expect((await refusal(await member.ask(priced))).error.message).toContain('US dollars of your plan for today (dailyUsd)');
+    expect((await refusal(await member.ask(priced))).error.message).toMatch(/US dollars of your plan "[^"]+" for today \(dailyUsd\)/);
   });
 
   test('a day that ends gives back what the day has, and the month goes on', async () => {
@@ -111,11 +116,13 @@ describe('one process, embedded', () => {
     expect(second.headers.get('x-ratelimit-remaining-tokens')).toBe('0');
     const { status, after, error } = await refusal(await member.ask(fixed));
     expect([status, error.code]).toEqual([429, 'rate_limit_exceeded']);
-    expect(error.message).toBe(`Your plan allows ${2 * cost} tokens a minute (tokensPerMinute).`);
+    expect(error.message).toMatch(
+      new RegExp(`^Your plan "[^"]+" allows ${2 * cost} tokens a minute \\(tokensPerMinute\\): send this again in \\d+ seconds\\.$`),
+    );
     expect(after).toBeGreaterThan(50);
     const large = await refusal(await member.ask({ ...fixed, max_tokens: 5000 }));
     expect(large.error.message).toMatch(
-      /^This request may cost \d+ tokens, and your plan allows \d+ a minute \(tokensPerMinute\): ask for a max_tokens of \d+ at most\.$/,
+      /^This request may cost \d+ tokens, and your plan "[^"]+" allows \d+ a minute \(tokensPerMinute\): ask for a max_tokens of \d+ at most\.$/,
     );
   });
 

@@ -132,7 +132,10 @@ describe('the command line at a running server', () => {
     const made = json(await ran(home, 'key', 'create', '--email', 'ada@example.org', '--name', 'other', '--json'));
     const refused = await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', String(made['key']));
     expect(refused).toMatchObject({ code: 1, out: '', errors: 'dragoman: This key does not belong to an administrator.\n' });
-    expect(await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', 'x')).toMatchObject({ code: 1, errors: 'dragoman: The API key is not valid.\n' });
+    expect(await ran(elsewhere, 'user', 'list', '--url', server.url, '--key', 'x')).toMatchObject({
+      code: 1,
+      errors: 'dragoman: The API key is not valid: it is mistyped, has expired or was revoked, or belongs to another server.\n',
+    });
     const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
     expect(refused.errors + listed.out).not.toContain(token);
   }, 60_000);

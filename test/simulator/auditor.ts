@@ -55,7 +55,7 @@ const syncing = 200;
 /** Milliseconds after which a disk that works again has been tried. */
 const mending = 2500;
 /** What is said where no permit is left. */
-const permits = /requests a minute|streams at a time/;
+const permits = /requests? a minute|streams? at a time/;
 /** Milliseconds in which a process ends what goes on for a key that it knows is not good. */
 const cutting = 5;
 /** Of dollars, which are sums of fractions. */

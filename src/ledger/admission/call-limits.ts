@@ -4,9 +4,10 @@ import type { Caller, Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Permits } from '#core/permits';
 import { permitKind } from '#core/lease';
-import { areLimits, dayOf, monthOf, secondsToNextMonth, type ModelLimits, type Plan } from '#core/plan';
+import { areLimits, dayOf, monthOf, secondsToNextMonth, type LimitedTeam, type ModelLimits, type Plan } from '#core/plan';
 import type { RoutedCall } from '#core/routed-call';
 import type { Accounts } from './accounts.ts';
+import { capitalized, ownerWords } from './limit-words.ts';
 import { Hold } from './local-lease.ts';
 
 export interface CallLimitsDeps {
@@ -14,6 +15,8 @@ export interface CallLimitsDeps {
   readonly planOf: (caller: Caller) => Plan | undefined;
   /** `{}` for a team without limits; undefined: what it may spend is not known. */
   readonly teamPlan: (teamId: number) => Plan | undefined;
+  /** A team as its refusals name it; undefined where it is not known. */
+  readonly teamOf?: (teamId: number) => LimitedTeam | undefined;
   /** The name of the model behind a name or an alias; undefined: there is none. Asked only for limits of single models. */
   readonly modelName?: (name: string) => string | undefined;
   readonly clock: Clock;
@@ -23,6 +26,7 @@ export const noHolds: readonly Hold[] = [];
 
 /** A call as its limits see it. */
 interface Limited {
+  readonly caller: Caller;
   readonly call: RoutedCall;
   readonly balance: Balance;
   /** Milliseconds since 1970. */
@@ -50,8 +54,8 @@ export class CallLimits {
     const { planOf, teamPlan } = this.#deps;
     let holds: Hold[] | undefined;
     const add = (whose: 'user' | 'team' | 'key', id: number, plan: Plan | undefined) => {
-      if (!plan || !isSane(plan)) throw unknownLimits(whose, at);
-      if (isLimiting(plan)) this.#add({ call, balance, at, holds: (holds ??= []) }, whose, id, plan);
+      if (!plan || !isSane(plan)) throw this.#unknownLimits(`${whose}:${id}`, caller, at);
+      if (isLimiting(plan)) this.#add({ caller, call, balance, at, holds: (holds ??= []) }, whose, id, plan);
     };
     add('user', caller.userId, planOf(caller));
     for (const teamId of caller.teamIds) add('team', teamId, teamPlan(teamId));
@@ -66,7 +70,7 @@ export class CallLimits {
     const owner: Owner = `${whose}:${id}`;
     const isInference = balance === 'inference';
     const { modelLimits, dailyUsd, monthlyUsd } = plan;
-    if ((monthlyUsd ?? dailyUsd) !== undefined) requirePrice(call, whose);
+    if ((monthlyUsd ?? dailyUsd) !== undefined) this.#requirePrice(limited, owner, monthlyUsd === undefined ? 'dailyUsd' : 'monthlyUsd');
     this.#hold(limited, owner, 'requests', plan.requestsPerMinute);
     this.#hold(limited, owner, 'streams', call.stream ? plan.concurrentStreams : undefined);
     if (isInference) this.#hold(limited, owner, 'tokens', plan.tokensPerMinute);
@@ -77,17 +81,17 @@ export class CallLimits {
       if (isInference) this.#hold(limited, day, 'inference', plan.dailyTokens);
       this.#hold(limited, day, 'usd', dailyUsd);
     }
-    if (modelLimits) this.#addModel(limited, owner, modelLimits, whose);
+    if (modelLimits) this.#addModel(limited, owner, modelLimits);
   }
 
-  #addModel(limited: Limited, owner: Owner, all: Readonly<Record<string, ModelLimits>>, whose: 'user' | 'team' | 'key'): void {
+  #addModel(limited: Limited, owner: Owner, all: Readonly<Record<string, ModelLimits>>): void {
     const { call, balance } = limited;
     const { name } = call.route;
     const { modelName } = this.#deps;
     for (const [given, limits] of Object.entries(all)) {
       if (given !== name && (!modelName || modelName(given) !== name)) continue;
       const book: Book = `${owner}/${name}`;
-      if (limits.monthlyUsd !== undefined) requirePrice(call, whose);
+      if (limits.monthlyUsd !== undefined) this.#requirePrice(limited, owner, 'modelLimits');
       this.#hold(limited, book, 'requests', limits.requestsPerMinute);
       if (balance === 'inference') this.#hold(limited, book, 'inference', limits.monthlyTokens);
       this.#hold(limited, book, 'usd', limits.monthlyUsd);
@@ -100,22 +104,28 @@ export class CallLimits {
     const month = permitKind(kind) === undefined ? monthOf(at) : '';
     holds.push(new Hold(this.#accounts.find({ owner, kind, month }, limit, this.#deps.clock.monotonic())));
   }
-}
 
-function unknownLimits(whose: 'user' | 'team' | 'key', at: number): Fault {
-  const what = whose === 'key' ? 'The limits of your API key cannot be read' : 'Your plan does not exist on this server';
-  return new Fault('quota-spent', `${what}: ask an administrator.`, { retryAfter: secondsToNextMonth(at) });
-}
+  #requirePrice({ call, caller }: Limited, owner: Owner, member: keyof Plan): void {
+    if (call.route.price) return;
+    const { name } = call.route;
+    const its = capitalized(ownerWords(owner, caller, this.#teamOf, member));
+    throw new Fault(
+      'forbidden',
+      `${its} is limited in US dollars, and ${name} has no price: an administrator can set it as models.${name}.price in the settings.`,
+      { field: 'model' },
+    );
+  }
 
-function requirePrice(call: RoutedCall, whose: 'user' | 'team' | 'key'): void {
-  if (call.route.price) return;
-  const what = { user: 'Your plan', team: "Your team's plan", key: 'Your API key' }[whose];
-  const { name } = call.route;
-  throw new Fault(
-    'forbidden',
-    `${what} is limited in US dollars, and ${name} has no price: an administrator can set it as models.${name}.price in the settings.`,
-    { field: 'model' },
-  );
+  #unknownLimits(owner: Owner, caller: Caller, at: number): Fault {
+    const its = ownerWords(owner, caller, this.#teamOf, 'monthlyTokens');
+    const what =
+      owner.startsWith('user:') && caller.limits === undefined ? `${capitalized(its)} does not exist on this server` : `The limits of ${its} cannot be read`;
+    return new Fault('quota-spent', `${what}: ask an administrator.`, { retryAfter: secondsToNextMonth(at) });
+  }
+
+  get #teamOf() {
+    return this.#deps.teamOf ?? (() => undefined);
+  }
 }
 
 /** Has another step of the request taken this permit? */

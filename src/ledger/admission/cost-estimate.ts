@@ -6,7 +6,7 @@ import { promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
-import { unitOf, type LimitWords } from './limit-words.ts';
+import { capitalized, inUnits, unitOf, type LimitWords } from './limit-words.ts';
 import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
 
@@ -158,8 +158,14 @@ export class CostEstimate {
     const { kind } = local.account;
     const left = Math.max(0, local.limit - local.spent);
     const what = unitOf(kind);
-    if (left <= 0) return new Fault('quota-spent', `You have used up the ${what} of ${of} for ${period} (${limit}).`, { retryAfter, limit: kind });
-    const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [count(least, what), count(Math.floor(left), what)];
+    if (local.limit <= 0)
+      return new Fault('quota-spent', `${capitalized(of)} allows no ${what} (${limit}): ask an administrator.`, { retryAfter, limit: kind });
+    if (left <= 0) {
+      const next = period === 'today' ? 'tomorrow' : 'next month';
+      const text = `You have used up the ${what} of ${of} for ${period} (${limit}): send this again ${next} (UTC), or ask an administrator for more.`;
+      return new Fault('quota-spent', text, { retryAfter, limit: kind });
+    }
+    const [needs, has] = kind === 'usd' ? [dollars(least), dollars(left)] : [inUnits(least, what), inUnits(Math.floor(left), what)];
     const { advice, field } = this.#advice(kind, left);
     return new Fault(
       'quota-spent',
@@ -196,6 +202,5 @@ const slack = 1e-6;
 const isSpent = (kind: AccountKind) => kind !== 'requests' && kind !== 'streams';
 
 /** `1 token`, `2 tokens` */
-const count = (number: number, what: string) => `${number} ${number === 1 ? what.replace(/s$/, '') : what}`;
 
 const dollars = (usd: number) => `US$ ${usd.toPrecision(3)}`;

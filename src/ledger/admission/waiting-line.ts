@@ -1,19 +1,20 @@
 import type { Clock } from '#kit/async/clock';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
+import type { LimitedTeam } from '#core/plan';
 import type { CountTokens } from '#core/measure';
 import type { Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { CostEstimate } from './cost-estimate.ts';
-import { limitWords, secondsLeft, unitOf } from './limit-words.ts';
+import { capitalized, inUnits, limitWords, secondsLeft, unitOf } from './limit-words.ts';
 import { LineWait } from './line-wait.ts';
 import type { Hold, Lack } from './local-lease.ts';
 
 export interface WaitingLineDeps {
   /** Exact. @throws Fault `rate-limited`, `overloaded` where too much is being counted; the signal's reason */
   readonly countTokens: CountTokens;
-  /** A team's name, for refusals; undefined where it is not known. */
-  readonly teamName?: (teamId: number) => string | undefined;
+  /** A team as its refusals name it; undefined where it is not known. */
+  readonly teamOf?: (teamId: number) => LimitedTeam | undefined;
   readonly clock: Clock;
 }
 
@@ -82,23 +83,25 @@ export class WaitingLine {
 
   /** The fault of a call that a limit keeps out: it names the limit and whose it is. */
   #limitFault(hold: Hold, lack: Lack, estimate: CostEstimate, { caller }: Context): Fault {
-    const { clock, teamName = () => undefined } = this.#deps;
+    const { clock, teamOf = () => undefined } = this.#deps;
     const { account, limit, minute } = hold.lease;
-    const words = limitWords(account, caller, teamName);
+    const words = limitWords(account, caller, teamOf);
     if (lack === 'spent') return estimate.spentFault(hold, words, secondsLeft(account, clock.now()));
     const now = clock.monotonic();
     if (hold.lease.isOutOfContact(now)) return this.#accounts.awayFault();
-    const its = `${words.of[0]!.toUpperCase()}${words.of.slice(1)}`;
+    const its = capitalized(words.of);
     if (account.kind === 'tokens' && hold.least > limit && limit > 0) return estimate.minuteFault(hold, words);
     if (minute) {
-      const what = `${its} allows ${limit} ${unitOf(account.kind)} a minute (${words.limit}).`;
-      return new Fault('rate-limited', what, { retryAfter: minute.wait(limit, now, hold.least), unbegun: true, limit: account.kind });
+      const retryAfter = minute.wait(limit, now, hold.least);
+      const cure = limit > 0 ? `send this again in ${inUnits(Math.ceil(retryAfter), 'seconds')}` : 'ask an administrator';
+      const text = `${its} allows ${inUnits(limit, unitOf(account.kind))} a minute (${words.limit}): ${cure}.`;
+      return new Fault('rate-limited', text, { retryAfter, unbegun: true, limit: account.kind });
     }
     return new Fault(
       'rate-limited',
       account.kind === 'streams'
-        ? `${its} allows ${limit} streams at a time (${words.limit}).`
-        : `Running requests have reserved what is left of ${words.of} for ${words.period} (${words.limit}).`,
+        ? `${its} allows ${inUnits(limit, 'streams')} at a time (${words.limit}): ${limit > 0 ? 'wait until another stream ends' : 'ask an administrator'}.`
+        : `Running requests have reserved what is left of ${words.of} for ${words.period} (${words.limit}): wait until one of them ends.`,
       { retryAfter: 1, unbegun: true, limit: account.kind },
     );
   }

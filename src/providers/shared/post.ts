@@ -92,6 +92,7 @@ export function upstreamFault(error: unknown, begun = false): unknown {
     case 'refused':
       return new Fault('overloaded', 'The provider cannot be reached.', details);
     case 'broken':
+      if (!begun && isTls(error)) return new Fault('overloaded', 'No secure connection (TLS) to the provider can be made.', details);
       return begun
         ? new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' })
         : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
@@ -110,3 +111,12 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return error.problem satisfies never;
   }
 }
+
+/** Did the handshake fail, or the certificate? */
+function isTls(error: Error): boolean {
+  for (let one: unknown = error; one instanceof Error; one = one.cause)
+    if ('code' in one && typeof one.code === 'string' && tlsCodes.some((start) => (one.code as string).startsWith(start))) return true;
+  return false;
+}
+
+const tlsCodes = ['ERR_SSL_', 'ERR_TLS_', 'CERT_', 'SELF_SIGNED_', 'DEPTH_ZERO_', 'UNABLE_TO_'];

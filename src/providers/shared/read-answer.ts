@@ -85,7 +85,7 @@ export function parsed(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): u
   try {
     return numbersAsWritten ? parseAsWritten(text) : JSON.parse(text);
   } catch {
-    throw notJson();
+    throw notJson(text.slice(0, 100));
   }
 }
 
@@ -94,11 +94,19 @@ export async function parsedLarge(bytes: Uint8Array, { numbersAsWritten }: Readi
   try {
     return (await readLargeJson(bytes, { maxTokens: mostValues, numbersAsWritten })).value;
   } catch (error) {
-    throw error instanceof BadJson ? notJson() : error;
+    throw error instanceof BadJson ? notJson(Buffer.from(bytes.subarray(0, 100)).toString('utf8')) : error;
   }
 }
 
 /** Most values and names in a large answer. */
 const mostValues = 500_000;
 
-const notJson = () => new Fault('upstream-failed', 'The answer of the provider is not JSON, or is too complex to parse.', { elsewhere: true });
+/** @param beginning of the answer */
+const notJson = (beginning: string) =>
+  new Fault(
+    'upstream-failed',
+    beginning.trimStart().startsWith('<')
+      ? 'The provider answered with a web page instead of JSON: its base URL may be wrong.'
+      : 'The answer of the provider is not JSON, or is too complex to parse.',
+    { elsewhere: true },
+  );

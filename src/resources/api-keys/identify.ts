@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Fault } from '#core/fault';
+import { badKey } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
@@ -146,7 +146,7 @@ const knownOf = ({ caller, expiresIn = Infinity }: Found, startedAt: number, { n
 const entering =
   (used: (keyId: number) => void) =>
   (found: Known | undefined, now: number): Caller => {
-    if (!found || found.expiresAt <= now) throw new Fault('unauthenticated', 'The API key is not valid.');
+    if (!found || found.expiresAt <= now) throw badKey();
     if (found.noteAt <= now) {
       found.noteAt = now + noteMilliseconds;
       used(found.caller.keyId);

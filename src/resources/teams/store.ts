@@ -2,7 +2,7 @@ import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
-import { areLimits, type Plan } from '#core/plan';
+import { areLimits, type LimitedTeam, type Plan } from '#core/plan';
 import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
 import { openLiveValue } from '#store/live-value';
@@ -27,14 +27,6 @@ export interface TeamChange extends Partial<Pick<Team, 'name' | 'plan' | 'member
   readonly limits?: LimitsChange;
 }
 
-/** What callers need of a team at once. */
-interface Known {
-  readonly name: string;
-  readonly plan: string;
-  /** Undefined where there are none of its own. */
-  readonly limits: Plan | undefined;
-}
-
 /** Users whose spending counts together as well. */
 export interface Teams {
   /**
@@ -44,8 +36,8 @@ export interface Teams {
   planOf(id: number): string;
   /** The team's own limits, where it has any; what is damaged is given as it is. */
   limitsOf(id: number): Plan | undefined;
-  /** Undefined where it is not known. */
-  nameOf(id: number): string | undefined;
+  /** As a refusal names it; undefined where it is not known. */
+  limited(id: number): LimitedTeam | undefined;
   /** Makes sure that `planOf` knows these. @throws Fault `overloaded` while the database is away */
   meet(ids: readonly number[]): Promise<void>;
   find(id: number): Promise<Team | undefined>;
@@ -95,7 +87,7 @@ const tables = ({ db }: Access) => db.$extendTables<Tables>();
 
 export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Promise<Teams> {
   const target = (id: number) => ({ kind: 'team', id });
-  const read = (before?: ReadonlyMap<number, Known>) => readTeams(store, before);
+  const read = (before?: ReadonlyMap<number, LimitedTeam>) => readTeams(store, before);
   const plans = await openLiveValue({ store, topic: 'teams', clock, read, changed });
 
   const select = (access: Access) =>
@@ -127,7 +119,7 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
       throw notYet();
     },
     limitsOf: (id) => plans.value.get(id)?.limits,
-    nameOf: (id) => plans.value.get(id)?.name,
+    limited: (id) => plans.value.get(id),
     async meet(ids) {
       if (ids.some((id) => !plans.value.has(id)) && !(await plans.again())) throw notYet();
     },
@@ -176,7 +168,7 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
   };
 }
 
-async function readTeams(store: Store, before: ReadonlyMap<number, Known> = new Map()): Promise<ReadonlyMap<number, Known>> {
+async function readTeams(store: Store, before: ReadonlyMap<number, LimitedTeam> = new Map()): Promise<ReadonlyMap<number, LimitedTeam>> {
   const rows = await tables(store).selectFrom('teams').select(['id', 'name', 'plan', 'limits']).execute();
   const isEmpty = (limits: Plan) => areLimits(limits) && Object.keys(limits).length === 0;
   return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: isEmpty(limits) ? undefined : limits }] as const)]);
