@@ -62,91 +62,98 @@ const prelude = `((call, begun, failed) => {
   };
 })`;
 
-async function run({ code, given, calls }: ScriptJob): Promise<void> {
-  const vm = await QuickJS.create({ wasm: compiled as never, memoryLimit: memoryBytes, maxStackSize: stackBytes });
-  const open = new Map<number, Deferred>();
-  let made = 0;
-  let isOver = false;
-  const end = (event: ScriptEvent) => {
-    if (isOver) return;
-    isOver = true;
-    tell(event);
-  };
-  const fail = (message: string) => end({ type: 'failed', message: message.slice(0, mostMessage) });
+/** A machine that runs one script. */
+class Run {
+  readonly #vm: QuickJS;
+  readonly #open = new Map<number, Deferred>();
+  #made = 0;
+  #isOver = false;
 
-  const call = vm.newFunction('call', (name, json) => {
-    const [what, args] = [name!.toString(), json!.toString()];
-    if (args.length > mostJson || open.size >= mostCalls) {
-      const refused = vm.newPromise();
-      refused.reject(vm.newError(new Error(args.length > mostJson ? 'The arguments of the call are too long.' : 'Too many calls at once.')));
-      return refused.handle;
+  constructor(vm: QuickJS) {
+    this.#vm = vm;
+  }
+
+  begin({ code, given, calls }: ScriptJob): void {
+    this.#guarded(() => {
+      const vm = this.#vm;
+      const call = vm.newFunction('call', (name, json) => this.#called(name.toString(), json.toString()));
+      const begun = vm.newFunction('begun', (value) => this.#ended(value.toString()));
+      const failed = vm.newFunction('failed', (message) => this.#fail(message.toString()));
+      const own = vm.callFunction(vm.evalCode(prelude, '<prelude>'), vm.undefined, call, begun, failed);
+      const module = vm.evalCode(code, 'script.js', EvalFlags.TYPE_MODULE);
+      const values = vm.callFunction(own.getProp('given'), vm.undefined, vm.newString(given), vm.newString(JSON.stringify(calls)));
+      const loaded = vm.newFunction('loaded', (namespace) => vm.callFunction(own.getProp('start'), vm.undefined, namespace.getProp('default'), values));
+      const broken = vm.newFunction('broken', (error) => vm.callFunction(failed, vm.undefined, vm.callFunction(own.getProp('says'), vm.undefined, error)));
+      vm.callFunction(module.getProp('then'), module, loaded, broken);
+      this.#settle();
+    });
+  }
+
+  answer({ call, json, error }: CallDone): void {
+    const deferred = this.#open.get(call);
+    if (!deferred || this.#isOver) return;
+    this.#open.delete(call);
+    this.#guarded(() => {
+      if (error === undefined) deferred.resolve(this.#vm.newString(json ?? 'null'));
+      else deferred.reject(this.#vm.newError(new Error(error)));
+      this.#settle();
+    });
+  }
+
+  #called(name: string, json: string): JSValueHandle {
+    const deferred = this.#vm.newPromise();
+    if (json.length > mostJson || this.#open.size >= mostCalls) {
+      deferred.reject(this.#vm.newError(new Error(json.length > mostJson ? 'The arguments of the call are too long.' : 'Too many calls at once.')));
+      return deferred.handle;
     }
-    const deferred = vm.newPromise();
-    open.set(made, deferred);
-    tell({ type: 'call', call: made++, name: what, json: args });
+    this.#open.set(this.#made, deferred);
+    tell({ type: 'call', call: this.#made++, name, json });
     return deferred.handle;
-  });
-  const begun = vm.newFunction('begun', (value) => {
-    const text = value.toString();
-    if (text.length > mostText) fail('The result of the script is longer than 1 MB.');
-    else end({ type: 'done', text });
-    return vm.undefined;
-  });
-  const failed = vm.newFunction('failed', (message) => {
-    fail(message.toString());
-    return vm.undefined;
-  });
+  }
 
   /** Goes on until nothing can. */
-  const settle = () => {
-    vm.executePendingJobs();
-    if (isOver) return;
-    if (open.size === 0) fail('The script waits for something that never comes.');
+  #settle(): void {
+    this.#vm.executePendingJobs();
+    if (this.#isOver) return;
+    if (this.#open.size === 0) this.#fail('The script waits for something that never comes.');
     else tell({ type: 'waiting' });
-  };
-  const answer = ({ call: at, json, error }: CallDone) => {
-    const deferred = open.get(at);
-    if (!deferred || isOver) return;
-    open.delete(at);
-    if (error === undefined) deferred.resolve(vm.newString(json ?? 'null'));
-    else deferred.reject(vm.newError(new Error(error)));
-    settle();
-  };
-  const guarded =
-    <Args extends readonly unknown[]>(work: (...args: Args) => void) =>
-    (...args: Args) => {
-      try {
-        work(...args);
-      } catch (error) {
-        fail(error instanceof Error ? error.message : 'The script failed.');
-      }
-    };
+  }
 
-  current = guarded(answer);
-  guarded(() => {
-    const own = vm.callFunction(vm.evalCode(prelude, '<prelude>'), vm.undefined, call, begun, failed);
-    const made = vm.evalCode(code, 'script.js', EvalFlags.TYPE_MODULE);
-    const values = vm.callFunction(own.getProp('given'), vm.undefined, vm.newString(given), vm.newString(JSON.stringify(calls)));
-    begin(vm, own, made, values);
-    settle();
-  })();
+  #ended(text: string): JSValueHandle {
+    if (text.length > mostText) return this.#fail('The result of the script is longer than 1 MB.');
+    return this.#end({ type: 'done', text });
+  }
 
-  function begin(machine: QuickJS, own: JSValueHandle, module: JSValueHandle, values: JSValueHandle): void {
-    const loaded = machine.newFunction('loaded', (namespace) =>
-      machine.callFunction(own.getProp('start'), machine.undefined, namespace.getProp('default'), values),
-    );
-    const broken = machine.newFunction('broken', (error) =>
-      machine.callFunction(failed, machine.undefined, machine.callFunction(own.getProp('says'), machine.undefined, error)),
-    );
-    machine.callFunction(module.getProp('then'), module, loaded, broken);
+  #fail(message: string): JSValueHandle {
+    return this.#end({ type: 'failed', message: message.slice(0, mostMessage) });
+  }
+
+  #end(event: ScriptEvent): JSValueHandle {
+    if (!this.#isOver) tell(event);
+    this.#isOver = true;
+    return this.#vm.undefined;
+  }
+
+  #guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#fail(error instanceof Error ? error.message : 'The script failed.');
+    }
   }
 }
 
-let current: ((answer: CallDone) => void) | undefined;
+async function start(job: ScriptJob): Promise<void> {
+  const vm = await QuickJS.create({ wasm: compiled as never, memoryLimit: memoryBytes, maxStackSize: stackBytes });
+  current = new Run(vm);
+  current.begin(job);
+}
+
+let current: Run | undefined;
 
 port.on('message', (message: ScriptJob | CallDone) => {
-  if (message.type === 'answer') return current?.(message);
-  run(message).catch((error: unknown) =>
+  if (message.type === 'answer') return current?.answer(message);
+  start(message).catch((error: unknown) =>
     tell({ type: 'failed', message: error instanceof Error ? error.message.slice(0, mostMessage) : 'The script failed.' }),
   );
 });

@@ -37,11 +37,12 @@ const reader = (caller: Caller, query: { readonly owner?: number | undefined }):
   return userId === caller.userId ? caller : { userId, teamIds: [] };
 };
 
+const root = '/server/mine/plugins';
+const common = { scope: 'plugins', owner: 'caller', output: PluginObject } as const;
+const query = Type.Object(ownerQuery, { additionalProperties: false });
+
 /** A user's own plugins. */
 export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDeps): readonly NounRoute[] {
-  const root = '/server/mine/plugins';
-  const common = { scope: 'plugins', owner: 'caller', output: PluginObject } as const;
-  const query = Type.Object(ownerQuery, { additionalProperties: false });
   return [
     nounRoute({
       ...common,
@@ -75,17 +76,6 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
     }),
     nounRoute({
       ...common,
-      method: 'POST',
-      path: `${root}/import`,
-      summary: 'Makes a plugin of yours from an exported file.',
-      query,
-      input: Exported,
-      makes: true,
-      answer: async ({ caller, query: whose, input, signal }) =>
-        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, readDocument(caller, signal)))),
-    }),
-    nounRoute({
-      ...common,
       method: 'GET',
       path: `${root}/:id`,
       summary: 'One of your plugins.',
@@ -110,6 +100,31 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
       query,
       answer: async ({ caller, params, query: whose }) => shown(await plugins.remove(reader(caller, whose), idIn(params, 'id', 'plugin'))),
     }),
+    ...fileRoutes({ plugins, readDocument }),
+    ...grantRoutes({
+      sharing,
+      scope: 'plugins',
+      path: `${root}/:id`,
+      what: 'plugin',
+      administered: (caller, params, whose) => plugins.administered(reader(caller, whose), idIn(params, 'id', 'plugin')),
+    }),
+  ];
+}
+
+/** Plugins as files. */
+function fileRoutes({ plugins, readDocument }: Pick<PluginRoutesDeps, 'plugins' | 'readDocument'>): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/import`,
+      summary: 'Makes a plugin of yours from an exported file.',
+      query,
+      input: Exported,
+      makes: true,
+      answer: async ({ caller, query: whose, input, signal }) =>
+        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, readDocument(caller, signal)))),
+    }),
     nounRoute({
       ...common,
       method: 'GET',
@@ -123,17 +138,18 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
         return { format: 'dragoman-plugin', version: 1, plugin: textOf(plugin) };
       },
     }),
-    ...grantRoutes({
-      sharing,
-      scope: 'plugins',
-      path: `${root}/:id`,
-      what: 'plugin',
-      administered: (caller, params, whose) => plugins.administered(reader(caller, whose), idIn(params, 'id', 'plugin')),
-    }),
   ];
 }
 
-function textOf({ name, title, description, category, definition, fields, fileMode }: OwnPlugin): PluginFields & Required<Pick<PluginFields, 'description' | 'category' | 'file_mode'>> {
+function textOf({
+  name,
+  title,
+  description,
+  category,
+  definition,
+  fields,
+  fileMode,
+}: OwnPlugin): PluginFields & Required<Pick<PluginFields, 'description' | 'category' | 'file_mode'>> {
   const { kind, ...what } = definition;
   return {
     plugin_name: name,

@@ -41,14 +41,15 @@ export function taggedIn(message: QueryFields['message']): { readonly name: stri
 /** A question, or what a plugin makes of it whose name stands before it. @throws Fault `forbidden` for a key without the scope of plugins */
 export async function maybeTagged(deps: QueryDeps, asked: Omit<AskedOfPlugin, 'name' | 'values' | 'text'>): Promise<Conversation> {
   const tagged = taggedIn(asked.fields.message);
-  const all = tagged && { ...asked, ...tagged, values: undefined };
-  if (all && asked.caller.scopes?.includes('plugins') === false) {
-    if (await deps.plugins.isThere(asked.caller, all.name))
+  if (!tagged) return query(deps, asked);
+  const all = { ...asked, ...tagged, values: undefined };
+  if (asked.caller.scopes?.includes('plugins') === false) {
+    if (await deps.plugins.isThere(asked.caller, tagged.name))
       throw new Fault('forbidden', 'A message that runs a plugin needs the scope plugins.', { reason: 'scope' });
     return query(deps, asked);
   }
-  const run = all && (await runOf(deps, all));
-  return run ? answering(deps, run, all!) : query(deps, asked);
+  const run = await runOf(deps, all);
+  return run ? answering(deps, run, all) : query(deps, asked);
 }
 
 const runOf = ({ plugins }: QueryDeps, { caller, name, values, text, files, signal }: AskedOfPlugin) =>

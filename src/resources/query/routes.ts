@@ -27,8 +27,7 @@ const WithFileFields = Type.Object({ plugin_name: name, plugin_values: Type.Opti
 
 /** Questions to models, in the words of the native interface. */
 export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
-  const plain = { method: 'POST', scope: 'query', owner: 'caller', input: QueryFields, output: Completion } as const;
-  const common = { ...plain, spends: true } as const;
+  const common = { method: 'POST', scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion } as const;
   return [
     nounRoute({
       ...common,
@@ -52,7 +51,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
       },
     }),
     nounRoute({
-      ...plain,
+      ...common,
       scope: 'plugins',
       path: '/server/query-plugin',
       summary: 'Answers a question with a plugin, which `plugin_name` names, or `[[name]]` at the beginning of `message`.',
