@@ -212,6 +212,9 @@ describe('a prompt', () => {
     await made({ ...parrot, plugin_name: 'inert', template: 'Say exactly: {{words}} ${7*7} <%= 7 %> {{7*7}} {{constructor.name}}' });
     for (const words of ['{{words}}', '{{secret.KEY}}', '${process.env}', '$&$1', '{{{{words}}}}'])
       expect((await run('inert', { words })).body['message']).toBe(`${words} \${7*7} <%= 7 %> {{7*7}} {{constructor.name}}`);
+    const persona = await ada.ask('POST', '/server/mine/personas', { name: 'Literal', prompt: 'Be {{7*7}} and ${process.env} and <%= 1 %>.' });
+    await ada.ask('POST', '/server/query', { message: '{{words}}', model: 'gpt-4o-mini', persona: persona.body['id'] });
+    expect(JSON.stringify(upstream.requests.at(-1)?.json)).toContain('Be {{7*7}} and ${process.env} and <%= 1 %>.');
     const bomb = await made({ ...parrot, plugin_name: 'bomb', template: '{{words}}'.repeat(5000) });
     expect(bomb).toBeGreaterThan(0);
     expect((await run('bomb', { words: 'x'.repeat(500_000) })).status).toBe(413);
@@ -227,6 +230,37 @@ describe('a prompt', () => {
     expect((await run('typed', { n: '3', on: 'true' })).body['message']).toBe('3 a true.');
     for (const values of [{ n: 0 }, { n: 'x' }, { n: 1, kind: 'c' }, { n: 1, on: 'maybe' }]) expect((await run('typed', values)).status).toBe(400);
   });
+});
+
+test(proves('N-01', 'no field of a request, in whatever depth, chooses where the key of a provider goes'), { timeout: long }, async () => {
+  site.answer((_, response) => response.writeHead(200).end('{}'));
+  const evil = address('/v1');
+  const fields = { api_base: evil, base_url: evil, baseUrl: evil, host: evil, endpoint: evil, url: evil, 'x-portkey-custom-host': evil };
+  const deep = { ...fields, a: { ...fields, b: { ...fields, c: { ...fields, d: { ...fields, e: fields } } } } };
+  const messages = [{ role: 'user', content: 'hello', ...fields }];
+  const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {}, ...fields }, ...fields }, ...fields };
+  const standard = '/server/chatcompat/v1';
+  const model = 'gpt-4o-mini';
+  const requests: readonly (readonly [string, object])[] = [
+    [`${standard}/chat/completions`, { model, messages, tools: [tool], metadata: fields, ...deep }],
+    [`${standard}/responses`, { model, input: 'hello', metadata: fields, ...deep }],
+    [`${standard}/embeddings`, { model: 'text-embedding-3-small', input: 'hello', ...deep }],
+    [`${standard}/audio/speech`, { model, input: 'hello', voice: 'alloy', ...deep }],
+    ['/server/messages/v1/messages', { model, max_tokens: 5, messages, ...deep }],
+    ['/server/gencompat/v1beta/models/flash:generateContent', { contents: [{ role: 'user', parts: [{ text: 'hello' }] }], ...deep }],
+    ['/server/query', { model, message: 'hello', tools: [tool], variables: fields, ...deep }],
+    ['/server/get-text-to-speech', { model, text: 'hello', ...deep }],
+    ['/server/execute-plugin', { model, plugin_name: 'rewrite', plugin_values: { text: 'hello' }, request: { method: 'GET', url: evil }, ...deep }],
+    ['/server/execute-plugin', { model, plugin_name: 'rewrite', plugin_values: { text: 'hello', ...fields } }],
+  ];
+  for (const [path, body] of requests) {
+    const answer = await ada
+      .ask('POST', path, body, { headers: { 'x-portkey-custom-host': evil, 'x-base-url': evil, 'x-dragoman-base-url': evil } })
+      .catch(() => undefined);
+    expect([path, answer?.status ?? 200]).toEqual([path, expect.toBeOneOf([200, 400, 404, 501, 502])]);
+  }
+  expect(site.hits).toBe(0);
+  expect(upstream.requests.length).toBeGreaterThan(4);
 });
 
 describe('a call over HTTP', () => {
@@ -250,7 +284,7 @@ describe('a call over HTTP', () => {
     expect(site.requests).toHaveLength(1);
   });
 
-  test(proves('P-05', 'carries no credential of ours'), async () => {
+  test('carries no credential of ours', async () => {
     says('text/plain', 'done');
     await made({
       plugin_name: 'poster',
@@ -268,7 +302,7 @@ describe('a call over HTTP', () => {
     expect(Object.keys(site.requests[0]!.headers)).not.toContain('authorization');
   });
 
-  test(proves('N-01', 'reaches no inner address, whatever its author or a redirect says'), async () => {
+  test('reaches no inner address, whatever its author or a redirect says', async () => {
     const inner = ['http://127.0.0.1:1/', `http://inner.example:${site.port}/`, 'http://[::1]/', 'http://169.254.169.254/latest', 'http://2130706433/'];
     for (const [at, url] of inner.entries()) {
       await made({ plugin_name: `inner-${at}`, kind: 'http', request: { method: 'GET', url } });
@@ -410,17 +444,27 @@ describe('a script', () => {
       expect([code, status, body['message']]).toEqual([code, 422, expect.stringContaining(reason)]);
     }
     expect(performance.now() - began).toBeLessThan(30_000);
+    const people = await Promise.all(Array.from({ length: 4 }, () => person(all)));
+    for (const by of people) await script('endless', 'export default () => { for (;;) {} }', [], by);
+    const looping = people.map(async (by) => {
+      const start = performance.now();
+      return [(await run('endless', {}, {}, by)).status, performance.now() - start < 8000];
+    });
+    const waited = performance.now();
+    expect((await bob.ask('POST', '/server/query', { message: 'Say exactly: still here', model: 'built-in' })).body['message']).toBe('still here');
+    expect(performance.now() - waited).toBeLessThan(2000);
+    expect(await Promise.all(looping)).toEqual(people.map(() => [422, true]));
     await script('after-bombs', 'export default () => "alive"');
     expect((await run('after-bombs')).body['message']).toBe('alive');
   });
 
   test('ends with its request: who leaves waits for nothing', async () => {
-    await script('endless', 'export default () => { for (;;) {} }');
+    await script('endless-too', 'export default () => { for (;;) {} }');
     const leaving = new AbortController();
     const sent = fetch(`${server.url}/server/execute-plugin`, {
       method: 'POST',
       headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json' },
-      body: '{"plugin_name":"endless","plugin_values":{}}',
+      body: '{"plugin_name":"endless-too","plugin_values":{}}',
       signal: leaving.signal,
     });
     setTimeout(() => leaving.abort(), 300);
