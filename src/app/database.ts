@@ -28,6 +28,7 @@ export const migrations = [
   'prompt-log',
   'datasets',
   'personas',
+  'plugins',
   'votes',
   'chats',
   'secrets',

@@ -4,6 +4,7 @@ import { queueFull } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { pageText } from '#gateway/searching/pages';
 import type { NounRoute } from '#http/noun-route';
+import { runAll } from '#kit/async/run-all';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
 import { openTokens } from '#kit/tokens/index';
@@ -24,11 +25,12 @@ import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
+import { openPluginsNoun } from './plugins.ts';
 import type { Database } from './database.ts';
 
 export interface KnowledgeQueryDeps {
   readonly database: Pick<Database, 'store' | 'seal'>;
-  readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web'>;
+  readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web' | 'schemas'>;
   readonly personas: PersonaStore;
   readonly search: SearchPassages;
   /** Reads attached files; absent: they are not read. */
@@ -45,7 +47,7 @@ export interface KnowledgeQuery {
   readonly own: readonly NounRoute[];
   /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
@@ -58,6 +60,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
   const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf, administers: async () => false });
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
   const votes = openVotes({ store, seal, clock, bodies, log: problem });
+  const plugins = openPluginsNoun({ database: { store }, calls, search, convert, clock });
   const queries: QueryDeps = {
     generate: calls.pipeline.chatcompat,
     models,
@@ -65,6 +68,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
     promptOf: async (caller, persona) => (await personas.usable(caller, persona)).prompt,
     search,
     convert,
+    plugins: plugins.plugins,
     countTokens,
     web: webOf(calls),
     keep: (answer) => votes.keep(answer).catch((error: unknown) => problem('An answer could not be kept: nobody can vote on it.', error)),
@@ -76,14 +80,15 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
       ...modelListRoutes({ models, aliasesOf: (name) => settings().models[name]?.aliases ?? [] }),
       ...tokenizerRoutes({ models, count: countBy }),
       ...nativePersonaRoutes(personas),
+      ...plugins.native,
       ...queryRoutes(queries),
       ...speechRoutes({ models, speak: calls.pipeline.speak, defaultSpeech: () => settings().defaults.speech }),
       ...nativeVoteRoutes(votes),
       ...nativeChatRoutes(chats),
     ],
-    own: [...personaRoutes(personas, sharing), ...chatRoutes(chats, chatSharing)],
+    own: [...personaRoutes(personas, sharing), ...plugins.own, ...chatRoutes(chats, chatSharing)],
     admin: voteRoutes(votes, store, audit),
-    close: () => votes.close(),
+    close: () => runAll([() => votes.close(), () => plugins.close()]),
   };
 }
 

@@ -12,9 +12,10 @@ test.each(ranges.flatMap(({ within, ...range }) => within.map((holder) => [range
 );
 
 test('the steps of checks begin behind all others, and each other step has a range of them', () => {
-  const { own, question, checks } = steps;
+  const { own, question, inner, checks } = steps;
   expect(own.most * own.each).toBeLessThanOrEqual(question.from);
-  const end = question.from + question.most * question.each;
+  expect(question.from + question.most * question.each).toBeLessThanOrEqual(inner.from);
+  const end = inner.from + inner.most * inner.each;
   expect(end).toBeLessThanOrEqual(checks.from);
   expect(end).toBeLessThanOrEqual(checks.most);
 });

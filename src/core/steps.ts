@@ -18,11 +18,13 @@ export const steps = {
   /** The calls of the request itself, and a call that prepares it, such as that which words its question anew. */
   own: { within: ['request'], each: 10_000_000, most: 2 },
   /** The vectors of the questions that are looked up in datasets. */
-  question: { within: ['request'], from: 20_000_000, each: 10_000_000, most: 80 },
-  /** For each number of `own` and `question`, the calls of its checks. */
+  question: { within: ['request'], from: 20_000_000, each: 10_000_000, most: 60 },
+  /** The calls that a script makes in the course of a request. */
+  inner: { within: ['request'], from: 620_000_000, each: 10_000_000, most: 20 },
+  /** For each number of `own`, `question` and `inner`, the calls of its checks. */
   checks: { within: ['request'], from: 1_000_000_000, each: 10_000_000, most: 850_000_000 },
   /** Alternative models of one call, asked in turn: those that the caller chose, and those with a larger context. */
-  alternative: { within: ['own', 'question', 'checks'], each: 1_000_000, most: 10 },
+  alternative: { within: ['own', 'question', 'inner', 'checks'], each: 1_000_000, most: 10 },
   /** The calls that all checks of one step make. */
   check: { within: ['alternative'], each: 1, most: 1_000_000 },
   /** Models of one tier. */

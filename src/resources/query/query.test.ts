@@ -69,6 +69,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
       return Promise.resolve({ passages, vectorsDown: true, warnings: ['dataset: only words were searched'] });
     },
     convert: undefined,
+    plugins: { run: () => Promise.resolve(undefined), isThere: () => Promise.resolve(false) },
     countTokens: (texts) => Promise.resolve(texts.reduce((sum, text) => sum + Math.ceil(text.length / 4), 0)),
     web: { search: undefined, read: () => Promise.resolve(undefined), failed: () => {} },
     keep: (one) => Promise.resolve(void kept.push(one)),

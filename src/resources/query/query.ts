@@ -25,12 +25,14 @@ export interface Asked {
   readonly caller: Caller;
   readonly fields: QueryFields;
   readonly files: readonly UploadedFile[];
+  /** What the answer is to be; absent: text. */
+  readonly output?: GenerateCall['output'];
   /** Whether the answer is to come as a stream; absent: as the request says. */
   readonly streams?: true;
 }
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
-export function query(deps: QueryDeps, { fields, files, streams }: Asked): Conversation {
+export function query(deps: QueryDeps, { fields, files, output = { type: 'text' }, streams }: Asked): Conversation {
   const turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
   const toolChoice = toolChoiceOf(fields.tool_choice, tools);
@@ -62,7 +64,7 @@ export function query(deps: QueryDeps, { fields, files, streams }: Asked): Conve
       turns,
       tools,
       ...(toolChoice ? { toolChoice } : {}),
-      output: { type: 'text' },
+      output,
       sampling: typeof fields.temperature === 'number' ? { temperature: fields.temperature } : {},
       ...(fields.reasoning_effort ? { reasoning: { effort: fields.reasoning_effort } } : {}),
       stream: false,

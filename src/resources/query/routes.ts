@@ -1,10 +1,11 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
-import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import type { UploadedFile } from '#http/uploads';
 import type { QueryDeps } from './deps.ts';
 import { Completion, completionMembers, FollowUpFields, QueryFields } from './fields.ts';
 import { followUp } from './follow-up.ts';
-import { query } from './query.ts';
+import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plugin.ts';
 
 const PluginFields = Type.Object({
   ...QueryFields.properties,
@@ -13,43 +14,74 @@ const PluginFields = Type.Object({
   plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])),
 });
 
+const { model, live, streaming, usage, temperature, app_name, dataset, limit_references, reasoning_effort } = QueryFields.properties;
+const asQuestion = { model, live, streaming, usage, temperature, app_name, dataset, limit_references, reasoning_effort };
+const name = Type.String({ minLength: 1, maxLength: 200 });
+
+const ExecuteFields = Type.Object({
+  plugin_name: name,
+  plugin_values: Type.Object({}, { description: 'The values of its fields, as `get-plugins` lists them.' }),
+  ...asQuestion,
+});
+const WithFileFields = Type.Object({ plugin_name: name, plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])), ...asQuestion });
+
 /** Questions to models, in the words of the native interface. */
 export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
-  const plain = { method: 'POST', scope: 'query', owner: 'caller', input: QueryFields, output: Completion } as const;
-  const common = { ...plain, spends: true } as const;
+  const common = { method: 'POST', scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion } as const;
   return [
     nounRoute({
       ...common,
       path: '/server/query',
       summary: 'Answers a question: by a model, as a persona, from datasets, files and the web.',
-      answer: ({ caller, input, files }) => query(deps, { caller, fields: input, files }),
+      answer: ({ caller, input, files, signal }) => maybeTagged(deps, { caller, fields: input, files, signal }),
     }),
     nounRoute({
       ...common,
       path: '/server/query_stream',
       summary: 'The same as a stream: objects with `@|@sep@|@` between them, or server-sent events where they are accepted. The last one is the whole answer.',
-      answer: ({ caller, input, files }) => query(deps, { caller, fields: input, files, streams: true }),
+      answer: ({ caller, input, files, signal }) => maybeTagged(deps, { caller, fields: input, files, signal, streams: true }),
     }),
     nounRoute({
       ...common,
       path: '/server/query_with_file',
       summary: 'Answers a question about one or more files, which come as `file` of a form.',
-      answer({ caller, input, files }) {
-        if (files.length === 0) throw new Fault('invalid', 'file is required: send a form with one or more files.', { field: 'file', reason: 'missing' });
-        return query(deps, { caller, fields: input, files });
+      answer({ caller, input, files, signal }) {
+        requireFile(files);
+        return maybeTagged(deps, { caller, fields: input, files, signal });
       },
     }),
     nounRoute({
-      ...plain,
+      ...common,
       scope: 'plugins',
       path: '/server/query-plugin',
       summary: 'Answers a question with a plugin, which `plugin_name` names, or `[[name]]` at the beginning of `message`.',
       input: PluginFields,
-      answer({ input: { message, plugin_name: name, plugin } }) {
-        const first = typeof message === 'string' ? message : (message.at(-1)?.message ?? '');
-        const tag = /^\s*\[\[([^[\]]{1,200})\]\]/.exec(first.slice(0, 300))?.[1];
-        if (!(name ?? plugin ?? tag)) throw new Fault('invalid', 'plugin_name is required.', { field: 'plugin_name', reason: 'missing' });
-        throw unknownThing('plugin');
+      answer({ caller, input, files, signal }) {
+        const { plugin_name: given, plugin, plugin_values: values, ...fields } = input;
+        const tagged = taggedIn(fields.message);
+        const name = given ?? plugin ?? tagged?.name;
+        if (!name) throw new Fault('invalid', 'plugin_name is required.', { field: 'plugin_name', reason: 'missing' });
+        const text = tagged?.name === name ? tagged.text : lastOf(fields.message);
+        return askedOfPlugin(deps, { caller, fields, name, values: values ?? undefined, text, files, signal });
+      },
+    }),
+    nounRoute({
+      ...common,
+      scope: 'plugins',
+      path: '/server/execute-plugin',
+      summary: 'Runs a plugin with values for its fields. The answer is one JSON object, or a stream where `streaming` asks for it.',
+      input: ExecuteFields,
+      answer: ({ caller, input, signal }) => executed(deps, { caller, input, files: [], signal }),
+    }),
+    nounRoute({
+      ...common,
+      scope: 'plugins',
+      path: '/server/execute-plugin-with-file',
+      summary: 'Runs a plugin on a file, which comes as `file` of a form.',
+      input: WithFileFields,
+      answer({ caller, input, files, signal }) {
+        requireFile(files);
+        return executed(deps, { caller, input, files, signal });
       },
     }),
     nounRoute({
@@ -62,4 +94,18 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
       answer: ({ input }) => followUp(deps, input),
     }),
   ];
+}
+
+function requireFile(files: readonly UploadedFile[]): void {
+  if (files.length === 0) throw new Fault('invalid', 'file is required: send a form with one or more files.', { field: 'file', reason: 'missing' });
+}
+
+const lastOf = (message: QueryFields['message']): string => (typeof message === 'string' ? message : (message.at(-1)?.message ?? ''));
+
+function executed(
+  deps: QueryDeps,
+  { input, ...asked }: Pick<AskedOfPlugin, 'caller' | 'files' | 'signal'> & { readonly input: Static<typeof WithFileFields> },
+) {
+  const { plugin_name: plugin, plugin_values: values, ...fields } = input;
+  return askedOfPlugin(deps, { ...asked, fields: { ...fields, message: '-' }, name: plugin, values: values ?? {} });
 }

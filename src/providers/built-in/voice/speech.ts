@@ -1,8 +1,8 @@
-import { QueueFull } from '#kit/async/fair-semaphore';
+import { QueueFull, type Job } from '#kit/async/fair-semaphore';
 import { spokenPieces } from '#kit/text/spoken-pieces';
 import type { Tokens } from '#kit/tokens/index';
 import type { TargetContext } from '#core/context';
-import type { Events } from '#core/event';
+import type { Events, Usage } from '#core/event';
 import { Fault, queueFull } from '#core/fault';
 import type { SoundSink, SpeakCall } from '#core/speak';
 import type { Target } from '#core/target';
@@ -38,12 +38,12 @@ export function speech({ voice, tokens }: SpeechDeps): NonNullable<Target['speak
     if (strict && ignored[0] !== undefined)
       throw new Fault('invalid', `${speechName} does not support ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
     const job = { owner: String(caller.userId), size: text.length, signal };
-    const input = await (await tokens()).countAll([call.text], job).catch(refused);
+    const input = inputOf(call.text, tokens, job);
+    input.catch(() => {}); // the caller may leave before it settles
     const chosen = voices.find((name) => name === call.voice) ?? voices[0];
     const stretch = 1 / Math.min(4, Math.max(0.25, call.speed ?? 1));
     const pieces = piecesOf(text);
-    yield [{ type: 'started', model: speechName, ignored }];
-    const begun = Promise.withResolvers<void>();
+    const [begun, heard] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let seconds = 0;
     const all = voice.speaking(job, async (speak) => {
       let next = pieces.next();
@@ -53,9 +53,11 @@ export function speech({ voice, tokens }: SpeechDeps): NonNullable<Target['speak
         if (!spoken) throw new Fault('internal', 'The built-in voice could not speak this text.');
         const { rate, samples } = spoken;
         if (isFirst) {
+          begun.resolve();
+          await heard.promise; // what rules add to the head of the answer is known then
+          signal.throwIfAborted();
           sound.open({ contentType: 'audio/wav', model: speechName, ignored });
           sound.write(wavHeader(rate, next.done ? samples.length : undefined));
-          begun.resolve();
         }
         seconds += samples.length / 2 / rate;
         if (!sound.write(samples)) await sound.drained();
@@ -64,18 +66,27 @@ export function speech({ voice, tokens }: SpeechDeps): NonNullable<Target['speak
     const counted = (): Events => [{ type: 'passed', tokens: 0, counts: { spokenSeconds: seconds } }];
     try {
       await Promise.race([begun.promise, all]);
-      yield counted();
+      yield [{ type: 'started', model: speechName, ignored }, ...counted()];
+      heard.resolve();
       await all;
     } catch (error) {
       if (seconds > 0) yield counted();
       throw error instanceof QueueFull ? queueFull(error) : error;
+    } finally {
+      heard.resolve();
     }
-    yield [...counted(), { type: 'usage', usage: { input, output: Math.ceil(seconds * tokensPerSecond), source: 'provider' } }];
+    yield [...counted(), { type: 'usage', usage: { ...(await input), output: Math.ceil(seconds * tokensPerSecond) } }];
   };
 }
 
-function refused(error: unknown): never {
-  throw error instanceof QueueFull ? queueFull(error) : error;
+/** The tokens of the text: exact, unless too many of the caller's texts are being counted, since that must not fail an answer. */
+async function inputOf(text: string, tokens: SpeechDeps['tokens'], job: Job): Promise<Pick<Usage, 'input' | 'source'>> {
+  try {
+    return { input: await (await tokens()).countAll([text], job), source: 'provider' };
+  } catch (error) {
+    if (!(error instanceof QueueFull)) throw error;
+    return { input: Buffer.byteLength(text), source: 'estimated' };
+  }
 }
 
 function* piecesOf(text: string): Generator<string> {

@@ -1,0 +1,188 @@
+import { Type, type Static } from 'typebox';
+import { Fault } from '#core/fault';
+import { isObject, type Json, type JsonObject } from '#core/json';
+import { operationOf } from './openapi.ts';
+import { isHeader } from './run/script.ts';
+import { placesIn } from './template.ts';
+import type { Definition, DeclaredRequest, PluginText } from './types.ts';
+import { propertiesOf } from './values.ts';
+
+const line = '^[^\\p{C}]*$';
+/** A text of several lines. The database has no place for the character 0. */
+const lines = '^[^\\u0000]*$';
+const strict = { additionalProperties: false };
+const texts = Type.Unsafe<Readonly<Record<string, string>>>(Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192 }, maxProperties: 50 }));
+const anyJson = Type.Unsafe<Json>(Type.Unknown());
+const object = Type.Unsafe<JsonObject>(Type.Object({}));
+
+const Request = Type.Object(
+  {
+    method: Type.Optional(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])),
+    url: Type.Optional(Type.String({ maxLength: 4096, description: 'An https address; its path may have places for fields, as `{{field}}`.' })),
+    query: Type.Optional(texts),
+    headers: Type.Optional(texts),
+    body: Type.Optional(anyJson),
+    answer: Type.Optional(
+      Type.String({ maxLength: 1000, pattern: '^(/.*)?$', expected: 'must be a JSON Pointer', description: 'JSON Pointer to what is shown of the answer.' }),
+    ),
+    openapi: Type.Optional(
+      Type.Union([Type.String({ maxLength: 1_000_000 }), object], { description: 'In place of the others: a document in JSON, or its address.' }),
+    ),
+    operationId: Type.Optional(Type.String({ maxLength: 300 })),
+  },
+  strict,
+);
+
+const Script = Type.Object(
+  {
+    code: Type.String({
+      minLength: 1,
+      maxLength: 200_000,
+      pattern: lines,
+      expected: 'must be a text',
+      description: 'A module with a default export: `async ({values, file, llm, fetch, search}) => text or JSON`.',
+    }),
+    hosts: Type.Optional(
+      Type.Array(Type.String({ maxLength: 300 }), { maxItems: 20, description: 'Origins that it may fetch from: `https://api.example.org`.' }),
+    ),
+  },
+  strict,
+);
+
+export const PluginFields = Type.Object(
+  {
+    plugin_name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', expected: 'must have letters, digits, "-" and "_" only' }),
+    title: Type.String({ minLength: 1, maxLength: 100, pattern: line, expected: 'must be a line without control characters' }),
+    description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
+    category: Type.Optional(Type.String({ maxLength: 100, pattern: line, expected: 'must be a line without control characters' })),
+    kind: Type.Enum(['prompt', 'http', 'script']),
+    template: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100_000,
+        pattern: lines,
+        expected: 'must be a text',
+        description: 'What a model is asked, with places for fields: `{{field}}`.',
+      }),
+    ),
+    request: Type.Optional(Request),
+    script: Type.Optional(Script),
+    fields: Type.Optional(
+      Type.Unsafe<JsonObject>(Type.Object({}, { description: 'JSON Schema of the values. Absent: texts for the places; of a script any object.' })),
+    ),
+    file_mode: Type.Optional(Type.Boolean({ description: 'It takes files.' })),
+  },
+  strict,
+);
+export type PluginFields = Static<typeof PluginFields>;
+
+/** The JSON document at an address that a user chose. @throws Fault `invalid` */
+export type ReadDocument = (url: string) => Promise<unknown>;
+
+const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+
+/** What is stored of a plugin as its author wrote it. @throws Fault `invalid` naming the field */
+export async function pluginOf(given: PluginFields, readDocument: ReadDocument): Promise<PluginText> {
+  for (const [name, kind] of [
+    ['template', 'prompt'],
+    ['request', 'http'],
+    ['script', 'script'],
+  ] as const) {
+    if (given.kind === kind && given[name] === undefined)
+      throw new Fault('invalid', `${name} is required for the kind ${kind}.`, { field: name, reason: 'missing' });
+    if (given.kind !== kind && given[name] !== undefined) throw wrong(name, `is for the kind ${kind}`);
+  }
+  const { definition, fields: declared } = await definitionOf(given, readDocument);
+  const fields = given.fields ?? declared ?? derived(definition);
+  if (fields) checkFields(fields, definition);
+  const { plugin_name: name, title, description = '', category = '', file_mode: fileMode = false } = given;
+  return { name, title, description, category, definition, ...(fields ? { fields } : {}), fileMode };
+}
+
+async function definitionOf(
+  { kind, template, request, script }: PluginFields,
+  readDocument: ReadDocument,
+): Promise<{ readonly definition: Definition; readonly fields?: JsonObject }> {
+  if (kind === 'prompt') {
+    if (placesIn(template!).secrets.length > 0) throw wrong('template', 'must not name secrets: they never go to a model');
+    return { definition: { kind, template: template! } };
+  }
+  if (kind === 'script') {
+    const { code, hosts = [] } = script!;
+    return { definition: { kind, script: { code, hosts: hosts.map((host, at) => originOf(host, `script.hosts[${at}]`)) } } };
+  }
+  const { openapi, operationId, method, url, query, headers, body, answer } = request!;
+  if (openapi === undefined) {
+    if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
+    if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
+    const declared = {
+      method,
+      url,
+      ...(query ? { query } : {}),
+      ...(headers ? { headers } : {}),
+      ...(body === undefined ? {} : { body }),
+      ...(answer === undefined ? {} : { answer }),
+    };
+    return { definition: { kind, request: checkedRequest(declared) } };
+  }
+  if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
+  if (method ?? url ?? query ?? body) throw wrong('request', 'has either openapi, or method, url, query and body');
+  const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
+  const document = address === undefined ? (typeof openapi === 'string' ? parsed(openapi) : openapi) : await readDocument(address);
+  const found = operationOf(document, operationId, address);
+  const all = { ...found.request, ...(headers ? { headers: { ...found.request.headers, ...headers } } : {}), ...(answer === undefined ? {} : { answer }) };
+  return { definition: { kind, request: checkedRequest(all) }, fields: found.fields };
+}
+
+function checkedRequest(request: DeclaredRequest): DeclaredRequest {
+  const origin = /^https?:\/\/[^/?#\\]*/i.exec(request.url)?.[0] ?? '';
+  if (origin.includes('{')) throw wrong('request.url', 'must have places for fields in its path alone');
+  if (/[?#]/.test(request.url)) throw wrong('request.url', 'must have no query: that is request.query');
+  originOf(origin, 'request.url');
+  if (placesIn(request.url).secrets.length > 0) throw wrong('request.url', 'must not name secrets: addresses are written into logs');
+  for (const name of Object.keys(request.headers ?? {}))
+    if (!isHeader(name.toLowerCase())) throw wrong(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
+  if (request.method === 'GET' && request.body !== undefined) throw wrong('request.body', 'is not sent with GET');
+  if (JSON.stringify(request).length > 100_000) throw wrong('request', 'must have at most 100000 characters');
+  return request;
+}
+
+/** The origin of an address without credentials. */
+function originOf(text: string, field: string): string {
+  const url = URL.parse(text);
+  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '' || url.password !== '')
+    throw wrong(field, 'must be an address that begins with https:// or http://, without credentials');
+  return url.origin;
+}
+
+/** Places without a schema take texts. */
+function derived(definition: Definition): JsonObject | undefined {
+  if (definition.kind === 'script') return undefined;
+  const names = placesIn(definition.kind === 'prompt' ? definition.template : JSON.stringify(definition.request)).fields.filter((name) => name !== 'file');
+  return { type: 'object', properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])), required: names, additionalProperties: false };
+}
+
+const mostFields = 50;
+
+function checkFields(fields: JsonObject, definition: Definition): void {
+  const properties = propertiesOf(fields);
+  if (fields['type'] !== 'object' || !isObject(fields['properties'] ?? {})) throw wrong('fields', 'must be a JSON Schema of the type object');
+  if (JSON.stringify(fields).length > 32_768) throw wrong('fields', 'must have at most 32768 characters');
+  if (Object.keys(properties).length > mostFields) throw wrong('fields.properties', `must have at most ${mostFields} members`);
+  for (const name of Object.keys(properties))
+    if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
+      throw wrong(`fields.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+  if (definition.kind === 'script') return;
+  const places = placesIn(definition.kind === 'prompt' ? definition.template : JSON.stringify(definition.request)).fields;
+  const unknown = places.find((name) => name !== 'file' && !Object.hasOwn(properties, name));
+  if (unknown !== undefined)
+    throw wrong('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

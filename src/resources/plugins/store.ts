@@ -1,0 +1,134 @@
+import { sql, type RawBuilder } from 'kysely';
+import { Fault } from '#core/fault';
+import type { JsonObject } from '#core/json';
+import { unknownThing } from '#http/noun-route';
+import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import type { Access, Store } from '#store/open';
+import { isDuplicate } from '#store/sql-error';
+import { builtInPlugins } from './built-in.ts';
+import { placesIn } from './template.ts';
+import type { Definition, OwnPlugin, Plugin, PluginText } from './types.ts';
+
+export interface PluginStore {
+  /** The plugins of a user and those shared with them, by id, those behind `after`. */
+  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPlugin[]>;
+  /** @throws Fault `not-found` for one that the reader may not use */
+  one(reader: Reader, id: number): Promise<OwnPlugin>;
+  /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared. Undefined: there is none. */
+  named(reader: Reader, name: string): Promise<Plugin | OwnPlugin | undefined>;
+  /** @throws Fault `conflict` for a name that is taken, and where the user has as many as a user may have */
+  add(userId: number, text: PluginText): Promise<OwnPlugin>;
+  /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` */
+  change(reader: Reader, id: number, text: PluginText): Promise<OwnPlugin>;
+  /** @throws Fault `not-found`; `forbidden` where it is another's */
+  remove(reader: Reader, id: number): Promise<OwnPlugin>;
+  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
+  administered(reader: Reader, id: number): Promise<number>;
+  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
+  lock(inside: Access, id: number): Promise<number | undefined>;
+}
+
+/** Most plugins of a user. */
+export const mostPlugins = 1000;
+
+/** As `grants.kind`. */
+export const kind = 'plugin';
+
+interface Row extends Omit<OwnPlugin, 'definition' | 'right' | 'fields'> {
+  readonly definition: Definition;
+  readonly fields: JsonObject | null;
+  readonly level: number;
+}
+
+const thing = { id: sql.ref('plugin.id'), owner: sql.ref('plugin.owner_id') };
+const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+const columnsFor = (reader: Reader) => sql`
+  id, owner_id as owner, name, title, description, category, definition, fields, file_mode as "fileMode",
+  created_at as "createdAt", updated_at as "updatedAt", ${levelOf(kind, reader, thing)} as level`;
+
+const valuesOf = ({ name, title, description, category, definition, fields, fileMode }: PluginText) =>
+  sql`${name}, ${title}, ${description}, ${category}, ${definition.kind}, ${JSON.stringify(definition)}::jsonb, ${fields ? JSON.stringify(fields) : null}::jsonb, ${fileMode}`;
+
+export function openPlugins(store: Store): PluginStore {
+  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnPlugin[]> => {
+    const { rows } = await sql<Row>`select ${columnsFor(reader)} from plugin where ${may('read', reader)} and ${where}`.execute(db);
+    return rows.map(shown);
+  };
+  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<OwnPlugin> => {
+    const [plugin] = await read(reader, sql`id = ${id} ${lock}`, access);
+    if (!plugin) throw unknownThing('plugin');
+    return plugin;
+  };
+  return {
+    list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    one: (reader, id) => one(reader, id),
+    async named(reader, name) {
+      const own = builtInPlugins.find((plugin) => plugin.name === name.toLowerCase());
+      if (own || !/^[\w-]{1,64}$/.test(name)) return own;
+      const found = await read(reader, sql`lower(name) = ${name.toLowerCase()} order by owner_id <> ${reader.userId}::bigint, id limit 1`);
+      return found[0];
+    },
+    add: (userId, text) =>
+      store
+        .transaction(async (inside) => {
+          refuseReserved(text);
+          await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
+          const { rows } = await sql<{ plugins: number }>`select count(*)::int as plugins from plugin where owner_id = ${userId}`.execute(inside.db);
+          if (rows[0]!.plugins >= mostPlugins) throw new Fault('conflict', `A user has at most ${mostPlugins} plugins: delete one first.`);
+          const made = await sql<{ id: number }>`
+            insert into plugin (owner_id, name, title, description, category, kind, definition, fields, file_mode) select id, ${valuesOf(text)} from users
+            where id = ${userId} and removed_at is null returning id`.execute(inside.db);
+          if (!made.rows[0]) throw unknownThing('user');
+          return one({ userId, teamIds: [] }, made.rows[0].id, inside);
+        })
+        .catch(taken),
+    change: (reader, id, text) =>
+      store
+        .transaction(async (inside) => {
+          const before = await one(reader, id, inside, sql`for update`);
+          if (before.right === 'read') throw new Fault('forbidden', 'This plugin is shared with you to be used, not to be changed.');
+          if (before.right !== 'owner' && (usesSecrets(before) || usesSecrets(text)))
+            throw new Fault('forbidden', 'Only its owner changes a plugin that uses secrets: they would be sent where the change says.');
+          refuseReserved(text);
+          await sql`
+            update plugin set name = ${text.name}, title = ${text.title}, description = ${text.description}, category = ${text.category}, kind = ${text.definition.kind},
+              definition = ${JSON.stringify(text.definition)}::jsonb, fields = ${text.fields ? JSON.stringify(text.fields) : null}::jsonb, file_mode = ${text.fileMode},
+              updated_at = clock_timestamp()
+            where id = ${id}`.execute(inside.db);
+          return one(reader, id, inside);
+        })
+        .catch(taken),
+    remove: (reader, id) =>
+      store.transaction(async (inside) => {
+        const plugin = await one(reader, id, inside, sql`for update`);
+        if (plugin.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes a plugin.');
+        await sql`delete from plugin where id = ${id}`.execute(inside.db);
+        await forgetGrants(inside, kind, [id]);
+        return plugin;
+      }),
+    async administered(reader, id) {
+      const { right } = await one(reader, id);
+      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this plugin, and not say who else may.');
+      return id;
+    },
+    async lock({ db }, id) {
+      const { rows } = await sql<{ owner: number }>`select owner_id as owner from plugin where id = ${id} for update`.execute(db);
+      return rows[0]?.owner;
+    },
+  };
+}
+
+/** Nobody can have a plugin that is taken for a built-in one. */
+function refuseReserved({ name }: PluginText): void {
+  if (builtInPlugins.some((plugin) => plugin.name === name.toLowerCase())) throw nameTaken();
+}
+
+const nameTaken = () => new Fault('conflict', 'plugin_name is that of another plugin.', { field: 'plugin_name' });
+
+function taken(error: unknown): never {
+  throw isDuplicate(error) ? nameTaken() : error;
+}
+
+const usesSecrets = ({ definition }: PluginText): boolean => placesIn(JSON.stringify(definition)).secrets.length > 0;
+
+const shown = ({ level, fields, ...row }: Row): OwnPlugin => ({ ...row, ...(fields ? { fields } : {}), right: rightOf(level) });

@@ -1,0 +1,83 @@
+import { Fault } from '#core/fault';
+import { isObject, type Json, type JsonObject } from '#core/json';
+import type { Plugin } from './types.ts';
+
+/** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
+export type KeepsTo = (schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }) => (text: string) => boolean | Promise<boolean>;
+
+export type Values = Readonly<Record<string, Json>>;
+
+interface Valuing {
+  readonly plugin: Pick<Plugin, 'fields' | 'fileMode'>;
+  readonly given: unknown;
+  readonly hasFile: boolean;
+  readonly owner: string;
+  readonly signal: AbortSignal;
+}
+
+/** Bytes of all values as JSON. */
+const mostBytes = 4_000_000;
+
+/** The values of a plugin, with defaults. They are data, and read as nothing else. @throws Fault `invalid` naming the field */
+export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFile, owner, signal }: Valuing, keepsTo: KeepsTo): Promise<Values> {
+  if (!isObject(given)) throw wrong('plugin_values', 'must be an object');
+  if (fields === undefined) return checkedSize(Object.fromEntries(Object.entries(given)) as Values);
+  const properties = propertiesOf(fields);
+  for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw wrong(`plugin_values.${name.slice(0, 100)}`, 'is not known');
+  const values: Record<string, Json> = {};
+  for (const [name, property] of Object.entries(properties)) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value !== undefined && value !== null) values[name] = fitting(value as Json, property);
+    else if (property['default'] !== undefined) values[name] = property['default'];
+  }
+  const text = hasFile || !fileMode || !Object.hasOwn(properties, 'text') ? [] : ['text'];
+  const required = Array.isArray(fields['required']) ? fields['required'].filter((name) => typeof name === 'string') : [];
+  for (const name of [...required, ...text])
+    if (!Object.hasOwn(values, name) || values[name] === '')
+      throw new Fault('invalid', `plugin_values.${name} is required.`, { field: `plugin_values.${name}`, reason: 'missing' });
+  checkedSize(values);
+  await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
+  return values;
+}
+
+export const propertiesOf = (fields: JsonObject): Readonly<Record<string, JsonObject>> =>
+  isObject(fields['properties'])
+    ? (Object.fromEntries(Object.entries(fields['properties']).filter(([, one]) => isObject(one))) as Record<string, JsonObject>)
+    : {};
+
+/** The first value that does not keep to its schema, where the whole does not. */
+async function check(
+  fields: JsonObject,
+  properties: Readonly<Record<string, JsonObject>>,
+  values: Values,
+  test: (schema: JsonObject) => (text: string) => boolean | Promise<boolean>,
+): Promise<void> {
+  if (await test(fields)(JSON.stringify(values))) return;
+  const { required: _, ...rest } = fields;
+  for (const [name, value] of Object.entries(values)) {
+    const alone = { ...rest, properties: { [name]: properties[name]! } };
+    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw wrong(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
+  }
+  throw wrong('plugin_values', 'does not keep to the fields of the plugin');
+}
+
+function said({ type, enum: choices, maxLength }: JsonObject): string {
+  if (Array.isArray(choices)) return `one of ${choices.slice(0, 20).map(String).join(', ')}`.slice(0, 300);
+  return `${typeof type === 'string' ? `a value of the type ${type.slice(0, 20)}` : 'as the plugin declares it'}${typeof maxLength === 'number' ? `, of at most ${maxLength} characters` : ''}`;
+}
+
+/** Forms have texts: a number or a truth value in one is what the field says. */
+function fitting(value: Json, { type }: JsonObject): Json {
+  if (typeof value !== 'string') return value;
+  if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value)) return Number(value);
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  return value;
+}
+
+function checkedSize(values: Values): Values {
+  if (Buffer.byteLength(JSON.stringify(values)) > mostBytes)
+    throw new Fault('too-large', `plugin_values must have at most ${mostBytes} bytes.`, { field: 'plugin_values' });
+  return values;
+}
+
+const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });

@@ -1,0 +1,576 @@
+/* Plugins: the built-in ones, and those that users make; prompts, calls over HTTP and scripts. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { onBothDatabases } from '../../support/databases.ts';
+import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
+import { loggedAs, newMember } from '../../support/members.ts';
+import { proves } from '../../support/proves.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+import { person, visited, visitorsOf, type Person, type Visited } from './visitors.ts';
+
+const long = 60_000;
+const mine = '/server/mine/plugins';
+const parrot = { plugin_name: 'parrot', title: 'Parrot', kind: 'prompt', template: 'Say exactly: {{words}}' };
+
+let server: TestServer;
+let all: Visited;
+let ada: Person;
+let bob: Person;
+let site: Site;
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  site = await openSite('127.0.0.2');
+  const outside = outsideOf((host) => (host === 'inner.example' ? ['127.0.0.1'] : [publicAddress]), '127.0.0.2');
+  server = await startTestServer({ outside, upstream: upstream.url });
+  all = visitorsOf(server);
+  [ada, bob] = [await person(all), await person(all)];
+});
+beforeEach(() => {
+  upstream.reset();
+  site.reset();
+  bodies.length = 0;
+});
+afterAll(async () => {
+  await server.close();
+  await site.close();
+  await upstream.close();
+});
+
+/** Bodies of requests, as they arrived. */
+const bodies: string[] = [];
+function says(type: string, text: string): void {
+  site.answer((request, response) => {
+    let body = '';
+    request.on('data', (piece: Buffer) => (body += piece.toString()));
+    request.on('end', () => {
+      bodies.push(body);
+      response.setHeader('content-type', type).end(text);
+    });
+  });
+}
+
+const address = (path: string) => `http://api.example:${site.port}${path}`;
+const made = async (plugin: object, by = ada): Promise<number> => {
+  const answer = await by.ask('POST', mine, { title: 'A plugin', ...plugin });
+  expect([answer.status, answer.body]).toEqual([201, expect.anything()]);
+  return answer.body['id'] as number;
+};
+const run = (name: string, values: object = {}, more: object = {}, by = ada) =>
+  by.ask('POST', '/server/execute-plugin', { plugin_name: name, plugin_values: values, model: 'built-in', ...more });
+/** By a model that says again what it is asked. */
+const echoed = async (name: string, values: object) => (await run(name, values, { model: 'gpt-4o-mini' })).body['message'] as string;
+const share = (id: number, right = 'read') => ada.ask('PUT', `${mine}/${id}/grants`, { items: [{ user: bob.email, right }] });
+describe('the built-in plugins', () => {
+  test(proves('server.get-plugins', 'POST /get-plugins lists ten of them, each with a text that Python can fill in'), async () => {
+    const { status, body } = await bob.ask('POST', '/server/get-plugins');
+    const items = body['response'] as { plugin_name: string; prompt_template: string; fields: { name: string; type: string; required: boolean }[] }[];
+    expect([status, items.map(({ plugin_name }) => plugin_name)]).toEqual([
+      200,
+      ['summarise', 'translate', 'rewrite', 'extract-json', 'compare', 'minutes', 'email-reply', 'sql', 'explain-code', 'page-summary'],
+    ]);
+    expect(items[1]).toEqual({
+      id: 2,
+      plugin_name: 'translate',
+      title: 'Translate',
+      description: expect.any(String) as string,
+      category: 'Writing',
+      file_mode: true,
+      paid_only: false,
+      regex: null,
+      prompt_template: '[[translate]]\nText: {text}\nInto which language: {language}',
+      fields: [
+        { name: 'text', label: 'Text', type: 'textarea', required: false, default: null, options: null },
+        { name: 'language', label: 'Into which language', type: 'text', required: true, default: null, options: null },
+        { name: 'file', label: 'File', type: 'file', required: false, default: null, options: null },
+      ],
+    });
+    for (const { prompt_template: template, fields, plugin_name: name } of items) {
+      expect(template.startsWith(`[[${name}]]`)).toBe(true);
+      const places = Array.from(template.matchAll(/\{([^{}]*)\}/g), ([, field]) => field);
+      expect(places).toEqual(fields.filter(({ type }) => type !== 'file').map((field) => field.name));
+      expect(template.replaceAll(/\{\w+\}/g, '')).not.toMatch(/[{}]/);
+    }
+    expect((await bob.ask('GET', '/server/get-plugins')).body).toEqual(body);
+  });
+
+  test(proves('server.execute-plugin', 'POST /execute-plugin answers with one JSON object, and with a stream on demand'), async () => {
+    const values = { text: 'The heron stands in the water. It looks for fish.', length: 'short' };
+    const answer = await run('summarise', values);
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      expect.objectContaining({ response: 'OK', type: 'completion', embedding_down: false, vectors_down: false, references: '', added_obj: null, status: 200 }),
+    ]);
+    expect(await echoed('summarise', values)).toContain('looks for fish');
+    expect(upstream.requests).toHaveLength(1);
+    const form = new URLSearchParams({ plugin_name: 'summarise', plugin_values: JSON.stringify(values), model: 'built-in' });
+    const sent = await fetch(`${server.url}/server/execute-plugin`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+    expect(((await sent.json()) as { message: string }).message).toBe(answer.body['message']);
+    const stream = await fetch(`${server.url}/server/execute-plugin`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json' },
+      body: JSON.stringify({ plugin_name: 'summarise', plugin_values: values, model: 'built-in', streaming: true }),
+    });
+    expect(stream.headers.get('content-type')).toContain('text/plain');
+    expect((await stream.text()).split('@|@sep@|@').map((frame) => (JSON.parse(frame) as { type: string }).type)).toContain('yield');
+  });
+
+  test('extracting keeps to the schema that it is given', async () => {
+    const schema = {
+      type: 'object',
+      properties: { bird: { type: 'string' }, count: { type: 'integer' } },
+      required: ['bird', 'count'],
+      additionalProperties: false,
+    };
+    for (const given of [schema, JSON.stringify(schema)]) {
+      const { body } = await run('extract-json', { text: 'Three herons stand in the water.', schema: given });
+      expect(JSON.parse(body['message'] as string)).toEqual({ bird: expect.any(String) as string, count: expect.any(Number) as number });
+    }
+    expect((await run('extract-json', { text: 'a', schema: 'none' })).status).toBe(400);
+  });
+
+  test.each([
+    ['rewrite', { text: 'a', tone: 'plain' }],
+    ['compare', { first: 'a', second: 'b' }],
+    ['minutes', { text: 'Ada and Bob met.' }],
+    ['email-reply', { message: 'When do we meet?' }],
+    ['sql', { question: 'How many birds?', tables: 'bird (id, name)' }],
+    ['explain-code', { text: 'let a = 1;' }],
+  ])('%s answers', async (name, values) => {
+    const { status, body } = await run(name, values);
+    expect([status, (body['message'] as string).length > 0]).toEqual([200, true]);
+  });
+
+  test('a summary of a page reads the page, and no inner address', async () => {
+    says('text/html', '<h1>Herons</h1><p>Herons eat fish.</p>');
+    expect(await echoed('page-summary', { url: address('/herons') })).toContain('Herons eat fish.');
+    for (const url of [`http://inner.example:${site.port}/`, 'http://127.0.0.1/', 'javascript:1', 'file:///etc/passwd'])
+      expect([url, (await run('page-summary', { url })).status]).toEqual([url, 400]);
+    expect(site.requests).toHaveLength(1);
+  });
+
+  test(proves('server.execute-plugin-with-file', 'POST /execute-plugin-with-file runs one on a file'), async () => {
+    const form = (name: string, file: boolean) => {
+      const fields = new FormData();
+      fields.set('plugin_name', name);
+      fields.set('model', 'gpt-4o-mini');
+      if (file) fields.set('file', new Blob(['The heron eats only fish.']), 'heron.txt');
+      return fields;
+    };
+    const send = (body: FormData) => fetch(`${server.url}/server/execute-plugin-with-file`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body });
+    const answer = await send(form('summarise', true));
+    expect([answer.status, await answer.json()]).toEqual([200, expect.objectContaining({ response: 'OK', type: 'completion' })]);
+    expect(JSON.stringify(upstream.requests[0]?.json)).toContain('The heron eats only fish.');
+    expect((await send(form('summarise', false))).status).toBe(400);
+    const refused = await send(form('rewrite', true));
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('takes no files')]);
+  });
+
+  test.each([
+    [{ plugin_values: {} }, 400, 'plugin_name'],
+    [{ plugin_name: 'nobody', plugin_values: {} }, 404, 'plugin'],
+    [{ plugin_name: 'rewrite' }, 400, 'plugin_values'],
+    [{ plugin_name: 'rewrite', plugin_values: {} }, 400, 'plugin_values.text'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 'a', tone: 'rude' } }, 400, 'plugin_values.tone'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 5 } }, 400, 'plugin_values.text'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 'a', other: 1 } }, 400, 'plugin_values.other'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 'a', constructor: 1 } }, 400, 'plugin_values.constructor'],
+    [{ plugin_name: 'rewrite', plugin_values: 'text' }, 400, 'plugin_values'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 'a' }, model: 'nobody-has-it/x y' }, 400, 'model'],
+    [{ plugin_name: 'rewrite', plugin_values: { text: 'a' }, code: 'x', template: 'Say exactly: ha', system: 'x' }, 200, ''],
+  ])('%j is answered with %i', async (body, status, field) => {
+    const answer = await ada.ask('POST', '/server/execute-plugin', { model: 'built-in', ...body });
+    expect([answer.status, status === 200 ? '' : answer.body['message']]).toEqual([status, expect.stringContaining(field)]);
+    expect(answer.body['message']).not.toBe('ha');
+  });
+});
+
+describe('a question with a plugin', () => {
+  test(proves('server.query-plugin', 'POST /query-plugin and /query with [[name]] before the message run it'), async () => {
+    await made({ ...parrot, plugin_name: 'parrot-of-questions' });
+    const ask = async (path: string, body: object, by = ada) => (await by.ask('POST', path, { model: 'built-in', ...body })).body['message'];
+    expect(await ask('/server/query-plugin', { message: 'x', plugin_name: 'parrot-of-questions', plugin_values: { words: 'heron' } })).toBe('heron');
+    expect(await ask('/server/query-plugin', { message: '[[parrot-of-questions]]\nwords: grey heron' })).toBe('grey heron');
+    expect(await ask('/server/query', { message: '[[parrot-of-questions]] two herons' })).toBe('two herons');
+    expect(await ask('/server/query', { message: [{ user: 'me', message: '[[parrot-of-questions]]\nwords: three' }] })).toBe('three');
+    expect(await ask('/server/query', { message: 'Say exactly: [[parrot-of-questions]]' })).toBe('[[parrot-of-questions]]');
+    expect(await ask('/server/query', { message: '[[nobody]] four', model: 'gpt-4o-mini' })).toContain('[[nobody]] four');
+    expect((await ada.ask('POST', '/server/query-plugin', { message: '[[nobody]]' })).status).toBe(404);
+    expect((await ada.ask('POST', '/server/query-plugin', { message: 'a' })).status).toBe(400);
+  });
+
+  test('needs the scope of plugins', async () => {
+    const narrow = await person(all, {}, { scopes: ['query'] });
+    const answer = await narrow.ask('POST', '/server/query', { model: 'built-in', message: '[[rewrite]]\nText: a' });
+    expect([answer.status, answer.body['message']]).toEqual([403, expect.stringContaining('plugins')]);
+    expect((await narrow.ask('POST', '/server/query', { model: 'built-in', message: '[[nobody]] a' })).status).toBe(200);
+  });
+});
+
+describe('a prompt', () => {
+  test(proves('P-14', 'is filled in once, and what is filled in stays text'), async () => {
+    await made({ ...parrot, plugin_name: 'inert', template: 'Say exactly: {{words}} ${7*7} <%= 7 %> {{7*7}} {{constructor.name}}' });
+    for (const words of ['{{words}}', '{{secret.KEY}}', '${process.env}', '$&$1', '{{{{words}}}}'])
+      expect((await run('inert', { words })).body['message']).toBe(`${words} \${7*7} <%= 7 %> {{7*7}} {{constructor.name}}`);
+    const persona = await ada.ask('POST', '/server/mine/personas', { name: 'Literal', prompt: 'Be {{7*7}} and ${process.env} and <%= 1 %>.' });
+    await ada.ask('POST', '/server/query', { message: '{{words}}', model: 'gpt-4o-mini', persona: persona.body['id'] });
+    expect(JSON.stringify(upstream.requests.at(-1)?.json)).toContain('Be {{7*7}} and ${process.env} and <%= 1 %>.');
+    const bomb = await made({ ...parrot, plugin_name: 'bomb', template: '{{words}}'.repeat(5000) });
+    expect(bomb).toBeGreaterThan(0);
+    expect((await run('bomb', { words: 'x'.repeat(500_000) })).status).toBe(413);
+  });
+
+  test('has a schema of its own, whose types, choices and defaults hold', async () => {
+    const fields = {
+      type: 'object',
+      properties: { n: { type: 'integer', minimum: 1 }, kind: { enum: ['a', 'b'], default: 'a' }, on: { type: 'boolean' } },
+      required: ['n'],
+    };
+    await made({ ...parrot, plugin_name: 'typed', template: 'Say exactly: {{n}} {{kind}} {{on}}.', fields });
+    expect((await run('typed', { n: '3', on: 'true' })).body['message']).toBe('3 a true.');
+    for (const values of [{ n: 0 }, { n: 'x' }, { n: 1, kind: 'c' }, { n: 1, on: 'maybe' }]) expect((await run('typed', values)).status).toBe(400);
+  });
+});
+
+test(proves('N-01', 'no field of a request, in whatever depth, chooses where the key of a provider goes'), { timeout: long }, async () => {
+  site.answer((_, response) => response.writeHead(200).end('{}'));
+  const evil = address('/v1');
+  const fields = { api_base: evil, base_url: evil, baseUrl: evil, host: evil, endpoint: evil, url: evil, 'x-portkey-custom-host': evil };
+  const deep = { ...fields, a: { ...fields, b: { ...fields, c: { ...fields, d: { ...fields, e: fields } } } } };
+  const messages = [{ role: 'user', content: 'hello', ...fields }];
+  const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {}, ...fields }, ...fields }, ...fields };
+  const standard = '/server/chatcompat/v1';
+  const model = 'gpt-4o-mini';
+  const requests: readonly (readonly [string, object])[] = [
+    [`${standard}/chat/completions`, { model, messages, tools: [tool], metadata: fields, ...deep }],
+    [`${standard}/responses`, { model, input: 'hello', metadata: fields, ...deep }],
+    [`${standard}/embeddings`, { model: 'text-embedding-3-small', input: 'hello', ...deep }],
+    [`${standard}/audio/speech`, { model, input: 'hello', voice: 'alloy', ...deep }],
+    ['/server/messages/v1/messages', { model, max_tokens: 5, messages, ...deep }],
+    ['/server/gencompat/v1beta/models/flash:generateContent', { contents: [{ role: 'user', parts: [{ text: 'hello' }] }], ...deep }],
+    ['/server/query', { model, message: 'hello', tools: [tool], variables: fields, ...deep }],
+    ['/server/get-text-to-speech', { model, text: 'hello', ...deep }],
+    ['/server/execute-plugin', { model, plugin_name: 'rewrite', plugin_values: { text: 'hello' }, request: { method: 'GET', url: evil }, ...deep }],
+    ['/server/execute-plugin', { model, plugin_name: 'rewrite', plugin_values: { text: 'hello', ...fields } }],
+  ];
+  for (const [path, body] of requests) {
+    const answer = await ada
+      .ask('POST', path, body, { headers: { 'x-portkey-custom-host': evil, 'x-base-url': evil, 'x-dragoman-base-url': evil } })
+      .catch(() => undefined);
+    expect([path, answer?.status ?? 200]).toEqual([path, expect.toBeOneOf([200, 400, 404, 501, 502])]);
+  }
+  expect(site.hits).toBe(0);
+  expect(upstream.requests.length).toBeGreaterThan(4);
+});
+
+describe('a call over HTTP', () => {
+  test('is made as it is declared, with values in their places, and shows what its pointer points to', async () => {
+    says('application/json', '{"data":[{"name":"heron","a/b":{"c":1}}]}');
+    await made({
+      plugin_name: 'birds',
+      kind: 'http',
+      request: {
+        method: 'GET',
+        url: address('/birds/{{kind}}'),
+        query: { q: 'a {{kind}}', limit: '{{limit}}' },
+        headers: { 'X-Kind': '{{kind}}' },
+        answer: '/data/0/name',
+      },
+      fields: { type: 'object', properties: { kind: { type: 'string' }, limit: { type: 'integer' } }, required: ['kind'] },
+    });
+    expect((await run('birds', { kind: 'a/../b?c#d' })).body['message']).toBe('heron');
+    expect(site.requests[0]).toMatchObject({ method: 'GET', url: '/birds/a%2F..%2Fb%3Fc%23d?q=a+a%2F..%2Fb%3Fc%23d', headers: { 'x-kind': 'a/../b?c#d' } });
+    for (const kind of ['..', '.', '', 'x\r\nX-Evil: 1']) expect([kind, (await run('birds', { kind })).status]).toEqual([kind, 400]);
+    expect(site.requests).toHaveLength(1);
+  });
+
+  test('carries no credential of ours', async () => {
+    says('text/plain', 'done');
+    await made({
+      plugin_name: 'poster',
+      kind: 'http',
+      request: { method: 'POST', url: address('/x'), body: { text: '{{text}}', n: '{{n}}', list: ['{{text}}!'] } },
+      fields: { type: 'object', properties: { text: { type: 'string' }, n: { type: 'number' } } },
+    });
+    expect((await run('poster', { text: '"}', n: 5 })).body['message']).toBe('done');
+    expect((await run('poster', { text: 'a' })).status).toBe(200);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
+      { text: '"}', n: 5, list: ['"}!'] },
+      { text: 'a', list: ['a!'] },
+    ]);
+    expect(JSON.stringify(site.requests.map(({ headers }) => headers))).not.toContain(ada.key);
+    expect(Object.keys(site.requests[0]!.headers)).not.toContain('authorization');
+  });
+
+  test('reaches no inner address, whatever its author or a redirect says', async () => {
+    const inner = ['http://127.0.0.1:1/', `http://inner.example:${site.port}/`, 'http://[::1]/', 'http://169.254.169.254/latest', 'http://2130706433/'];
+    for (const [at, url] of inner.entries()) {
+      await made({ plugin_name: `inner-${at}`, kind: 'http', request: { method: 'GET', url } });
+      const { status, body } = await run(`inner-${at}`);
+      expect([url, status, body['message']]).toEqual([url, 502, 'The address of the plugin cannot be fetched, or what is there is not text.']);
+    }
+    site.answer((_, response) => response.writeHead(302, { location: `http://inner.example:${site.port}/` }).end());
+    await made({ plugin_name: 'redirected', kind: 'http', request: { method: 'GET', url: address('/') } });
+    expect((await run('redirected')).status).toBe(502);
+    expect(site.requests).toHaveLength(1);
+  });
+
+  test('is made of an operation of an OpenAPI document, also by its address', async () => {
+    const document = {
+      openapi: '3.1.0',
+      servers: [{ url: address('/v1') }],
+      paths: {
+        '/birds/{id}': {
+          parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+          post: {
+            operationId: 'saveBird',
+            parameters: [{ $ref: '#/components/parameters/dry' }],
+            requestBody: {
+              required: true,
+              content: { 'application/json': { schema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } } },
+            },
+          },
+        },
+      },
+      components: { parameters: { dry: { name: 'dry-run', in: 'query', schema: { type: 'boolean' } } } },
+    };
+    says('application/json', JSON.stringify(document));
+    await made({ plugin_name: 'saved', kind: 'http', request: { openapi: document, operationId: 'saveBird' } });
+    await made({ plugin_name: 'saved-too', kind: 'http', request: { openapi: address('/openapi.json'), operationId: 'saveBird' } });
+    says('text/plain', 'saved');
+    bodies.length = 0;
+    for (const name of ['saved', 'saved-too']) expect((await run(name, { id: '7', name: 'heron', dry_run: true })).body['message']).toBe('saved');
+    expect(site.requests.slice(-2).map(({ method, url }, at) => [method, url, bodies[at]])).toEqual(
+      Array.from({ length: 2 }, () => ['POST', '/v1/birds/7?dry-run=true', '{"name":"heron"}']),
+    );
+    expect((await run('saved', { id: '7' })).status).toBe(400);
+  });
+
+  test.each([
+    [{ method: 'GET', url: 'ftp://a.example/' }, 'request.url'],
+    [{ method: 'GET', url: 'https://{{host}}/' }, 'request.url'],
+    [{ method: 'GET', url: 'https://user:pass@a.example/' }, 'request.url'],
+    [{ method: 'GET', url: 'https://a.example/{{secret.KEY}}' }, 'request.url'],
+    [{ method: 'GET', url: 'https://a.example/?q=1' }, 'request.url'],
+    [{ method: 'GET', url: 'https://a.example/', headers: { Host: 'b' } }, 'request.headers.Host'],
+    [{ method: 'GET', url: 'https://a.example/', body: 'x' }, 'request.body'],
+    [{ method: 'TRACE', url: 'https://a.example/' }, 'request.method'],
+    [{ url: 'https://a.example/' }, 'request.method'],
+    [{ openapi: {}, operationId: 'x' }, 'openapi'],
+    [{ openapi: { paths: {} }, operationId: 'x' }, 'operationId'],
+    [{ openapi: { paths: {} } }, 'operationId'],
+    [{ method: 'GET', url: 'https://a.example/', more: 1 }, 'request.more'],
+  ])('%j is refused with 400 and the name of the field', async (request, field) => {
+    const { status, body } = await ada.ask('POST', mine, { plugin_name: 'bad', title: 'x', kind: 'http', request });
+    expect([status, body['message']]).toEqual([400, expect.stringContaining(field)]);
+  });
+
+  test('that names a secret is refused while there are none, and never sends its place', async () => {
+    await made({ plugin_name: 'secretive', kind: 'http', request: { method: 'GET', url: address('/'), headers: { 'X-Key': '{{secret.KEY}}' } } });
+    expect((await run('secretive')).status).toBe(501);
+    expect(site.requests).toEqual([]);
+  });
+});
+
+describe('a script', () => {
+  const script = async (name: string, code: string, hosts: readonly string[] = [], by = ada) =>
+    made({ plugin_name: name, kind: 'script', script: { code, hosts } }, by);
+
+  test('gives text or JSON, and asks models, each call booked as a step of its request', async () => {
+    await script(
+      'counter',
+      'export default async ({ values, llm }) => ({ n: values.n + 1, said: await Promise.all([llm("Say exactly: one"), llm({ prompt: "Say exactly: two", model: "built-in" })]) })',
+    );
+    const answer = await run('counter', { n: 1 });
+    expect(JSON.parse(answer.body['message'] as string)).toEqual({ n: 2, said: ['one', 'two'] });
+    const logged: object = await loggedAs(server, answer.headers.get('x-request-id')!);
+    expect(logged).toMatchObject({ end: 'completed', model: 'built-in', steps: [{ end: 'completed', model: 'built-in' }] });
+  });
+
+  test('fetches from the hosts that it declares, and from no others', async () => {
+    says('application/json', '{"bird":"heron"}');
+    await script('fetcher', 'export default async ({ fetch, values }) => JSON.parse((await fetch(values.url)).text).bird', [`http://api.example:${site.port}`]);
+    expect((await run('fetcher', { url: address('/a') })).body['message']).toBe('heron');
+    for (const url of ['http://other.example/', `http://api.example.evil.example:${site.port}/`, 'http://127.0.0.1/', 'file:///etc/passwd', ''])
+      expect([url, (await run('fetcher', { url })).status]).toEqual([url, 422]);
+    expect(site.requests).toHaveLength(1);
+  });
+
+  test("searches under the rights of who runs it; another's script that reaches hosts does not", async () => {
+    const code = 'export default async ({ search }) => (await search("heron", { datasets: "all" })).length';
+    await share(await script('seeker', code));
+    const spying = await script('spy', code, ['https://evil.example']);
+    await share(spying);
+    expect((await run('seeker', {}, {}, bob)).body['message']).toBe('0');
+    expect((await run('spy')).body['message']).toBe('0');
+    const refused = await run('spy', {}, {}, bob);
+    expect([refused.status, refused.body['message']]).toEqual([422, expect.stringContaining('does not search your datasets')]);
+  });
+
+  test.each([
+    ['P-12', 'typeof process + typeof require + typeof globalThis.process + typeof WebAssembly', 'undefinedundefinedundefinedundefined'],
+    ['P-12', '(() => { try { return Function("return typeof process")() } catch (e) { return "refused" } })()', 'undefined'],
+    [
+      'P-12',
+      '(async () => Object.getPrototypeOf(async function* () {}).constructor("return this.process?.env")())() && typeof Error.prepareStackTrace',
+      'undefined',
+    ],
+    ['P-12', '(() => { try { null.x } catch (e) { return typeof e.constructor.constructor("return this")().process } })()', 'undefined'],
+    ['P-12', 'Object.keys(globalThis).length < 5', 'true'],
+  ] as const)('%s: %s has nothing of the machine', async (_, code, found) => {
+    const name = `escape-${Math.random().toString(36).slice(2)}`;
+    await script(name, `export default () => ${code}`);
+    expect((await run(name)).body['message']).toBe(found);
+  });
+
+  test(proves(['P-12', 'P-13'], 'ends with a stated reason, within its limits, whatever it does'), { timeout: long }, async () => {
+    const bombs: readonly (readonly [code: string, reason: string])[] = [
+      ['() => { for (;;) {} }', '5 seconds'],
+      ['() => { const a = []; for (;;) a.push(new Array(10000).fill(7)); }', 'memory'],
+      ['() => "x".repeat(2 ** 29)', 'memory'],
+      ['() => { const f = () => f() + 1; return f(); }', 'stack'],
+      ['() => "x".repeat(2_000_000)', '1 MB'],
+      ['() => new Promise(() => {})', 'never comes'],
+      ['() => { throw { message: "boo" } }', 'boo'],
+      ['() => { throw { get message() { throw 1 } } }', 'thrown'],
+      ['async () => import("node:fs")', 'node:fs'],
+      ['({ llm }) => Promise.all(Array.from({ length: 100 }, () => llm("a")))', 'Too many calls'],
+      ['5', 'function'],
+    ];
+    const began = performance.now();
+    for (const [at, [code, reason]] of bombs.entries()) {
+      await script(`bomb-${at}`, `export default ${code}`);
+      const { status, body } = await run(`bomb-${at}`);
+      expect([code, status, body['message']]).toEqual([code, 422, expect.stringContaining(reason)]);
+    }
+    expect(performance.now() - began).toBeLessThan(30_000);
+    const people = await Promise.all(Array.from({ length: 4 }, () => person(all)));
+    for (const by of people) await script('endless', 'export default () => { for (;;) {} }', [], by);
+    const looping = people.map(async (by) => {
+      const start = performance.now();
+      return [(await run('endless', {}, {}, by)).status, performance.now() - start < 8000];
+    });
+    const waited = performance.now();
+    expect((await bob.ask('POST', '/server/query', { message: 'Say exactly: still here', model: 'built-in' })).body['message']).toBe('still here');
+    expect(performance.now() - waited).toBeLessThan(2000);
+    expect(await Promise.all(looping)).toEqual(people.map(() => [422, true]));
+    await script('after-bombs', 'export default () => "alive"');
+    expect((await run('after-bombs')).body['message']).toBe('alive');
+  });
+
+  test('ends with its request: who leaves waits for nothing', async () => {
+    await script('endless-too', 'export default () => { for (;;) {} }');
+    const leaving = new AbortController();
+    const sent = fetch(`${server.url}/server/execute-plugin`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json' },
+      body: '{"plugin_name":"endless-too","plugin_values":{}}',
+      signal: leaving.signal,
+    });
+    setTimeout(() => leaving.abort(), 300);
+    await expect(sent).rejects.toThrow();
+    const began = performance.now();
+    await run('counter', { n: 1 });
+    expect(performance.now() - began).toBeLessThan(3000);
+  });
+});
+
+test('a plan that is spent runs no plugin of any kind', async () => {
+  const poor = await newMember(server, { monthlyTokens: 0 });
+  const ask = visitorsOf(server).as(poor.keys[0]!);
+  const by = { ...bob, ask };
+  await made({ ...parrot, plugin_name: 'a-prompt' }, by);
+  await made({ plugin_name: 'a-call', kind: 'http', request: { method: 'GET', url: address('/') } }, by);
+  await made({ plugin_name: 'a-script', kind: 'script', script: { code: 'export default () => 1' } }, by);
+  for (const name of ['a-prompt', 'a-call', 'a-script', 'rewrite'])
+    expect([
+      name,
+      (await run(name, name === 'a-prompt' ? { words: 'a' } : name === 'rewrite' ? { text: 'a' } : {}, { model: 'gpt-4o-mini' }, by)).status,
+    ]).toEqual([name, 429]);
+  expect(site.requests).toEqual([]);
+  expect(upstream.requests).toEqual([]);
+});
+
+onBothDatabases('plugins of users', ({ place }) => {
+  test('are made, listed, changed, exported, imported and deleted', { timeout: long }, async () => {
+    const here = await visited(await place());
+    const [eve, dan] = [await person(here), await person(here)];
+    const first = await eve.ask('POST', mine, parrot);
+    const id = first.body['id'] as number;
+    expect(first).toMatchObject({ status: 201, body: { ...parrot, id: 11, description: '', category: '', file_mode: false, owner: eve.id, right: 'owner' } });
+    expect((await eve.ask('GET', mine)).body).toEqual({ items: [first.body], nextCursor: null });
+    expect((await eve.ask('POST', mine, { ...parrot, plugin_name: 'PARROT' })).status).toBe(409);
+    expect((await eve.ask('POST', mine, { ...parrot, plugin_name: 'Summarise' })).status).toBe(409);
+    const changed = await eve.ask('PUT', `${mine}/${id}`, { ...parrot, title: 'Grey parrot' });
+    expect(changed).toMatchObject({ status: 200, body: { id, title: 'Grey parrot' } });
+
+    const file = (await eve.ask('GET', `${mine}/${id}/export`)).body;
+    expect(file).toMatchObject({ format: 'dragoman-plugin', version: 1, plugin: { plugin_name: 'parrot', template: parrot.template } });
+    const imported = await dan.ask('POST', `${mine}/import`, file);
+    expect(imported).toMatchObject({ status: 201, body: { title: 'Grey parrot', owner: dan.id } });
+    expect((await dan.ask('POST', `${mine}/import`, { ...file, version: 2 })).status).toBe(400);
+
+    for (const [method, path, body] of [
+      ['GET', '', undefined],
+      ['PUT', '', parrot],
+      ['DELETE', '', undefined],
+      ['GET', '/export', undefined],
+      ['GET', '/grants', undefined],
+    ] as const)
+      expect([method, path, (await dan.ask(method, `${mine}/${id}${path}`, body)).status]).toEqual([method, path, 404]);
+    expect((await here.admin('GET', `${mine}?owner=${eve.id}`)).body).toEqual({ items: [changed.body], nextCursor: null });
+    expect((await dan.ask('GET', `${mine}?owner=${eve.id}`)).status).toBe(404);
+    expect(await eve.ask('DELETE', `${mine}/${id}`)).toMatchObject({ status: 200, body: changed.body });
+    expect((await eve.ask('GET', `${mine}/${id}`)).status).toBe(404);
+  });
+
+  test('are used as their grants say; who may only use one does not see what is in it', { timeout: long }, async () => {
+    const here = await visited(await place());
+    const [eve, dan] = [await person(here), await person(here)];
+    const id = (await eve.ask('POST', mine, { ...parrot, template: 'Say exactly: a secret recipe' })).body['id'] as number;
+    const ask = async () => (await dan.ask('POST', '/server/execute-plugin', { plugin_name: 'parrot', plugin_values: {} })).status;
+    const grant = (items: readonly object[]) => eve.ask('PUT', `${mine}/${id}/grants`, { items });
+    expect(await ask()).toBe(404);
+    await grant([{ user: dan.email, right: 'read' }]);
+    expect(await ask()).toBe(200);
+    const seen = await dan.ask('GET', `${mine}/${id}`);
+    expect([seen.status, JSON.stringify(seen.body)]).toEqual([200, expect.not.stringContaining('recipe')]);
+    expect(JSON.stringify((await dan.ask('POST', '/server/get-plugins')).body)).not.toContain('recipe');
+    for (const [method, path] of [
+      ['PUT', ''],
+      ['DELETE', ''],
+      ['GET', '/export'],
+      ['GET', '/grants'],
+    ] as const)
+      expect([method, path, (await dan.ask(method, `${mine}/${id}${path}`, method === 'PUT' ? parrot : undefined)).status]).toEqual([method, path, 403]);
+    await grant([{ user: dan.email, right: 'edit' }]);
+    expect((await dan.ask('PUT', `${mine}/${id}`, parrot)).status).toBe(200);
+    const secretive = {
+      plugin_name: 'parrot',
+      title: 'x',
+      kind: 'http',
+      request: { method: 'GET', url: 'https://evil.example/', headers: { a: '{{secret.KEY}}' } },
+    };
+    expect((await dan.ask('PUT', `${mine}/${id}`, secretive)).status).toBe(403);
+    await grant([]);
+    expect(await ask()).toBe(404);
+  });
+
+  test.each([
+    [{ ...parrot, plugin_name: 'a b' }, 'plugin_name'],
+    [{ ...parrot, title: '' }, 'title'],
+    [{ ...parrot, kind: 'magic' }, 'kind'],
+    [{ ...parrot, template: undefined }, 'template'],
+    [{ ...parrot, script: { code: 'x' } }, 'script'],
+    [{ ...parrot, template: '{{secret.KEY}}' }, 'template'],
+    [{ ...parrot, template: 'x'.repeat(100_001) }, 'template'],
+    [{ ...parrot, fields: { type: 'array' } }, 'fields'],
+    [{ ...parrot, fields: { type: 'object', properties: {} } }, 'words'],
+    [{ ...parrot, fields: { type: 'object', properties: { 'a b': {} } } }, 'a b'],
+    [{ ...parrot, more: 1 }, 'more'],
+    [{ plugin_name: 'x', title: 'x', kind: 'script', script: { code: 'x', hosts: ['evil'] } }, 'hosts'],
+  ])('%j is refused with 400 and the name of the field', { timeout: long }, async (body, field) => {
+    const answer = await ada.ask('POST', mine, body);
+    expect([answer.status, answer.body['message']]).toEqual([400, expect.stringContaining(field)]);
+  });
+});
