@@ -34,6 +34,7 @@ import { nativeAdminRoutes } from '#resources/users/native-routes';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
 import type { Metrics } from '#telemetry/metrics';
+import type { Acting } from './acting.ts';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
 import { isReady } from './database.ts';
@@ -41,7 +42,6 @@ import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
-import type { UserSecrets } from './secrets.ts';
 import { version } from './version.ts';
 
 export interface InterfacesDeps {
@@ -53,7 +53,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
-  readonly secrets: Pick<UserSecrets, 'native' | 'own'>;
+  readonly acting: Pick<Acting, 'native' | 'own'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -74,7 +74,7 @@ export function interfaces({
   logins,
   prompts,
   knowledge,
-  secrets,
+  acting,
   metrics,
   budget,
   store,
@@ -116,7 +116,7 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, secrets, settings }),
+    ...users({ ...answering, store, administration, tokens, logins, prompts, knowledge, acting, settings }),
     watch({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
@@ -139,12 +139,12 @@ function users({
   logins,
   prompts,
   knowledge,
-  secrets,
+  acting,
   models,
   settings,
   clock,
   limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'secrets' | 'clock'> & {
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
   limits: () => Settings['limits'];
@@ -169,7 +169,7 @@ function users({
       ...administered,
       ...mineRoutes(own),
       ...knowledge.own,
-      ...secrets.own,
+      ...acting.own,
       ...ownKeyRoutes(keys),
       ...passwordRoutes({ store, audit, isRight }),
       ...signingKeyRoutes(tokens),
@@ -184,7 +184,7 @@ function users({
         ...counterRoutes(openCounters({ store, planOf, teamPlan })),
         ...nativeAdminRoutes({ ...limits, store, audit }),
         ...knowledge.native,
-        ...secrets.native,
+        ...acting.native,
       ],
       { compat: () => settings().compat, clock, limits: ofRequests },
     ),

@@ -5,7 +5,6 @@ const table: ReadonlySet<string> = new Set([
   'auth.oidc', // no sign-in
   'defaults.speech', // speech goes by the name of its model alone
   'limits.agentSeconds', // no agents
-  'mcp', // no MCP
   'models.*.dimensions', // embeddings have the length that a request or the model says
   'newUsers.domains', // no sign-up
   'newUsers.signup',
