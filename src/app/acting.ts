@@ -3,7 +3,7 @@ import { openKnownMcpServers, type McpServers, type McpServersDeps } from './mcp
 import { openUserSecrets, type UserSecrets } from './secrets.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
-export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools'> {
+export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'waiting'> {
   /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
@@ -15,5 +15,6 @@ export function openActing(deps: Omit<McpServersDeps, 'resolve'>): Acting {
   const secrets = openUserSecrets(deps.database);
   const { resolve } = secrets;
   const servers = openKnownMcpServers({ ...deps, resolve });
-  return { resolve, tools: servers.tools, native: [...secrets.native, ...servers.native], own: [...secrets.own, ...servers.own], close: servers.close };
+  const { tools, waiting, close } = servers;
+  return { resolve, tools, waiting, native: [...secrets.native, ...servers.native], own: [...secrets.own, ...servers.own], close };
 }

@@ -29,6 +29,8 @@ export interface KnowledgeQueryDeps {
   readonly database: Pick<Database, 'store' | 'seal'>;
   readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web'>;
   readonly search: SearchPassages;
+  /** Calls of tools that wait for their user. */
+  readonly waiting: QueryDeps['waiting'];
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
   readonly clock: Clock;
@@ -46,7 +48,7 @@ export interface KnowledgeQuery {
   close(): void;
 }
 
-export function openKnowledgeQuery({ database: { store, seal }, calls, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+export function openKnowledgeQuery({ database: { store, seal }, calls, search, waiting, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
@@ -65,6 +67,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, search, c
     convert,
     countTokens,
     web: webOf(calls),
+    waiting,
     keep: (answer) => votes.keep(answer).catch((error: unknown) => problem('An answer could not be kept: nobody can vote on it.', error)),
     leadingNewlines: () => settings().compat.leadingNewlines,
     clock,

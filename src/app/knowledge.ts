@@ -12,7 +12,7 @@ import { blobColumns, type Database } from './database.ts';
 import { openDatasetSearch } from './dataset-search.ts';
 import { openKnownDatasets, type DatasetsDeps } from './datasets.ts';
 import { openFiles } from './files.ts';
-import { openKnowledgeQuery } from './knowledge-query.ts';
+import { openKnowledgeQuery, type KnowledgeQueryDeps } from './knowledge-query.ts';
 
 export interface KnowledgeDeps {
   readonly database: Database;
@@ -20,6 +20,7 @@ export interface KnowledgeDeps {
   readonly first: Settings;
   readonly settings: () => Settings;
   readonly calls: Calls;
+  readonly waiting: KnowledgeQueryDeps['waiting'];
   /** Replaces what makes text of documents. */
   readonly convert: ConvertDocument | undefined;
   readonly rights: DatasetsDeps['rights'];
@@ -47,6 +48,7 @@ export async function openKnowledge({
   first,
   settings,
   calls,
+  waiting,
   convert: replaced,
   rights,
   planOf,
@@ -59,7 +61,7 @@ export async function openKnowledge({
   const convert = replaced ?? files.convert;
   const found = openDatasetSearch({ store, calls, clock, log });
   const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, log });
-  const queries = openKnowledgeQuery({ database, calls, search: found.search, convert, clock, log });
+  const queries = openKnowledgeQuery({ database, calls, waiting, search: found.search, convert, clock, log });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],

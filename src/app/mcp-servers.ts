@@ -1,6 +1,7 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
 import type { ResolveSecrets } from '#core/secrets';
+import type { ServerTools } from '#core/server-tools';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Outside } from '#kit/net/guarded-dial';
@@ -11,7 +12,9 @@ import type { McpPolicy } from '#resources/mcp-servers/policy';
 import { mcpServerRoutes } from '#resources/mcp-servers/routes';
 import { openMcpSessions } from '#resources/mcp-servers/sessions';
 import { kind, openMcpServers } from '#resources/mcp-servers/store';
-import { openMcpTools, type McpTools } from '#resources/mcp-servers/tools';
+import { serverTools } from '#resources/mcp-servers/server-tools';
+import { openMcpTools } from '#resources/mcp-servers/tools';
+import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { openSharing } from '#resources/sharing';
 import type { Database } from './database.ts';
 import { outwardOf } from './upstreams.ts';
@@ -28,7 +31,10 @@ export interface McpServersDeps {
 
 /** The MCP servers of users and of the operator, and their tools. */
 export interface McpServers {
-  readonly tools: McpTools;
+  /** As the gateway calls them for models. */
+  readonly tools: ServerTools;
+  /** Calls that wait for the approval of their user. */
+  readonly waiting: WaitingStore;
   /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
@@ -49,5 +55,11 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
   const deps = { servers, tools, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
-  return { tools, native: nativeMcpRoutes(deps), own: mcpServerRoutes(deps), close: () => sessions.close() };
+  return {
+    tools: serverTools(tools),
+    waiting: openWaiting({ store, seal }),
+    native: nativeMcpRoutes(deps),
+    own: mcpServerRoutes(deps),
+    close: () => sessions.close(),
+  };
 }

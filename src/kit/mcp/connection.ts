@@ -232,7 +232,7 @@ function boundedMessage(message: unknown, collected: McpDefinition[]): unknown {
 function failureOf(error: unknown, { status }: Noted): McpFailure {
   if (error instanceof McpFailure) return error;
   const text = error instanceof Error ? error.message : '';
-  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in.', error);
+  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', error);
   if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, error);
   if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', error);
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', error);

@@ -34,3 +34,15 @@ create table mcp_approval (
   primary key (user_id, server_id, tool)
 );
 create index mcp_approval_server on mcp_approval (server_id);
+
+-- Calls of tools that wait for their user, with the turns that led to them: good for an hour, and once.
+create table mcp_waiting (
+  id bigint generated always as identity primary key,
+  user_id bigint not null references users (id) on delete cascade,
+  conversation text not null,
+  calls text[] not null,
+  sealed bytea not null,
+  created_at timestamptz not null default now()
+);
+create index mcp_waiting_user on mcp_waiting (user_id, id);
+create index mcp_waiting_created on mcp_waiting (created_at);
