@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-const conditions = ['source'];
+const conditions = ['dragoman-source'];
 
 /** Tests of pure functions: these files share two processes, so that each need not load the program again. */
 const together = ['src/{config,core,dialects}/**'];
@@ -11,7 +11,7 @@ export default defineConfig(({ mode }) => {
   const exclude = [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])];
   const common = {
     pool: 'forks' as const,
-    execArgv: ['--conditions=source'],
+    execArgv: ['--conditions=dragoman-source'],
     testTimeout: mode === 'long' ? 3_600_000 : 20_000,
     hookTimeout: 60_000,
   };

@@ -11,4 +11,4 @@ if (!existsSync(script)) {
   console.error(`${tool} is not installed: run "npm ci" without --omit=dev.`);
   process.exit(1);
 }
-launch(newNode(), ['--conditions=source', script, ...args], { connected: false });
+launch(newNode(), ['--conditions=dragoman-source', script, ...args], { connected: false });

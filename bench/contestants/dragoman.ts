@@ -28,7 +28,7 @@ export async function openDragoman(
   const ablation = ablated ? await freePort() : undefined;
   const preload = ablated ? ['--max-semi-space-size=32', '--import', join(root, 'bench/ablation/preload.ts')] : [];
   const program =
-    inspector || ablation ? [...inspecting(inspector), ...preload, '--conditions=source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
+    inspector || ablation ? [...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,
     words: [...program, 'serve'],

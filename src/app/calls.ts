@@ -17,6 +17,7 @@ import { causeOf, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Caller } from '#core/context';
+import type { ServerTools } from '#core/server-tools';
 import { queueFull } from '#core/fault';
 import { placesOf } from '#core/target';
 import type { CountTokens } from '#core/measure';
@@ -39,6 +40,8 @@ export interface CallsDeps {
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
+  /** The tools of MCP servers. */
+  readonly tools: ServerTools;
   readonly thoughts: ThoughtMemory;
   readonly prompts: PromptLog;
   /** Told when 80 or 100 per cent of a limit is spent. */
@@ -72,7 +75,8 @@ export interface Calls {
 }
 
 /** Puts the pipeline together. */
-export function openCalls({ settings: first, metrics, accounting, administration, clock, chance, log, outside, thoughts, prompts, reached }: CallsDeps): Calls {
+export function openCalls({ settings: first, accounting, administration, clock, log, outside, prompts, ...deps }: CallsDeps): Calls {
+  const { metrics, chance, thoughts, tools, reached } = deps;
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -109,6 +113,7 @@ export function openCalls({ settings: first, metrics, accounting, administration
     web: { engine: () => runtime!.engine, ...web },
     schemas: conformance,
     prompts,
+    tools,
     countTokens,
   });
   const offered = openOfferedModels(clock, log);

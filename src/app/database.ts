@@ -32,6 +32,7 @@ export const migrations = [
   'votes',
   'chats',
   'secrets',
+  'mcp-servers',
   'datasets/search',
 ].map((noun) => new URL(`../resources/${noun}/`, import.meta.url));
 

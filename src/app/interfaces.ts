@@ -35,6 +35,7 @@ import { usedRoom } from '#store/blob-rows';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
 import type { Metrics } from '#telemetry/metrics';
+import type { Acting } from './acting.ts';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
 import { blobColumns, isReady } from './database.ts';
@@ -42,7 +43,6 @@ import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
-import type { UserSecrets } from './secrets.ts';
 import { version } from './version.ts';
 
 export interface InterfacesDeps {
@@ -54,7 +54,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
-  readonly secrets: Pick<UserSecrets, 'native' | 'own'>;
+  readonly acting: Pick<Acting, 'native' | 'own'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -75,7 +75,7 @@ export function interfaces({
   logins,
   prompts,
   knowledge,
-  secrets,
+  acting,
   metrics,
   budget,
   store,
@@ -127,7 +127,7 @@ export function interfaces({
       logins,
       prompts,
       knowledge,
-      secrets,
+      acting,
       settings,
       modelName: (name) => calls.runtime().models.find(name)?.name,
     }),
@@ -153,13 +153,13 @@ function users({
   logins,
   prompts,
   knowledge,
-  secrets,
+  acting,
   models,
   settings,
   modelName,
   clock,
   limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'secrets' | 'clock'> & {
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
   modelName: (name: string) => string | undefined;
@@ -187,7 +187,7 @@ function users({
       ...administered,
       ...mineRoutes(own),
       ...knowledge.own,
-      ...secrets.own,
+      ...acting.own,
       ...ownKeyRoutes(keys),
       ...passwordRoutes({ store, audit, isRight }),
       ...signingKeyRoutes(tokens),
@@ -202,7 +202,7 @@ function users({
         ...counterRoutes(openCounters({ store, planOf, teamPlan })),
         ...nativeAdminRoutes({ ...limits, store, audit }),
         ...knowledge.native,
-        ...secrets.native,
+        ...acting.native,
       ],
       { compat: () => settings().compat, clock, limits: ofRequests },
     ),

@@ -33,6 +33,8 @@ export interface KnowledgeQueryDeps {
   readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web' | 'schemas'>;
   readonly personas: PersonaStore;
   readonly search: SearchPassages;
+  /** Calls of tools that wait for their user. */
+  readonly waiting: QueryDeps['waiting'];
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
   readonly clock: Clock;
@@ -50,7 +52,7 @@ export interface KnowledgeQuery {
   close(): Promise<void>;
 }
 
-export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, waiting, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
@@ -71,6 +73,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
     plugins: plugins.plugins,
     countTokens,
     web: webOf(calls),
+    waiting,
     keep: (answer) => votes.keep(answer).catch((error: unknown) => problem('An answer could not be kept: nobody can vote on it.', error)),
     leadingNewlines: () => settings().compat.leadingNewlines,
     clock,

@@ -13,7 +13,7 @@ import { blobColumns, type Database } from './database.ts';
 import { openDatasetSearch } from './dataset-search.ts';
 import { openKnownDatasets, type DatasetsDeps } from './datasets.ts';
 import { openFiles } from './files.ts';
-import { openKnowledgeQuery } from './knowledge-query.ts';
+import { openKnowledgeQuery, type KnowledgeQueryDeps } from './knowledge-query.ts';
 
 export interface KnowledgeDeps {
   readonly database: Database;
@@ -21,6 +21,7 @@ export interface KnowledgeDeps {
   readonly first: Settings;
   readonly settings: () => Settings;
   readonly calls: Calls;
+  readonly waiting: KnowledgeQueryDeps['waiting'];
   /** Replaces what makes text of documents. */
   readonly convert: ConvertDocument | undefined;
   readonly rights: DatasetsDeps['rights'];
@@ -48,6 +49,7 @@ export async function openKnowledge({
   first,
   settings,
   calls,
+  waiting,
   convert: replaced,
   rights,
   planOf,
@@ -62,7 +64,7 @@ export async function openKnowledge({
   const personas = openPersonas(store);
   const { citers } = personas;
   const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, citers, log });
-  const queries = openKnowledgeQuery({ database, calls, personas, search: found.search, convert, clock, log });
+  const queries = openKnowledgeQuery({ database, calls, personas, waiting, search: found.search, convert, clock, log });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],

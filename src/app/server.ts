@@ -12,6 +12,7 @@ import type { Ongoing } from '#resources/api-keys/rights';
 import { openLimitAlerts } from '#resources/usage/limit-alerts';
 import { causeOf, type Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
+import { openActing } from './acting.ts';
 import { openAccounting, openJournalOf, type Accounting, type AccountingDeps } from './accounting.ts';
 import { openCalls } from './calls.ts';
 import { openDatabase } from './database.ts';
@@ -24,7 +25,6 @@ import { actingHeader, isLocalToken, localOperator, newLocalToken } from './loca
 import type { Parent } from './parent.ts';
 import { openRecords } from './records.ts';
 import { requestLine } from './request-log.ts';
-import { openUserSecrets } from './secrets.ts';
 import { announced } from './server-file.ts';
 
 export interface ServerDeps {
@@ -93,15 +93,15 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const around = { clock, chance, log, outside };
+  const { tools, waiting, ...acting } = openActing({ database, first, settings, clock, outside });
+  const around = { clock, chance, log, outside, tools };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
-  const knowledge = await openKnowledge({ database, first, settings, calls, convert, rights, planOf: administration.planOf, uploads, clock, log });
-  const secrets = openUserSecrets(database);
-  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, secrets, metrics, budget, store, clock, parent };
+  const knowledge = await openKnowledge({ database, first, settings, calls, waiting, convert, rights, planOf: administration.planOf, uploads, clock, log });
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
@@ -146,6 +146,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
         () => keeping.close(),
         () => idempotency.close(),
         () => knowledge.close(),
+        () => acting.close(),
         () => thoughts.close(),
         ...closing,
         () => identities.close(),

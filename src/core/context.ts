@@ -3,6 +3,8 @@ import type { Usage } from './event.ts';
 import type { Fault } from './fault.ts';
 import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
+import type { WaitingCalls } from './conversation.ts';
+import type { CalledTool } from './server-tools.ts';
 
 /** The user and key that a request belongs to. */
 export interface Caller {
@@ -104,6 +106,10 @@ export interface Progress {
   cache?: 'hit' | 'miss';
   /** Warnings that arose while the answer was made, such as of a search that failed. */
   warnings?: string[];
+  /** Tools of MCP servers that were called for it. */
+  called?: CalledTool[];
+  /** Calls of such tools that wait for an approval of the user. */
+  waiting?: WaitingCalls;
   /** The sum of the usage booked for its calls so far. */
   booked?: Usage;
   /** The sum of the plan tokens booked for its calls so far. */

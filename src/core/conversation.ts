@@ -123,6 +123,8 @@ export interface ForeignTool extends Declared {
   readonly type: 'foreign';
   /** The tool is a web search: other dialects have one, too. */
   readonly search?: WebSearch;
+  /** The tool stands for tools of MCP servers, which the gateway calls: no provider sees it. */
+  readonly wanted?: WantedTools;
   /** The tool is a group of callable tools, which have longer names in other dialects. */
   readonly namespace?: Namespace;
   /** The client's field, where that is not among its tools. */
@@ -165,3 +167,41 @@ export interface WebSearch {
 }
 
 export const isWebSearch = (tool: Tool): tool is ForeignTool & { readonly search: WebSearch } => tool.type === 'foreign' && tool.search !== undefined;
+
+/** Which tools of MCP servers a request may have called: a list of the client's, and calls that its user has approved. */
+export interface WantedTools {
+  readonly tools: readonly WantedTool[];
+  /** Calls that waited for an approval. */
+  readonly resumed?: Resumed;
+}
+
+export interface WantedTool {
+  /** The id of the server. */
+  readonly server: number;
+  readonly tool: string;
+  /** The client wants to be asked before each call. */
+  readonly asks: boolean;
+}
+
+/** A call as the model made it. `json` are the arguments. */
+export interface ServerToolCall {
+  readonly id: string;
+  /** As the model sees it. */
+  readonly name: string;
+  readonly json: string;
+  readonly server: number;
+  /** At the server. */
+  readonly tool: string;
+  readonly digest: string;
+}
+
+/** Calls that wait for their user, with all turns since the conversation of the request; the last one makes these calls. */
+export interface WaitingCalls {
+  readonly turns: readonly Turn[];
+  readonly calls: readonly ServerToolCall[];
+}
+
+export interface Resumed extends WaitingCalls {
+  /** Ids of the calls that were approved; the others were not. */
+  readonly approved: readonly string[];
+}

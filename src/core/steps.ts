@@ -30,13 +30,15 @@ export const steps = {
   /** Models of one tier. */
   tier: { within: ['alternative'], each: 10_000, most: 100 },
   /** The restarts of a background response. */
-  take: { within: ['alternative'], each: 100, most: 10_000 },
+  take: { within: ['alternative'], each: 1000, most: 1000 },
+  /** The rounds in which tools of MCP servers are called. */
+  tools: { within: ['take'], each: 40, most: 25 },
   /** The rounds of a web search, for answers with one candidate and for those with several. */
-  round: { within: ['take'], each: 2, most: 12 },
+  round: { within: ['take', 'tools'], each: 2, most: 12 },
   repairableRound: { within: ['tier'], each: 200, most: 12 },
   /** The repairs of one answer, one per candidate, and the repair of an answer that has one candidate; the answer itself comes before them. */
   repairs: { within: ['repairableRound', 'alternative'], from: 1, each: 1, most: 128 },
-  repair: { within: ['repairableRound', 'round', 'take'], from: 1, each: 1, most: 1 },
+  repair: { within: ['repairableRound', 'round', 'tools', 'take'], from: 1, each: 1, most: 1 },
 } as const satisfies Readonly<Record<string, StepRange>>;
 
 /**

@@ -3,6 +3,7 @@ import type { Embed } from '#core/embed';
 import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { CountTokens } from '#core/measure';
+import type { ServerTools } from '#core/server-tools';
 import type { PromptLog } from '#core/prompt-log';
 import type { SendRaw } from '#core/raw-request';
 import type { Call, RoutedCall } from '#core/routed-call';
@@ -23,6 +24,7 @@ import { promising } from './rules/promising.ts';
 import { promptLogged, promptLoggedEmbed } from './rules/prompt-logged.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
+import { calling } from './calling/index.ts';
 import { searching, type SearchingDeps } from './searching/index.ts';
 import { counting, type CountPrompt } from './tasks/count.ts';
 import { embedding } from './tasks/embed.ts';
@@ -42,6 +44,8 @@ export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pic
   /** The web search of the gateway. */
   readonly web: Pick<SearchingDeps, 'engine' | 'fetcher' | 'failed'>;
   readonly prompts: PromptLog;
+  /** The tools of MCP servers. */
+  readonly tools: ServerTools;
   /** Validates answers against the JSON Schemas of clients. */
   readonly schemas: ConformingDeps;
 }
@@ -89,6 +93,7 @@ export function openPipeline({
   web,
   schemas,
   prompts,
+  tools,
   countTokens,
 }: PipelineDeps): Pipeline {
   const budget = openRetryBudget(() => routing().retryBudget, clock);
@@ -104,7 +109,7 @@ export function openPipeline({
   const affordable = resolved(models, alternating(affording(ledger)));
 
   return {
-    chatcompat: promptLogged(prompts, searching(rounds, kept)),
+    chatcompat: promptLogged(prompts, calling(tools, searching(rounds, kept))),
     messages: promptLogged(prompts, searching(rounds, kept)),
     gencompat: promptLogged(prompts, fallingBack(searching(repairableRounds, conforming(schemas, 'all', client)))),
     count: counting({ models, guards, waits, health, countTokens }),

@@ -1,4 +1,4 @@
-/* Makes empty-database.br anew, after a change of PGlite: `node --conditions=source src/store/empty-database.make.ts`. */
+/* Makes empty-database.br anew, after a change of PGlite: `node --conditions=dragoman-source src/store/empty-database.make.ts`. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -10,7 +10,7 @@ async function writtenBy(script: string): Promise<Buffer> {
     const { syncBuiltinESMExports } = await import('node:module');
     const leftOut = (count) => 'left out: ' + count + '\\n';
     ${script}`;
-  const child = spawn(process.execPath, ['--conditions=source', '--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', '--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
   const said: Buffer[] = [];
   const ended = once(child, 'exit');
   child.stdout.once('data', () => child.stderr.on('data', (piece: Buffer) => said.push(piece)));

@@ -12,7 +12,7 @@ function saidAt(level: string, change = ''): unknown[] {
     ${change}
     for (const kind of ['debug', 'info', 'warn', 'error', 'fatal']) log[kind]({}, kind);
     await log.flush();`;
-  const { stderr } = spawnSync(process.execPath, ['--conditions=source', '--input-type=module', '-e', script], { encoding: 'utf8' });
+  const { stderr } = spawnSync(process.execPath, ['--conditions=dragoman-source', '--input-type=module', '-e', script], { encoding: 'utf8' });
   return stderr
     .trim()
     .split('\n')

@@ -71,7 +71,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-pages-'));
   upstream = await startUpstream();
   await standIn(join(folder, 'programs'));
-  server = spawn(process.execPath, ['--conditions=source', join(root, 'src', 'main.ts'), 'serve'], {
+  server = spawn(process.execPath, ['--conditions=dragoman-source', join(root, 'src', 'main.ts'), 'serve'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {

@@ -353,6 +353,6 @@ export const unprovenPromises: Readonly<Record<Area, number>> = {
   models: 0,
   gencompat: 0,
   user: 0,
-  server: 19,
+  server: 11,
   auth: 0,
 };

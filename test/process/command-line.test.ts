@@ -26,7 +26,7 @@ async function ran(home: string, ...args: string[]): Promise<Ran> {
 }
 
 function start(home: string, args: readonly string[]) {
-  return spawn(process.execPath, ['--conditions=source', main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 const json = ({ out }: Ran) => JSON.parse(out) as Record<string, unknown>;

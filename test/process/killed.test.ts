@@ -159,7 +159,7 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
 /** What the command line says. @throws Error where it fails */
 async function dragoman(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=source', main, ...args], {
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: passedOn(),
   });

@@ -14,7 +14,7 @@ import { passedOn } from '../support/surroundings.ts';
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 function start(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, ['--conditions=source', main, ...args], {
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], {
     cwd: home,
     env: { ...passedOn('HOME'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -18,7 +18,7 @@ interface Shell {
 
 /** Runs a command in a folder, with nothing in the environment but what is said. */
 async function ran(home: string, args: readonly string[], { env = {}, input }: Shell = {}) {
-  const child = spawn(process.execPath, ['--conditions=source', main, ...args], { cwd: home, env: { ...passedOn('HOME'), ...env }, stdio: 'pipe' });
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], { cwd: home, env: { ...passedOn('HOME'), ...env }, stdio: 'pipe' });
   let [out, errors] = ['', ''];
   child.stdout.on('data', (text: Buffer) => (out += text.toString()));
   child.stderr.on('data', (text: Buffer) => (errors += text.toString()));

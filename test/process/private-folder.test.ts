@@ -42,7 +42,7 @@ test.skipIf(process.getuid?.() !== 0)(
       ['serve', '--port', '0'],
       ['user', 'list'],
     ]) {
-      const { stderr, status } = spawnSync(process.execPath, ['--conditions=source', main, ...words, '--data', data], {
+      const { stderr, status } = spawnSync(process.execPath, ['--conditions=dragoman-source', main, ...words, '--data', data], {
         uid: 65534,
         gid: 65534,
         cwd: '/tmp',

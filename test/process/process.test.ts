@@ -231,7 +231,7 @@ test(
     await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
     const key = 'a'.repeat(64);
     const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
-    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=source', join(root, 'src/main.ts')], {
+    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=dragoman-source', join(root, 'src/main.ts')], {
       DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
       DRAGOMAN_ADMIN_API_KEY: key,
     });

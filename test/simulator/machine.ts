@@ -364,6 +364,7 @@ export class Machine {
       web: { engine: () => undefined, failed: () => {}, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
       countTokens: () => Promise.resolve(0),
       schemas: { against: () => () => true },
+      tools: { offered: () => Promise.resolve({ tools: [], unknown: [] }), call: () => Promise.reject(new Error('No tool is called here.')) },
       prompts: { most: 0, tell: () => {}, reader: () => ({ read: () => '' }) },
     });
     const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);

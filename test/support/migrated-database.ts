@@ -1,4 +1,4 @@
-/* Makes a data folder with a database that has all tables and no rows: `node --conditions=source migrated-database.ts FOLDER`. */
+/* Makes a data folder with a database that has all tables and no rows: `node --conditions=dragoman-source migrated-database.ts FOLDER`. */
 import { migrations } from '../../src/app/database.ts';
 import { systemClock } from '#kit/async/clock';
 import { openStore } from '#store/open';

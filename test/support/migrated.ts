@@ -25,7 +25,7 @@ export async function provideDatabase(folder: string): Promise<void> {
   const made = join(kept, await hashOfMigrations());
   if (!existsSync(made)) {
     const own = join(folder, 'made');
-    execFileSync(process.execPath, ['--conditions=source', new URL('migrated-database.ts', import.meta.url).pathname, own], { stdio: 'inherit' });
+    execFileSync(process.execPath, ['--conditions=dragoman-source', new URL('migrated-database.ts', import.meta.url).pathname, own], { stdio: 'inherit' });
     await rm(kept, { recursive: true, force: true }); // those of other migrations
     await mkdir(kept, { recursive: true });
     await cp(own, `${made}.${process.pid}`, { recursive: true });

@@ -17,7 +17,7 @@ export interface StoreProcess {
 /** A process with a store; it is killed when the test ends. */
 export function storeProcess(task: ProcessTask): StoreProcess {
   const file = fileURLToPath(new URL('store-process.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=source', file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const said: string[] = [];
   const listeners = new Set<() => void>();
   let rest = '';

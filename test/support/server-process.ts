@@ -41,7 +41,7 @@ export async function startProcess(
   const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream, providers)}${more}`);
   await settings(yaml);
   if (databaseUrl === undefined) await withDatabase(data);
-  const child = spawn(process.execPath, ['--conditions=source', ...(preload ? ['--import', preload.href] : []), main], {
+  const child = spawn(process.execPath, ['--conditions=dragoman-source', ...(preload ? ['--import', preload.href] : []), main], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
       ...passedOn(),

@@ -26,9 +26,22 @@ export const retrieval = group('Search in datasets.', {
   }),
 });
 
+const approvalWords = ['first', 'always', 'never'] as const;
+
+/** What an operator may say of each server. */
+const mcpEntry = {
+  tools: Type.Optional(Type.Array(word('Name of a tool.'), { description: 'The only tools that may be called; absent: all.' })),
+  approval: Type.Optional(oneOf('As mcp.approval, for this server; the stricter of the two holds.', approvalWords)),
+};
+
 export const mcp = group('MCP servers.', {
   mode: oneOf('open: users may add their own servers; whitelist: users may only use the servers of the whitelist.', ['open', 'whitelist'], { default: 'open' }),
-  whitelist: list('Remote MCP servers.', record('A remote server.', { name: word('Name of the server.'), url: word('URL of the server.') }), {
+  approval: oneOf(
+    'Calls of tools that users are asked for. first: the first call of each definition of a tool that may change things; always: every call; never: none.',
+    approvalWords,
+    { default: 'first' },
+  ),
+  whitelist: list('Remote MCP servers.', record('A remote server.', { name: word('Name of the server.'), url: word('URL of the server.'), ...mcpEntry }), {
     examples: [[{ name: 'everything', url: 'http://127.0.0.1:3001/mcp' }]],
   }),
   stdio: list(
@@ -38,6 +51,7 @@ export const mcp = group('MCP servers.', {
       command: word('Absolute path of the program; it is run without a shell.'),
       args: list('Arguments of the program.', Type.String()),
       env: named('Environment variables of the program; it inherits no others.', Type.String()),
+      ...mcpEntry,
     }),
   ),
 });

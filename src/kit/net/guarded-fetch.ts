@@ -96,11 +96,11 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
   }
 
   async function follow(wanted: Wanted, signal: AbortSignal): Promise<Fetched> {
-    let url = parsed(wanted.url);
+    let url = parsedUrl(wanted.url);
     let { headers = {} } = wanted;
     for (let hops = 0; hops <= mostRedirects; hops++) {
       const found = await ask(url, { ...wanted, headers }, signal, async (answering): Promise<Fetched | URL> => {
-        if (redirects.has(answering.status) && wanted.body === undefined) return parsed(String(answering.headers['location'] ?? ''), url);
+        if (redirects.has(answering.status) && wanted.body === undefined) return parsedUrl(String(answering.headers['location'] ?? ''), url);
         const isGood = answering.status === 200 || (wanted.anySuccess && answering.status > 200 && answering.status < 300);
         if (!isGood) throw new Error(`It answered ${answering.status}.`);
         const { type, charset } = typeOf(String(answering.headers['content-type'] ?? ''));
@@ -139,7 +139,8 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
 
 const usual = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'Dragoman' };
 
-function parsed(text: string, base?: URL): URL {
+/** @throws Error for what is no address, or too long */
+export function parsedUrl(text: string, base?: URL): URL {
   const url = text.length > longestUrl ? null : URL.parse(text, base);
   if (!url) throw new Error('Not an address.');
   return url;

@@ -31,7 +31,8 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     references: referencesOf(material),
     vectors_down: material.vectorsDown,
     tool_calls: calls.length > 0 ? calls.map(({ id, name, json }) => ({ id, type: 'function', function: { name, arguments: json } })) : null,
-    tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: parsed(json) })),
+    tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: parsed(json), ...waitingOf(id, progress) })),
+    tool_responses: (progress.called ?? []).map(({ id, name, text, isError }) => ({ id, name, response: text, is_error: isError })),
     usage: sent ? usageOf(sent, progress.planTokens ?? 0) : null,
     provenance: {
       model: result.started.model,
@@ -43,6 +44,12 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     citations: citationsOf(message, material),
     sources: material.web.map(({ title, url }, at) => ({ index: material.passages.length + at + 1, title, url })),
   };
+}
+
+/** What more is said of a call of an MCP tool. */
+function waitingOf(id: string, { waiting }: Context['progress']): { server_id: number; needs_approval: true } | undefined {
+  const call = waiting?.calls.find((one) => one.id === id);
+  return call && { server_id: call.server, needs_approval: true };
 }
 
 /** What has come of an answer so far. */

@@ -67,8 +67,18 @@ export const QueryFields = Type.Object({
   tool_choice: optional(ToolChoice),
   reasoning_effort: optional(Type.Enum(['low', 'medium', 'high'])),
   mode: optional(Type.Enum(['chat', 'deep_agent'], { default: 'chat' })),
-  enabled_mcp_tools: optional(Type.Union([Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 }), anyObject()])),
-  tools_to_execute: optional(Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 })),
+  enabled_mcp_tools: optional(
+    Type.Union([Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 }), anyObject()], {
+      description:
+        'Tools that the gateway calls: unique ids of `/server/list-mcp-tools`, or `{"<server id>": [["<tool>", <whether to ask before each call>]]}`.',
+    }),
+  ),
+  tools_to_execute: optional(
+    Type.Array(Type.String({ maxLength: 300 }), {
+      maxItems: 100,
+      description: 'Ids of calls that needed an approval and have it now. The message must be the same.',
+    }),
+  ),
   file: ignored,
   skip_search: ignored,
   video_options: ignored,
@@ -114,8 +124,16 @@ export const completionMembers = {
       }),
     ),
   ),
-  tool_calls_unified: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), arguments: Type.Unknown() })),
-  tool_responses: Type.Array(Type.Unknown()),
+  tool_calls_unified: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      arguments: Type.Unknown(),
+      server_id: Type.Optional(Type.Integer({ description: 'Of a tool of an MCP server.' })),
+      needs_approval: Type.Optional(Type.Literal(true, { description: 'Sent as `tools_to_execute` with the same message, its id approves it.' })),
+    }),
+  ),
+  tool_responses: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), response: Type.String(), is_error: Type.Boolean() })),
   usage: orNull(Type.Object({ model_tokens: ModelTokens, ...ModelTokens.properties, plan_tokens: Type.Integer() })),
   provenance: orNull(
     Type.Object({

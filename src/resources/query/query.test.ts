@@ -61,6 +61,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
       ];
       yield events;
     },
+    waiting: { keep: () => Promise.resolve(true), take: () => Promise.resolve(undefined) },
     models: () => ({ find: (name) => (name === 'm' ? model : undefined), list: () => [model], hasProviders: true }),
     defaults: () => ({ chat: 'm', followUp: 'm', rewording: rewording ? 'm' : undefined }),
     promptOf: () => Promise.resolve('You are kind.'),

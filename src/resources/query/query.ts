@@ -14,6 +14,7 @@ import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
+import { conversationOf, mcpFieldsIn, wantedTool } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
 import { dateIn } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
@@ -32,7 +33,7 @@ export interface Asked {
 }
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
-export function query(deps: QueryDeps, { fields, files, output = { type: 'text' }, streams }: Asked): Conversation {
+export function query(deps: QueryDeps, { caller, fields, files, output = { type: 'text' }, streams }: Asked): Conversation {
   const turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
   const toolChoice = toolChoiceOf(fields.tool_choice, tools);
@@ -40,6 +41,7 @@ export function query(deps: QueryDeps, { fields, files, output = { type: 'text' 
   const persona = personaIn(fields.persona);
   const today = dateIn(fields.timezone ?? undefined, deps.clock);
   refuseUnbuilt(fields);
+  const mcp = mcpFieldsIn(fields, caller);
   const uuid = randomUUID();
   const prefix = deps.leadingNewlines() ? '\n\n' : '';
   let material: Material = noMaterial;
@@ -47,14 +49,13 @@ export function query(deps: QueryDeps, { fields, files, output = { type: 'text' 
   const prepared = async (call: GenerateCall, context: Context): Promise<GenerateCall> => {
     const model = modelOf(call.model, deps.models(context.caller), context);
     const prompt = await deps.promptOf(context.caller, persona);
-    if (hasEntries(fields.enabled_mcp_tools)) (context.progress.warnings ??= []).push('enabled_mcp_tools: there are no such tools here');
     material = await materialFor({ turns, files, where, model }, deps, context);
     const own = typeof fields.system_prompt === 'string' ? fields.system_prompt : prompt;
     const dated = own === prompt || fields.timezone ? [today] : [];
     const system = [...systemTurn([own]), ...systemTurn([...dated, ...instructionsFor(material)])];
     const ready = { ...call, turns: [...system, ...withMaterial(turns, material)], ...coolest(fields, model, context) };
     await refuseLong(ready, model, deps, context);
-    return ready;
+    return { ...ready, tools: [...ready.tools, ...(await wantedTool(mcp, turns, deps.waiting, context))] };
   };
 
   return new Conversation({
@@ -86,8 +87,9 @@ export function query(deps: QueryDeps, { fields, files, output = { type: 'text' 
         prefix,
         at,
       });
-      const { caller, requestId } = context;
+      const { requestId, progress } = context;
       const model = result.started.model;
+      if (progress.waiting) await deps.waiting.keep(caller.userId, conversationOf(turns), progress.waiting);
       await deps.keep({ uuid, userId: caller.userId, requestId, model, message: questionOf(turns), answer: completion.message, passages: material.passages });
       return completion;
     },
@@ -118,12 +120,9 @@ function personaIn(given: QueryFields['persona']): number {
   return id;
 }
 
-function refuseUnbuilt({ mode, tools_to_execute: calls }: QueryFields): void {
+function refuseUnbuilt({ mode }: QueryFields): void {
   if (mode === 'deep_agent') throw new Fault('unsupported', 'mode: there are no deep agents here.', { field: 'mode' });
-  if (calls && calls.length > 0) throw new Fault('not-found', 'tools_to_execute: no such call waits for an approval.', { field: 'tools_to_execute' });
 }
-
-const hasEntries = (tools: QueryFields['enabled_mcp_tools']) => (Array.isArray(tools) ? tools.length > 0 : Object.keys(tools ?? {}).length > 0);
 
 /** Tokens of a model of which nothing is known. */
 const usualContext = 32_768;

@@ -1,0 +1,65 @@
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import type { ResolveSecrets } from '#core/secrets';
+import type { ServerTools } from '#core/server-tools';
+import type { NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import type { Outside } from '#kit/net/guarded-dial';
+import { openGuardedStreams } from '#kit/net/guarded-stream';
+import { audit } from '#resources/audit/store';
+import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
+import type { McpPolicy } from '#resources/mcp-servers/policy';
+import { mcpServerRoutes } from '#resources/mcp-servers/routes';
+import { openMcpSessions } from '#resources/mcp-servers/sessions';
+import { kind, openMcpServers } from '#resources/mcp-servers/store';
+import { serverTools } from '#resources/mcp-servers/server-tools';
+import { openMcpTools } from '#resources/mcp-servers/tools';
+import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
+import { openSharing } from '#resources/sharing';
+import type { Database } from './database.ts';
+import { outwardOf } from './upstreams.ts';
+
+export interface McpServersDeps {
+  readonly database: Pick<Database, 'store' | 'seal'>;
+  /** Those that the server started with. */
+  readonly first: Settings;
+  readonly settings: () => Settings;
+  readonly resolve: ResolveSecrets;
+  readonly clock: Clock;
+  readonly outside: Outside | undefined;
+}
+
+/** The MCP servers of users and of the operator, and their tools. */
+export interface McpServers {
+  /** As the gateway calls them for models. */
+  readonly tools: ServerTools;
+  /** Calls that wait for the approval of their user. */
+  readonly waiting: WaitingStore;
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+  close(): Promise<void>;
+}
+
+/** Longest exchange with a server: a call, and what is around it. */
+const exchangeSeconds = 65;
+
+export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, clock, outside }: McpServersDeps): McpServers {
+  const policy = (): McpPolicy => ({ ...settings().mcp, allowed: first.outbound.allow });
+  const operators = () => policy().stdio.map(({ name }) => name);
+  const servers = openMcpServers({ store, seal, audit, operators });
+  const streams = openGuardedStreams({ clock, allow: first.outbound.allow, ...outwardOf(first), outside, seconds: exchangeSeconds });
+  const sessions = openMcpSessions({ streams, clock });
+  const tools = openMcpTools({ servers, sessions, policy, resolve });
+  const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
+  const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
+  const deps = { servers, tools, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
+  return {
+    tools: serverTools(tools),
+    waiting: openWaiting({ store, seal }),
+    native: nativeMcpRoutes(deps),
+    own: mcpServerRoutes(deps),
+    close: () => sessions.close(),
+  };
+}

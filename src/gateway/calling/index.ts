@@ -1,0 +1,132 @@
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
+import type { ForeignTool, ToolResultPart, Turn } from '#core/conversation';
+import type { Events, GenerateEvent, Usage } from '#core/event';
+import { fold } from '#core/fold';
+import { where, type Generate } from '#core/generate';
+import { inSteps } from '#core/permits';
+import type { Resumed, ServerToolCall, WantedTools } from '#core/conversation';
+import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
+import { stepOf, steps } from '#core/steps';
+import { sumOf } from '#core/usage';
+import { CallingRound } from './round.ts';
+
+/** Most calls per request; after these the model is told to answer with what it has. */
+const mostCalls = 100;
+/** Calls of one round that run at once. */
+const atOnce = 8;
+/** Characters of a result that a model is shown. */
+const mostShown = 200_000;
+
+type Wanting = ForeignTool & { readonly wanted: WantedTools };
+
+/**
+ * Tools of MCP servers: declares them to the model, calls them and calls the model again, until it answers. A round of which one call needs an approval, or is
+ * for the client, is handed to the client whole: none of its calls is made. Each round is a step of its own.
+ */
+export function calling(tools: ServerTools, inner: Generate): Generate {
+  return where(
+    ({ tools: declared }) => declared.find((tool): tool is Wanting => tool.type === 'foreign' && tool.wanted !== undefined),
+    ({ wanted }, call, context) => inSteps(context.permits, answered(tools, inner, { call, wanted }, context)),
+    inner,
+  );
+}
+
+async function* answered(
+  tools: ServerTools,
+  inner: Generate,
+  { call, wanted }: { readonly call: GenerateCall; readonly wanted: WantedTools },
+  context: Context,
+): AsyncGenerator<Events> {
+  const { tools: declared, toolChoice: choice, ...bare } = call;
+  const others = declared.filter((tool) => !(tool.type === 'foreign' && tool.wanted));
+  const { tools: offered, unknown } = await tools.offered(context.caller, wanted.tools, context.signal);
+  for (const name of unknown.slice(0, 20)) (context.progress.warnings ??= []).push(`enabled_mcp_tools: ${name}: there is no such tool`);
+  const clients = new Set(others.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
+  const byName = named(offered, clients);
+  const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
+  const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, context)] : [];
+  let toolChoice = wanted.resumed ? undefined : choice;
+  let usage: Usage | undefined;
+  let callsLeft = mostCalls;
+  for (let at = 0; ; at++) {
+    const round = new CallingRound(at === 0, context);
+    const request: GenerateCall = { ...bare, tools: whole, ...(toolChoice ? { toolChoice } : {}), turns: [...call.turns, ...since] };
+    for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
+      const out: GenerateEvent[] = [];
+      for (const event of events) out.push(...round.take(event));
+      if (out.length > 0) yield out;
+    }
+    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
+    const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
+    const isCut = round.finished?.reason === 'length' || round.finished?.reason === 'refused';
+    const turn: Turn = { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] };
+    const waits = own.some(({ name, of }) => of?.needsApproval ?? clients.has(name));
+    if (own.length === 0 || isCut || waits || at + 1 === steps.tools.most) {
+      const calls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+      const isHanded = waits && !isCut;
+      if (isHanded && calls.length > 0) context.progress.waiting = { turns: [...since, turn], calls };
+      if (own.length > 0 && !isHanded) (context.progress.warnings ??= []).push('enabled_mcp_tools: the answer ended before all calls of the model were made');
+      const held = isHanded ? round.held : round.heldOf(clients);
+      // without a call for the client there is nothing to answer
+      const reason = round.finished?.reason === 'tool' && held.length === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
+      yield [...held, ...(round.finished ? [{ ...round.finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+      return;
+    }
+    const made = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+    const allowed = made.slice(0, callsLeft);
+    callsLeft -= allowed.length;
+    const results = await resultsOf(tools, allowed, context);
+    const left = made.slice(allowed.length).map(({ id }) => resultOf(id, 'No more tools can be called: answer with what you have.', true));
+    const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
+    since.push(turn, { role: 'user', parts: [...results, ...left, ...none] });
+    toolChoice = undefined; // the client's forced choice has been met
+    context.signal.throwIfAborted();
+  }
+}
+
+/** The tools by the names that models see: one that a tool of the client has is the client's. */
+function named(offered: readonly ServerTool[], taken: ReadonlySet<string>): ReadonlyMap<string, ServerTool> {
+  return new Map(offered.flatMap((tool) => (taken.has(tool.declared.name) ? [] : [[tool.declared.name, tool] as const])));
+}
+
+const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 'json'>, { server, name: tool, digest }: ServerTool): ServerToolCall => ({
+  id,
+  name,
+  json,
+  server,
+  tool,
+  digest,
+});
+
+/** Makes the approved ones of the calls that waited. */
+async function resumedTurn(tools: ServerTools, { turns, calls, approved }: Resumed, context: Context): Promise<Turn> {
+  const wanted = calls.filter(({ id }) => approved.includes(id));
+  const results = await resultsOf(tools, wanted, context);
+  const asked = turns.at(-1)?.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])) ?? [];
+  const done = new Set(wanted.map(({ id }) => id));
+  const rest = asked.filter((id) => !done.has(id)).map((id) => resultOf(id, 'The user did not approve this call.', true));
+  return { role: 'user', parts: [...results, ...rest] };
+}
+
+async function resultsOf(tools: ServerTools, calls: readonly ServerToolCall[], context: Context): Promise<readonly ToolResultPart[]> {
+  const called: CalledTool[] = [];
+  for (let at = 0; at < calls.length; at += atOnce)
+    called.push(
+      ...(await Promise.all(
+        calls.slice(at, at + atOnce).map(async (call) => {
+          const { text, isError } = await tools.call(context.caller, call, context.signal);
+          return { id: call.id, name: call.name, server: call.server, text, isError };
+        }),
+      )),
+    );
+  (context.progress.called ??= []).push(...called);
+  return called.map(({ id, text, isError }) => resultOf(id, text.length > mostShown ? `${text.slice(0, mostShown)}\n[The rest is left out.]` : text, isError));
+}
+
+const resultOf = (id: string, text: string, failed: boolean): ToolResultPart => ({
+  type: 'tool-result',
+  id,
+  parts: [{ type: 'text', text: text === '' ? '(no text)' : text.toWellFormed() }],
+  ...(failed ? { failed } : {}),
+});

@@ -1,0 +1,70 @@
+import type { Context } from '#core/context';
+import type { GenerateEvent, Usage } from '#core/event';
+import { sumOf } from '#core/usage';
+import { HeldBytes } from '../rules/held-back.ts';
+
+type Finished = Extract<GenerateEvent, { type: 'finished' }>;
+
+interface Called {
+  readonly id: string;
+  readonly name: string;
+  json: string;
+}
+
+/** One answer of a model that may call tools: holds its calls back until it is known who makes them, and passes everything else on. */
+export class CallingRound {
+  /** All events of the answer, as the model gave it. */
+  readonly events: GenerateEvent[] = [];
+  /** The events of its calls, for the client. */
+  readonly held: GenerateEvent[] = [];
+  finished: Finished | undefined;
+  usage: Usage | undefined;
+  readonly #calls = new Map<number, Called>();
+  readonly #isFirst: boolean;
+  readonly #bytes: HeldBytes;
+
+  constructor(isFirst: boolean, context: Context) {
+    this.#isFirst = isFirst;
+    this.#bytes = new HeldBytes(context);
+  }
+
+  get calls(): readonly Called[] {
+    return [...this.#calls.values()];
+  }
+
+  /** Of what is held, the calls of these tools. */
+  heldOf(names: ReadonlySet<string>): readonly GenerateEvent[] {
+    return this.held.filter((event) => event.type === 'tool-call' && names.has(this.#calls.get(event.call)?.name ?? ''));
+  }
+
+  /** @returns the events to pass on. @throws Fault as `HeldBytes` does */
+  take(event: GenerateEvent): readonly GenerateEvent[] {
+    this.#bytes.add(event);
+    this.events.push(event);
+    switch (event.type) {
+      case 'started':
+        return this.#isFirst ? [event] : [];
+      case 'tool-call': {
+        const call = this.#calls.get(event.call);
+        if (call) call.json += event.json;
+        else this.#calls.set(event.call, { id: event.id, name: event.name ?? '', json: event.json });
+        this.held.push(event);
+        return [];
+      }
+      case 'finished':
+        this.finished ??= event;
+        return [];
+      case 'usage':
+        this.usage = this.usage ? sumOf(this.usage, event.usage) : event.usage;
+        return [];
+      case 'text':
+      case 'thought':
+      case 'refusal':
+      case 'part':
+      case 'passed':
+        return [event];
+      default:
+        return event satisfies never;
+    }
+  }
+}

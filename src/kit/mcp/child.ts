@@ -1,0 +1,108 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { tmpdir } from 'node:os';
+
+/** A program that speaks MCP on its standard input and output. */
+export interface Program {
+  /** Absolute path. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** All of its environment: it inherits nothing. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A transport of the MCP client, over a child process. */
+export interface ChildTransport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: never) => void;
+  start(): Promise<void>;
+  send(message: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Milliseconds between asking the program to end and killing it. */
+const graceMilliseconds = 1000;
+
+/**
+ * Runs the program without a shell, in a process group of its own, which is killed with all that it started when the transport closes. Messages are lines of JSON.
+ *
+ * @param longest most bytes of a message; a longer one ends the program
+ */
+export function childTransport({ command, args, env }: Program, longest: number): ChildTransport {
+  let child: ChildProcess | undefined;
+  let exited: Promise<void> | undefined;
+  let parts: Buffer[] = [];
+  let size = 0;
+  const transport: ChildTransport = {
+    start: () =>
+      new Promise((resolve, reject) => {
+        child = spawn(command, args, { shell: false, env: { ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+        const running = child;
+        exited = new Promise((ended) => {
+          running.once('exit', () => {
+            end(running, 'SIGKILL'); // what it started and left behind
+            ended();
+            transport.onclose?.();
+          });
+          running.once('error', (error) => {
+            ended();
+            reject(error);
+            transport.onerror?.(error);
+          });
+        });
+        running.once('spawn', resolve);
+        running.stdin!.on('error', (error) => transport.onerror?.(error));
+        running.stdout!.on('data', (chunk: Buffer) => arrived(chunk));
+      }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        if (!child?.stdin?.writable) return reject(new Error('The program has ended.'));
+        child.stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      }),
+    async close() {
+      if (!child || !exited) return;
+      const running = child;
+      running.stdin?.end();
+      end(running, 'SIGTERM');
+      const kill = setTimeout(() => end(running, 'SIGKILL'), graceMilliseconds);
+      await exited;
+      clearTimeout(kill);
+    },
+  };
+  function arrived(chunk: Buffer): void {
+    let from = 0;
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      const line = Buffer.concat([...parts, chunk.subarray(from, at)]).toString();
+      parts = [];
+      size = 0;
+      from = at + 1;
+      if (line.trim() !== '') read(line);
+    }
+    const rest = chunk.subarray(from);
+    size += rest.length;
+    parts.push(rest);
+    if (size > longest) {
+      parts = [];
+      transport.onerror?.(new Error('A message is too large.'));
+      void transport.close();
+    }
+  }
+  function read(line: string): void {
+    try {
+      transport.onmessage?.(JSON.parse(line) as never);
+    } catch (error) {
+      transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
+    }
+  }
+  return transport;
+}
+
+/** Signals the whole group. */
+function end({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // the group is gone
+  }
+}

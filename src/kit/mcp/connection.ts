@@ -1,0 +1,240 @@
+import type * as Sdk from '@modelcontextprotocol/client';
+import type { Client as SdkClient, Transport } from '@modelcontextprotocol/client';
+import type { GuardedStreams } from '../net/guarded-stream.ts';
+import { childTransport, type ChildTransport, type Program } from './child.ts';
+import { definitionsIn, isRecord, mostTools, type McpDefinition } from './definitions.ts';
+import { withMessageLimit } from './message-limit.ts';
+import { mostResultBytes, resultText, type McpResult } from './result.ts';
+
+/** A server over HTTP. */
+export interface RemoteServer {
+  readonly url: string;
+  /** All that is sent besides the protocol's own: nothing of the caller's. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface McpConnection {
+  /** At most 128 tools. @throws McpFailure */
+  list(signal: AbortSignal): Promise<readonly McpDefinition[]>;
+  /** @throws McpFailure, which does not say that the tool has done nothing */
+  call(tool: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpResult>;
+  close(): Promise<void>;
+}
+
+export interface McpConnectionDeps {
+  readonly streams: GuardedStreams;
+  /** The user, for the limits of concurrent requests. */
+  readonly owner: string;
+  /** Called when the server says that its tools changed, and when the connection broke. */
+  readonly changed: () => void;
+}
+
+/** How a server is: it cannot be reached, it refuses, or it wants its user to sign in. */
+export type McpTrouble = 'unreachable' | 'refused' | 'sign-in';
+
+/** The server failed. The message is our own, and says nothing of what the server sent. */
+export class McpFailure extends Error {
+  readonly trouble: McpTrouble;
+
+  constructor(trouble: McpTrouble, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'McpFailure';
+    this.trouble = trouble;
+  }
+}
+
+/** Longest time of a call, and of a connection or a list (milliseconds). */
+const callMilliseconds = 60_000;
+const connectMilliseconds = 15_000;
+/** Bytes of a message, with what is around a result. */
+const mostMessage = mostResultBytes + 131_072;
+/** Bytes of all messages of an answer, and of those of a stream without an end. */
+const [mostAnswer, mostStream] = [4_194_304, 67_108_864];
+
+/**
+ * Opens a session: streamable HTTP in the newest revision that the server speaks, else HTTP with server-sent events. What servers may ask of clients
+ * (sampling, roots, elicitation) is not offered, and so refused.
+ *
+ * @throws McpFailure
+ */
+export async function connectMcp(server: RemoteServer | Program, deps: McpConnectionDeps, signal: AbortSignal): Promise<McpConnection> {
+  const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
+  const closing = new AbortController();
+  const noted: Noted = { pending: new Set() };
+  const collected: McpDefinition[] = [];
+  const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
+  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, signal });
+  const asFailure = (error: unknown) => {
+    signal.throwIfAborted();
+    return failureOf(error, noted);
+  };
+
+  let client: SdkClient;
+  try {
+    if ('command' in server) {
+      const start = () => watched<ChildTransport>(childTransport(server, mostMessage));
+      client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
+    } else {
+      const options = { fetch: fetcher({ ...deps, closing: closing.signal, noted }), requestInit: { headers: { ...server.headers } } };
+      const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
+      const url = new URL(server.url);
+      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {
+        if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
+        // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
+        return attempt(watched(new sdk.SSEClientTransport(url, options)), 'legacy');
+      });
+    }
+  } catch (error) {
+    closing.abort(error);
+    throw asFailure(error);
+  }
+
+  let listing: Promise<unknown> = Promise.resolve();
+  return {
+    list(asking) {
+      const list = async () => {
+        noted.status = undefined;
+        collected.length = 0;
+        try {
+          await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
+          const names = new Set<string>();
+          return collected.filter(({ name }) => !names.has(name) && names.add(name)).slice(0, mostTools);
+        } catch (error) {
+          asking.throwIfAborted();
+          throw failureOf(error, noted);
+        }
+      };
+      const after = listing.then(list, list); // one at a time: what comes is collected
+      listing = after;
+      return after;
+    },
+    async call(tool, args, asking) {
+      noted.status = undefined;
+      try {
+        const within = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
+        return resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
+      } catch (error) {
+        asking.throwIfAborted();
+        if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
+          return { text: `The tool refused: ${error.message.slice(0, 2000)}`, isError: true };
+        throw failureOf(error, noted);
+      }
+    },
+    async close() {
+      await client.close().catch(() => {});
+      closing.abort(new Error('The connection was closed.'));
+    },
+  };
+}
+
+interface Attempt {
+  readonly transport: Transport;
+  readonly mode: 'auto' | 'legacy';
+  readonly deps: McpConnectionDeps;
+  readonly signal: AbortSignal;
+}
+
+async function connected(sdk: typeof Sdk, { transport, mode, deps, signal }: Attempt): Promise<SdkClient> {
+  const client = new sdk.Client(
+    { name: 'dragoman', version: '1' },
+    {
+      capabilities: {},
+      versionNegotiation: { mode },
+      jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
+      cachePartition: deps.owner,
+    },
+  );
+  Object.assign(client, { onerror: () => deps.changed(), onclose: () => deps.changed() });
+  try {
+    await client.connect(transport, { signal, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds });
+    return client;
+  } catch (error) {
+    await client.close().catch(() => {});
+    throw error;
+  }
+}
+
+/** Statuses of servers that know server-sent events alone. */
+const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
+
+/** What is known of the exchanges of a connection. */
+interface Noted {
+  /** What the server answered last, when that was no success. */
+  status?: number | undefined;
+  /** Ids of requests that have no answer yet. */
+  readonly pending: Set<unknown>;
+  /** Hands a message to the client as if the server had sent it. */
+  receive?: (message: object) => void;
+}
+
+/** What a request fails with when the stream of its answer ended before the answer, for which the client would wait. */
+const streamEnded = 'The stream ended before the answer.';
+
+type Fetcher = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+function fetcher({
+  streams,
+  owner,
+  closing,
+  noted,
+}: Pick<McpConnectionDeps, 'streams' | 'owner'> & { readonly closing: AbortSignal; readonly noted: Noted }): Fetcher {
+  return async (url, init = {}) => {
+    const { method = 'GET', body, signal } = init;
+    const text = typeof body === 'string' ? body : '';
+    const isLong = method === 'GET' || text.includes('"subscriptions/listen"');
+    const headers = Object.fromEntries(new Headers(init.headers));
+    const asked = { url, owner, method, headers, ...(body ? { body: text } : {}), signal: signal ? AbortSignal.any([signal, closing]) : closing };
+    const response = await streams.open({ ...asked, maxBytes: isLong ? mostStream : mostAnswer, isLong });
+    if (response.status >= 400) noted.status = response.status;
+    const id = idIn(text);
+    if (id !== undefined) noted.pending.add(id);
+    return withMessageLimit(response, mostMessage, () => {
+      if (id !== undefined)
+        setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
+    });
+  };
+}
+
+/** The id of a request; undefined: a notification. */
+function idIn(text: string): unknown {
+  if (text === '') return undefined;
+  const message: unknown = JSON.parse(text); // the client wrote it
+  return isRecord(message) && 'method' in message ? message['id'] : undefined;
+}
+
+/** Lets through of each list of tools what is within bounds, and notes it; asks no further when there are enough. */
+function withinBounds<One extends object>(transport: One, collected: McpDefinition[], noted: Noted): One {
+  let handler: ((message: unknown, extra?: unknown) => void) | undefined;
+  const bounded = (message: unknown, extra?: unknown) => {
+    if (isRecord(message) && !('method' in message)) noted.pending.delete(message['id']);
+    handler?.(boundedMessage(message, collected), extra);
+  };
+  noted.receive = bounded;
+  Object.defineProperty(transport, 'onmessage', {
+    get: () => (handler ? bounded : undefined),
+    set: (next: typeof handler) => (handler = next),
+    configurable: true,
+  });
+  return transport;
+}
+
+function boundedMessage(message: unknown, collected: McpDefinition[]): unknown {
+  if (!isRecord(message) || !isRecord(message['result']) || !Array.isArray(message['result']['tools'])) return message;
+  const { tools, nextCursor, ...rest } = message['result'];
+  const found = definitionsIn(tools as readonly unknown[]);
+  collected.push(...found.slice(0, Math.max(0, mostTools - collected.length)));
+  const annotated = found.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const isEnough = collected.length >= mostTools || typeof nextCursor !== 'string';
+  return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
+}
+
+function failureOf(error: unknown, { status }: Noted): McpFailure {
+  if (error instanceof McpFailure) return error;
+  const text = error instanceof Error ? error.message : '';
+  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', error);
+  if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, error);
+  if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', error);
+  if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', error);
+  return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', error);
+}

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+
+/** A tool as its server describes it, within the bounds that hold for all. */
+export interface McpDefinition {
+  readonly name: string;
+  /** At most 4 KB, without control characters other than line breaks and tabs. */
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** The server says that a call changes nothing. */
+  readonly isReadOnly: boolean;
+  /** Tells this definition from every other one: a changed definition has another. */
+  readonly digest: string;
+}
+
+/** Most tools of a server. */
+export const mostTools = 128;
+const mostDescription = 4096;
+/** Bytes of a definition, with its schemas. */
+const mostDefinition = 65_536;
+const goodName = /^[A-Za-z0-9_./:-]{1,128}$/;
+
+/** The definitions in a list as it came: names that are no names, second ones of a name, and what is too large are left out, and so is what comes after the 128th. */
+export function definitionsIn(tools: readonly unknown[]): readonly McpDefinition[] {
+  const found = new Map<string, McpDefinition>();
+  for (const tool of tools) {
+    if (found.size >= mostTools) break;
+    const definition = definitionIn(tool);
+    if (definition && !found.has(definition.name)) found.set(definition.name, definition);
+  }
+  return [...found.values()];
+}
+
+function definitionIn(tool: unknown): McpDefinition | undefined {
+  if (!isRecord(tool)) return undefined;
+  const { name, description, inputSchema, annotations } = tool;
+  if (typeof name !== 'string' || !goodName.test(name) || !isRecord(inputSchema)) return undefined;
+  const said = typeof description === 'string' ? description : '';
+  const isReadOnly = isRecord(annotations) && annotations['readOnlyHint'] === true && annotations['destructiveHint'] !== true;
+  const text = jsonOf({ name, said, inputSchema, isReadOnly });
+  if (text === undefined || text.length > mostDefinition) return undefined;
+  return { name, description: shortened(said), inputSchema, isReadOnly, digest: createHash('sha256').update(text).digest('base64url') };
+}
+
+/** Undefined for what is nested too deeply to be written. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function shortened(text: string): string {
+  const plain = text.slice(0, mostDescription).replace(/[\p{Cc}\p{Cf}]/gu, (one) => (one === '\n' || one === '\t' ? one : ' '));
+  const bytes = Buffer.from(plain);
+  return bytes.length <= mostDescription ? plain : new TextDecoder().decode(bytes.subarray(0, mostDescription - 3)).replace(/\uFFFD$/u, '');
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

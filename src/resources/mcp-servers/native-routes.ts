@@ -1,0 +1,176 @@
+import { Type } from 'typebox';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import type { McpRoutesDeps } from './routes.ts';
+import { nativeFields, oauthOf, refuseStdio } from './shapes.ts';
+import { permittedUrl } from './policy.ts';
+import { mostServers, type McpServer, type ServerText } from './store.ts';
+
+const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const Text = Type.Object({ response: Type.String() });
+
+const NativeServer = Type.Object({
+  id: Type.Integer(),
+  server_name: Type.String(),
+  server_url: Type.String(),
+  server_type: Type.String(),
+  description: Type.String(),
+  organization_id: Type.Null(),
+  requires_auth: Type.Boolean(),
+  oauth_status: Type.Enum(['none', 'needed', 'connected', 'failed']),
+  metadata_json: Type.String(),
+  is_active: Type.Boolean(),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+});
+
+const named = (server: McpServer) => ({
+  id: server.id,
+  server_name: server.name,
+  server_url: server.url,
+  server_type: server.type,
+  description: server.description,
+  organization_id: null,
+  requires_auth: server.hasHeaders || server.state === 'sign-in',
+  oauth_status: oauthOf(server),
+  metadata_json: server.metadata ?? '{}',
+  is_active: server.active,
+  created_at: server.createdAt.toUTCString(),
+  updated_at: server.updatedAt.toUTCString(),
+});
+
+/** The metadata must be JSON. @throws Fault `invalid` */
+function metadataIn(text: string | null | undefined): string | null {
+  if (text === undefined || text === null || text === '') return null;
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    throw new Fault('invalid', 'metadata_json must be JSON.', { field: 'metadata_json' });
+  }
+}
+
+/** MCP servers, in the words of the native interface. */
+export function nativeMcpRoutes(deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
+  return [...changingRoutes(deps), ...listingRoutes(deps)];
+}
+
+const common = { scope: 'mcp', owner: 'caller', output: Text } as const;
+
+function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
+  const remove = async (caller: Caller, server: number, by: Parameters<typeof servers.remove>[2]) => {
+    await servers.remove(caller, server, by);
+    changed(server);
+    return {};
+  };
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: '/server/add-mcp-server',
+      summary: 'Adds an MCP server of yours.',
+      input: Type.Object(nativeFields),
+      output: Type.Object({ response: Type.String(), server_id: Type.Integer() }),
+      async answer({ caller, by, input }) {
+        const { server_type: type, description } = input;
+        refuseStdio(type ?? '', 'server_type');
+        const text: ServerText = {
+          name: input.server_name,
+          url: permittedUrl(input.server_url, policy(), 'server_url').href,
+          type: type ?? '',
+          description: description ?? '',
+          metadata: metadataIn(input.metadata_json),
+          headers: undefined,
+          tools: null,
+          approval: null,
+        };
+        const server = await servers.add(caller.userId, text, by);
+        return { response: 'MCP server added successfully', server_id: server.id };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      path: '/server/update-mcp-server',
+      summary: 'Changes one of your MCP servers; what is left out stays as it is.',
+      input: Type.Object({ server_id: id, ...Type.Partial(Type.Object(nativeFields)).properties }),
+      async answer({ caller, by, input }) {
+        const { server_id: server, server_name: name, server_url: url, server_type: type, description, metadata_json: metadata } = input;
+        refuseStdio(type ?? '', 'server_type');
+        const address = url === undefined ? undefined : permittedUrl(url, policy(), 'server_url').href;
+        const text = (before: McpServer): ServerText => ({
+          name: name ?? before.name,
+          url: address ?? before.url,
+          type: type ?? before.type,
+          description: description ?? before.description,
+          metadata: metadata === undefined ? before.metadata : metadataIn(metadata),
+          headers: undefined,
+          tools: before.tools,
+          approval: before.approval,
+        });
+        await servers.change(caller, server, text, by);
+        changed(server);
+        return {};
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: '/server/delete-mcp-server',
+      also: [{ method: 'POST', path: '/server/delete-mcp-server' }],
+      summary: 'Deletes one of your MCP servers: nobody can use it any more.',
+      input: Type.Object({ server_id: id }),
+      answer: ({ caller, by, input }) => remove(caller, input.server_id, by),
+    }),
+  ];
+}
+
+function listingRoutes({ servers, tools, policy, met }: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: '/server/list-mcp-servers',
+      summary: 'Your MCP servers, those shared with you, and those of the operator.',
+      input: Type.Object({ include_inactive: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])) }),
+      inputMayBeLeftOut: true,
+      output: Type.Object({ response: Type.Array(NativeServer), count: Type.Integer() }),
+      async answer({ caller, input: { include_inactive: inactive } }) {
+        await met();
+        const found = await servers.list(caller, { after: 0, limit: 10 * mostServers, inactive: inactive ?? false });
+        return { response: found.map(named), count: found.length };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: '/server/list-mcp-whitelisted-servers',
+      summary: 'The addresses of MCP servers that the operator recommends, or alone allows.',
+      output: Type.Array(Type.String()),
+      answer: () => policy().whitelist.map(({ url }) => url),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: '/server/list-mcp-tools',
+      summary: 'The tools of your MCP servers that you may call.',
+      input: Type.Object({ refresh: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])) }),
+      inputMayBeLeftOut: true,
+      output: Type.Object({
+        response: Type.Array(Type.Object({ tool: Type.Unknown(), server: Type.Unknown(), unique_id: Type.String() })),
+        count: Type.Integer(),
+      }),
+      async answer({ caller, input: { refresh }, signal = new AbortController().signal }) {
+        await met();
+        const found = await tools.all(caller, { signal, refresh: refresh ?? false });
+        const response = found.map(({ server, definition: { name, description, inputSchema } }) => ({
+          tool: { name, description, inputSchema },
+          server: { id: server.id, name: server.name, type: server.type, description: server.description },
+          unique_id: `${server.id}_${name}`,
+        }));
+        return { response, count: response.length };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,51 @@
+import { Fault } from '#core/fault';
+import type { Program } from '#kit/mcp/child';
+import type { Approval } from './approval.ts';
+
+/** What the operator allows: the settings `mcp`. */
+export interface McpPolicy {
+  readonly mode: 'open' | 'whitelist';
+  readonly approval: Approval;
+  readonly whitelist: readonly (OperatorEntry & { readonly url: string })[];
+  readonly stdio: readonly (OperatorEntry & Program)[];
+  /** Origins that may be private or without TLS: the setting `outbound.allow`. */
+  readonly allowed: readonly string[];
+}
+
+interface OperatorEntry {
+  readonly name: string;
+  /** The only tools that may be called. */
+  readonly tools?: readonly string[] | undefined;
+  readonly approval?: Approval | undefined;
+}
+
+/**
+ * The one judgement of addresses, when they are saved and each time before they are connected to. In whitelist mode scheme, host, port and path must be exactly those of an entry.
+ *
+ * @throws Fault `invalid`, `forbidden`
+ */
+export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick<McpPolicy, 'mode' | 'whitelist' | 'allowed'>, field = 'url'): URL {
+  const url = address.length > 2048 ? null : URL.parse(address);
+  const wrong = (text: string) => new Fault('invalid', `${field} ${text}`, { field });
+  if (!url || !/^https?:$/.test(url.protocol)) throw wrong('must be an https address of at most 2048 characters.');
+  if (url.username || url.password || url.hash) throw wrong('must have no user name, password or fragment.');
+  const isListed = whitelist.some((entry) => isSame(url, entry.url));
+  if (mode === 'whitelist' && !isListed)
+    throw new Fault('forbidden', `${field} must be one of the addresses of /server/list-mcp-whitelisted-servers: other MCP servers are not allowed here.`, {
+      field,
+    });
+  const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
+  if (url.protocol === 'http:' && !isListed && !isAllowed) throw wrong('must be an https address.');
+  return url;
+}
+
+/** The entry of the whitelist for an address. */
+export function entryOf(address: string, { whitelist }: Pick<McpPolicy, 'whitelist'>): McpPolicy['whitelist'][number] | undefined {
+  const url = URL.parse(address);
+  return url ? whitelist.find((entry) => isSame(url, entry.url)) : undefined;
+}
+
+function isSame(url: URL, address: string): boolean {
+  const listed = URL.parse(address);
+  return listed !== null && listed.origin === url.origin && listed.pathname === url.pathname;
+}

@@ -1,0 +1,210 @@
+import { Type } from 'typebox';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { McpFailure } from '#kit/mcp/connection';
+import type { Reader } from '#store/grants';
+import { ownerOf, ownerQuery } from '../owner.ts';
+import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { grantRoutes, type Sharing } from '../sharing.ts';
+import type { McpPolicy } from './policy.ts';
+import { ServerFields, ServerObject, shown, textOf } from './shapes.ts';
+import { mostServers, type McpServerStore } from './store.ts';
+import type { McpTools, ServerTool } from './tools.ts';
+
+export interface McpRoutesDeps {
+  readonly servers: McpServerStore;
+  readonly tools: McpTools;
+  readonly policy: () => McpPolicy;
+  /** Makes sure that the operator's servers have their rows. */
+  readonly met: () => Promise<void>;
+  /** Called when a server was changed or deleted. */
+  readonly changed: (id: number) => void;
+  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+}
+
+const root = '/server/mine/mcp-servers';
+
+const ToolObject = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  inputSchema: Type.Unknown(),
+  allowed: Type.Boolean(),
+  approved: Type.Boolean({ description: 'Whether you have approved it as it is now.' }),
+});
+
+const toolShown = ({ definition: { name, description, inputSchema }, isAllowed, isApproved }: ServerTool) => ({
+  name,
+  description,
+  inputSchema,
+  allowed: isAllowed,
+  approved: isApproved,
+});
+
+const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
+  const userId = ownerOf(caller, query);
+  return userId === caller.userId ? caller : { userId, teamIds: [] };
+};
+
+const query = Type.Object(ownerQuery, { additionalProperties: false });
+const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'MCP server');
+const never = () => new AbortController().signal;
+
+/** A user's own MCP servers, those shared with them, and the operator's. */
+export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
+  const { servers, policy, met, changed, sharing } = deps;
+  const common = { scope: 'mcp', owner: 'caller', output: ServerObject } as const;
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists your MCP servers, those shared with you, and those of the operator.',
+      query: Type.Object(
+        {
+          ...ownerQuery,
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+        },
+        { additionalProperties: false },
+      ),
+      output: Type.Object({ items: Type.Array(ServerObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
+        await met();
+        const found = await servers.list(reader(caller, whose), { after: idBefore('mcp-servers', cursor), limit: limit + 1 });
+        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('mcp-servers', [id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: `Adds an MCP server of yours; at most ${mostServers}.`,
+      query,
+      input: ServerFields,
+      makes: true,
+      answer: async ({ caller, by, query: whose, input }) => shown(await servers.add(ownerOf(caller, whose), textOf(input, policy()), by)),
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'One of your MCP servers, with how it was when it was used last.',
+      query,
+      answer: async ({ caller, params, query: whose }) => shown(await servers.one(reader(caller, whose), idOf(params))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      path: `${root}/:id`,
+      summary: 'Replaces one of your MCP servers.',
+      query,
+      input: ServerFields,
+      async answer({ caller, by, params, query: whose, input }) {
+        const text = textOf(input, policy());
+        const server = await servers.change(reader(caller, whose), idOf(params), () => text, by);
+        changed(server.id);
+        return shown(server);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      summary: 'Deletes one of your MCP servers: nobody can use it any more.',
+      query,
+      async answer({ caller, by, params, query: whose }) {
+        const server = await servers.remove(reader(caller, whose), idOf(params), by);
+        changed(server.id);
+        return shown(server);
+      },
+    }),
+    ...toolRoutes(deps),
+    ...grantRoutes({
+      sharing,
+      scope: 'mcp',
+      path: `${root}/:id`,
+      what: 'MCP server',
+      administered: (caller, params, whose) => servers.administered(reader(caller, whose), idOf(params)),
+    }),
+  ];
+}
+
+function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
+  const common = { scope: 'mcp', owner: 'caller', query } as const;
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id/tools`,
+      summary: 'The tools of an MCP server, asked anew.',
+      output: Type.Object({ items: Type.Array(ToolObject) }),
+      async answer({ caller, params, query: whose, signal = never() }) {
+        const found = await asFaults(() => tools.of(reader(caller, whose), idOf(params), { signal, refresh: true }));
+        return { items: found.map(toolShown) };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/tools/:tool/approve`,
+      summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
+      output: ToolObject,
+      answer: async ({ caller, by, params, query: whose, signal = never() }) =>
+        toolShown(await asFaults(() => tools.approve(reader(caller, whose), idOf(params), params['tool'] ?? '', by, signal))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/test`,
+      summary: 'Connects to an MCP server, and calls one of its tools if you name one.',
+      input: Type.Object({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }, { additionalProperties: false }),
+      inputMayBeLeftOut: true,
+      output: Type.Object({
+        state: Type.Enum(['ok', 'unreachable', 'refused', 'sign-in']),
+        milliseconds: Type.Integer(),
+        tools: Type.Optional(Type.Array(Type.String())),
+        result: Type.Optional(Type.Object({ text: Type.String(), isError: Type.Boolean() })),
+        error: Type.Optional(Type.String()),
+      }),
+      async answer({ caller, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
+        const [who, id, began] = [reader(caller, whose), idOf(params), performance.now()];
+        const milliseconds = () => Math.round(performance.now() - began);
+        try {
+          if (tool !== undefined) {
+            const result = await tools.call(who, { server: id, tool, args: args as Record<string, unknown> }, signal);
+            return { state: 'ok', milliseconds: milliseconds(), result };
+          }
+          const found = await tools.of(who, id, { signal, refresh: true });
+          return { state: 'ok', milliseconds: milliseconds(), tools: found.map(({ definition }) => definition.name) };
+        } catch (error) {
+          if (!(error instanceof McpFailure)) throw error;
+          return { state: error.trouble, milliseconds: milliseconds(), error: error.message };
+        }
+      },
+    }),
+    ...(['POST', 'DELETE'] as const).map((method) =>
+      nounRoute({
+        ...common,
+        method,
+        path: `${root}/:id/oauth`,
+        summary: 'Signing in at an MCP server is not supported yet: give a token in its headers.',
+        async answer({ caller, params, query: whose }) {
+          const { operatorName } = await servers.one(reader(caller, whose), idOf(params));
+          if (operatorName !== null) throw unknownThing('sign-in');
+          throw new Fault('unsupported', 'Signing in at MCP servers is not supported yet: give a token in the headers of the server.');
+        },
+      }),
+    ),
+  ];
+}
+
+/** What a server that fails is to a client. */
+async function asFaults<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof McpFailure)) throw error;
+    throw new Fault('upstream-failed', error.message, { cause: error });
+  }
+}

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { Fault } from '#core/fault';
+import type { Clock } from '#kit/async/clock';
+import { orAborted } from '#kit/async/or-aborted';
+import { connectMcp, McpFailure, type McpConnection, type RemoteServer } from '#kit/mcp/connection';
+import type { Program } from '#kit/mcp/child';
+import type { McpDefinition } from '#kit/mcp/definitions';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
+
+/** A session in use. */
+export interface McpSession {
+  /** Kept for five minutes, and until the server says that its tools changed. */
+  list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
+  readonly call: McpConnection['call'];
+}
+
+export interface McpSessions {
+  /**
+   * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place changes.
+   *
+   * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
+   */
+  use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>): Promise<Result>;
+  /** Leaves all sessions with a server. */
+  forget(serverId: number): void;
+  close(): Promise<void>;
+}
+
+export interface SessionAsked {
+  readonly userId: number;
+  readonly serverId: number;
+  readonly place: RemoteServer | Program;
+  readonly signal: AbortSignal;
+}
+
+interface Entry {
+  readonly serverId: number;
+  readonly userId: number;
+  readonly digest: string;
+  readonly isProgram: boolean;
+  readonly connection: Promise<McpConnection>;
+  tools: { readonly at: number; readonly list: Promise<readonly McpDefinition[]> } | undefined;
+  uses: number;
+  usedAt: number;
+  isLeft: boolean;
+  cancel: () => void;
+}
+
+const idleMilliseconds = 60_000;
+const listMilliseconds = 300_000;
+const connectMilliseconds = 30_000;
+/** Sessions of a user, of all, and of them programs. */
+const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
+
+export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
+  const entries = new Map<string, Entry>();
+
+  function leave(key: string, entry: Entry): void {
+    if (entry.isLeft) return;
+    entry.isLeft = true;
+    if (entries.get(key) === entry) entries.delete(key);
+    entry.cancel();
+    void entry.connection.then((connection) => connection.close()).catch(() => {});
+  }
+
+  /** Leaves the sessions that were not used for longest until there is room. */
+  function makeRoom(which: (entry: Entry) => boolean, most: number, full: () => Fault): void {
+    const those = [...entries].filter(([, entry]) => which(entry));
+    const idle = those.filter(([, { uses }]) => uses === 0).toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [key, entry] of idle.slice(0, Math.max(0, those.length + 1 - most))) leave(key, entry);
+    if (those.length - idle.length + 1 > most) throw full();
+  }
+
+  function enter(key: string, { userId, serverId, place }: SessionAsked, digest: string): Entry {
+    const isProgram = 'command' in place;
+    const busy = () => new Fault('overloaded', 'Too many MCP servers are in use at the moment.', { retryAfter: 5 });
+    makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
+    makeRoom(() => true, mostOfAll, busy);
+    if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
+    const late = new AbortController();
+    const cancel = clock.after(connectMilliseconds, () => late.abort(new McpFailure('unreachable', 'The MCP server did not answer in time.')));
+    const changed = () => void (entry.tools = undefined);
+    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(cancel);
+    const entry: Entry = {
+      serverId,
+      userId,
+      digest,
+      isProgram,
+      connection,
+      tools: undefined,
+      uses: 0,
+      usedAt: clock.monotonic(),
+      isLeft: false,
+      cancel: () => {},
+    };
+    entries.set(key, entry);
+    connection.catch(() => leave(key, entry));
+    return entry;
+  }
+
+  return {
+    async use(asked, work) {
+      const { userId, serverId, place, signal } = asked;
+      signal.throwIfAborted();
+      const key = `${userId}/${serverId}`;
+      const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
+      let entry = entries.get(key);
+      if (entry && entry.digest !== digest) leave(key, entry);
+      if (!entry || entry.isLeft) entry = enter(key, asked, digest);
+      const using = entry;
+      using.cancel();
+      using.uses++;
+      try {
+        const connection = await orAborted(using.connection, signal);
+        return await work({
+          list: (asking, refresh = false) => listOf(using, connection, { now: clock.monotonic(), signal: asking, refresh }),
+          call: (tool, args, asking) => connection.call(tool, args, asking),
+        });
+      } catch (error) {
+        if (error instanceof McpFailure && error.trouble === 'unreachable') leave(key, using); // the next use connects anew
+        throw error;
+      } finally {
+        using.uses--;
+        using.usedAt = clock.monotonic();
+        if (using.uses === 0 && !using.isLeft) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+      }
+    },
+    forget(serverId) {
+      for (const [key, entry] of entries) if (entry.serverId === serverId) leave(key, entry);
+    },
+    async close() {
+      const all = [...entries];
+      for (const [key, entry] of all) leave(key, entry);
+      await Promise.allSettled(all.map(([, { connection }]) => connection.then((one) => one.close())));
+    },
+  };
+}
+
+function listOf(
+  entry: Entry,
+  connection: McpConnection,
+  { now, signal, refresh }: { readonly now: number; readonly signal: AbortSignal; readonly refresh: boolean },
+): Promise<readonly McpDefinition[]> {
+  if (!refresh && entry.tools && now - entry.tools.at < listMilliseconds) return orAborted(entry.tools.list, signal);
+  const list = connection.list(new AbortController().signal); // of all who ask meanwhile
+  const tools = { at: now, list };
+  entry.tools = tools;
+  list.catch(() => {
+    if (entry.tools === tools) entry.tools = undefined;
+  });
+  return orAborted(list, signal);
+}

@@ -1,0 +1,112 @@
+import { Type, type Static } from 'typebox';
+import { Fault } from '#core/fault';
+import { permittedUrl, type McpPolicy } from './policy.ts';
+import type { McpServer, ServerText } from './store.ts';
+
+const nameRule = { minLength: 1, maxLength: 100, pattern: '^[A-Za-z0-9 ._-]*$', expected: 'must have 1 to 100 letters, digits, spaces and -_.' } as const;
+const plain = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
+const url = Type.String({ minLength: 1, maxLength: 2048, description: 'An https address.' });
+
+/** Headers that the protocol or the connection sets. */
+const reserved =
+  /^(host|content-length|content-type|accept|accept-encoding|transfer-encoding|connection|upgrade|te|trailer|keep-alive|last-event-id|expect|(proxy|mcp|sec)-.*)$/i;
+const mostHeaders = 20;
+
+export const ServerFields = Type.Object(
+  {
+    name: Type.String(nameRule),
+    url,
+    type: Type.Optional(Type.String({ maxLength: 50, ...plain, description: 'A word of your own; how the server speaks is found out.' })),
+    description: Type.Optional(Type.String({ maxLength: 1000, ...plain })),
+    metadata: Type.Optional(Type.Unknown({ description: 'Any JSON of your own, of at most 16 KB.' })),
+    headers: Type.Optional(
+      Type.Unsafe<Record<string, string>>(
+        Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192, pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$', expected: 'must be a text without control characters' }, writeOnly: true, description: 'Sent with every request; may hold `{{secret.NAME}}`. Never given back; left out of a PUT: as they were, while the address is the same.' }), // prettier-ignore
+      ),
+    ),
+    tools: Type.Optional(
+      Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }), Type.Null()], {
+        description: 'The only tools that may be called; null: all.',
+      }),
+    ),
+    approval: Type.Optional(
+      Type.Union([Type.Enum(['first', 'always', 'never']), Type.Null()], {
+        description: 'Which calls its users are asked for. The stricter of this and the operator’s holds.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** Fields of the native interface. */
+export const nativeFields = {
+  server_name: Type.String(nameRule),
+  server_url: url,
+  server_type: Type.Optional(Type.Union([Type.String({ maxLength: 50, ...plain }), Type.Null()])),
+  description: Type.Optional(Type.Union([Type.String({ maxLength: 1000, ...plain }), Type.Null()])),
+  metadata_json: Type.Optional(Type.Union([Type.String({ maxLength: 16_384, ...plain }), Type.Null()])),
+};
+
+/** @throws Fault `invalid` naming the field, `forbidden` for an address that the operator does not allow */
+export function textOf(given: Static<typeof ServerFields>, policy: McpPolicy): ServerText {
+  const { name, type = '', description = '', headers, tools = null, approval = null } = given;
+  refuseStdio(type, 'type');
+  const names = Object.keys(headers ?? {});
+  if (names.length > mostHeaders) throw new Fault('invalid', `headers must have at most ${mostHeaders} members.`, { field: 'headers' });
+  for (const one of names)
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(one) || reserved.test(one))
+      throw new Fault('invalid', `headers must not have a member ${JSON.stringify(one.slice(0, 100))}.`, { field: 'headers' });
+  const metadata = given.metadata === undefined || given.metadata === null ? null : JSON.stringify(given.metadata);
+  if (metadata !== null && metadata.length > 16_384) throw new Fault('invalid', 'metadata must have at most 16 KB.', { field: 'metadata' });
+  return { name, url: permittedUrl(given.url, policy).href, type, description, metadata, headers, tools, approval };
+}
+
+/** @throws Fault `invalid` for a program: those are the operator's alone */
+export function refuseStdio(type: string, field: string): void {
+  if (type.trim().toLowerCase() === 'stdio')
+    throw new Fault('invalid', `${field} must not be stdio: programs are started only for the operator, from the settings.`, { field });
+}
+
+export const ServerObject = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  url: Type.String({ description: 'Empty: a program of the operator’s.' }),
+  type: Type.String(),
+  description: Type.String(),
+  metadata: Type.Unknown(),
+  tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  approval: Type.Union([Type.Enum(['first', 'always', 'never']), Type.Null()]),
+  active: Type.Boolean(),
+  state: Type.Enum(['ok', 'unreachable', 'refused', 'sign-in']),
+  lastError: Type.Union([Type.String(), Type.Null()]),
+  lastSeenAt: Type.Union([Type.String(), Type.Null()]),
+  oauth: Type.Enum(['none', 'needed', 'connected', 'failed']),
+  owner: Type.Union([Type.Integer(), Type.Null()], { description: 'Null: the operator’s.' }),
+  right: Type.Enum(['read', 'edit', 'admin', 'owner'], { description: 'What the caller may do with it.' }),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+export const shown = (server: McpServer): Static<typeof ServerObject> => {
+  const { hasHeaders: _, operatorName: __, metadata, tools, lastSeenAt, createdAt, updatedAt, ...rest } = server;
+  return {
+    ...rest,
+    metadata: metadata === null ? null : jsonIn(metadata),
+    tools: tools === null ? null : [...tools],
+    lastSeenAt: lastSeenAt?.toISOString() ?? null,
+    oauth: oauthOf(server),
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+  };
+};
+
+export const oauthOf = ({ state }: Pick<McpServer, 'state'>) => (state === 'sign-in' ? 'needed' : 'none');
+
+/** What was written as JSON; what is none, as text. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,253 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Actor } from '#core/audit';
+import { Fault } from '#core/fault';
+import { unknownThing } from '#http/noun-route';
+import type { Sealer } from '#kit/crypto/sealing';
+import type { McpTrouble } from '#kit/mcp/connection';
+import type { Audit } from '#store/auditing';
+import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import type { Access, Store } from '#store/open';
+import type { Approval } from './approval.ts';
+
+export interface McpServer {
+  readonly id: number;
+  /** Null: the operator's. */
+  readonly owner: number | null;
+  readonly name: string;
+  /** Empty: a program of the operator's. */
+  readonly url: string;
+  readonly type: string;
+  readonly description: string;
+  /** JSON, as its owner wrote it. */
+  readonly metadata: string | null;
+  /** The only tools that may be called; null: all. */
+  readonly tools: readonly string[] | null;
+  readonly approval: Approval | null;
+  readonly hasHeaders: boolean;
+  readonly active: boolean;
+  readonly state: 'ok' | McpTrouble;
+  readonly lastError: string | null;
+  readonly lastSeenAt: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Of the operator's: its name in the settings. */
+  readonly operatorName: string | null;
+  readonly right: Right | 'owner';
+}
+
+export interface ServerText {
+  readonly name: string;
+  readonly url: string;
+  readonly type: string;
+  readonly description: string;
+  readonly metadata: string | null;
+  /** Undefined: as they were, while the address is the same. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly tools: readonly string[] | null;
+  readonly approval: Approval | null;
+}
+
+/** Headers as they are configured, and the user whose secrets fill them. */
+export interface ServerHeaders {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly by: number;
+}
+
+export interface ListAsked {
+  readonly after: number;
+  readonly limit: number;
+  readonly inactive?: boolean;
+}
+
+export interface McpServerStore {
+  /** The servers of a user, those shared with them and the operator's, by id, those behind `after`. */
+  list(reader: Reader, asked: ListAsked): Promise<readonly McpServer[]>;
+  /** @throws Fault `not-found` for one that the reader may not use, and for one that was deleted */
+  one(reader: Reader, id: number): Promise<McpServer>;
+  headersOf(id: number): Promise<ServerHeaders | undefined>;
+  /** @throws Fault `conflict` for a name that the user has, and where they have as many as a user may have */
+  add(userId: number, text: ServerText, by: Actor): Promise<McpServer>;
+  /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` for a name that its owner has */
+  change(reader: Reader, id: number, text: (before: McpServer) => ServerText, by: Actor): Promise<McpServer>;
+  /** Softly: nobody finds or uses it any more. @throws Fault `not-found`; `forbidden` where it is another's */
+  remove(reader: Reader, id: number, by: Actor): Promise<McpServer>;
+  administered(reader: Reader, id: number): Promise<number>;
+  lock(inside: Access, id: number): Promise<number | undefined>;
+  /** Notes how it is. */
+  noted(id: number, state: McpServer['state'], error: string | null): Promise<void>;
+  /** Makes rows of the operator's servers, whose names are these. */
+  meetOperators(names: readonly string[]): Promise<void>;
+  /** The digests that a user has approved, by tool. */
+  approvals(userId: number, id: number): Promise<ReadonlyMap<string, string>>;
+  approve(userId: number, id: number, tool: string, digest: string, by: Actor | undefined): Promise<void>;
+}
+
+/** Most servers of a user. */
+export const mostServers = 200;
+
+/** As `grants.kind`. */
+export const kind = 'mcp-server';
+
+interface Row extends Omit<McpServer, 'right'> {
+  readonly level: number | null;
+}
+
+const thing = { id: sql.ref('mcp_server.id'), owner: sql.ref('mcp_server.owner_id') };
+const contextOf = (owner: number) => `mcp-headers/${owner}`;
+
+export interface McpServerStoreDeps {
+  readonly store: Store;
+  readonly seal: Sealer;
+  readonly audit: Audit;
+  /** The names of the operator's servers, as they are in the settings now. */
+  readonly operators: () => readonly string[];
+}
+
+export function openMcpServers({ store, seal, audit, operators }: McpServerStoreDeps): McpServerStore {
+  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly McpServer[]> => {
+    const { rows } = await sql<Row>`
+      select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
+        deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
+        ${levelOf(kind, reader, thing)} as level
+      from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...operators()]}::text[])) and ${where}`.execute(db);
+    return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
+  };
+  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<McpServer> => {
+    const [server] = await read(reader, sql`id = ${id} and deleted_at is null ${lock}`, access);
+    if (!server) throw unknownThing(named);
+    return server;
+  };
+  return {
+    list: (reader, { after, limit, inactive = false }) =>
+      read(reader, sql`id > ${after} and (${inactive}::boolean or deleted_at is null) order by id limit ${limit}`),
+    one: (reader, id) => one(reader, id),
+    add: (userId, text, by) =>
+      store.transaction(async (inside) => {
+        const { db } = inside;
+        // the user's row is locked: two requests at once make no more than one may
+        const user = await sql`select from users where id = ${userId} and removed_at is null for update`.execute(db);
+        if (user.rows.length === 0) throw unknownThing('user');
+        const { rows } = await sql<{
+          servers: number;
+        }>`select count(*)::int as servers from mcp_server where owner_id = ${userId} and deleted_at is null`.execute(db);
+        if (rows[0]!.servers >= mostServers) throw new Fault('conflict', `A user has at most ${mostServers} MCP servers: delete one first.`);
+        await refuseTwice(inside, userId, text.name);
+        const made = await sql<{ id: number }>`
+          insert into mcp_server (owner_id, name, url, type, description, metadata, headers, headers_by, tools, approval)
+          values (${userId}, ${text.name}, ${text.url}, ${text.type}, ${text.description}, ${text.metadata}, ${sealed(seal, userId, text.headers)},
+            ${by.userId === 0 ? userId : by.userId}, ${text.tools === null ? null : [...text.tools]}::text[], ${text.approval}) returning id`.execute(db);
+        const server = await one({ userId, teamIds: [] }, made.rows[0]!.id, inside);
+        await audit(inside, { by, action: 'mcp-server.create', target: { kind, id: server.id }, after: inTrail(server) });
+        return server;
+      }),
+    change: (reader, id, changed, by) =>
+      store.transaction(async (inside) => {
+        const before = await one(reader, id, inside);
+        if (before.right === 'read' || before.owner === null) throw new Fault('forbidden', 'This MCP server is shared with you to be used, not to be changed.');
+        await sql`select from users where id = ${before.owner} for update`.execute(inside.db);
+        const text = changed(before);
+        await refuseTwice(inside, before.owner, text.name, id);
+        // headers stay only where the address does: whoever edits could otherwise send another's secrets elsewhere
+        const keeps = text.headers === undefined && text.url === before.url;
+        const headers = keeps
+          ? sql``
+          : sql`, headers = ${sealed(seal, before.owner, text.headers)}, headers_by = ${by.userId === 0 ? before.owner : by.userId}`;
+        await sql`
+          update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
+            tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
+          where id = ${id} and deleted_at is null`.execute(inside.db);
+        const after = await one(reader, id, inside);
+        await audit(inside, { by, action: 'mcp-server.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
+        return after;
+      }),
+    remove: (reader, id, by) =>
+      store.transaction(async (inside) => {
+        const server = await one(reader, id, inside, sql`for update`);
+        if (server.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an MCP server.');
+        await sql`update mcp_server set deleted_at = clock_timestamp(), headers = null where id = ${id}`.execute(inside.db);
+        await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
+        await forgetGrants(inside, kind, [id]);
+        await audit(inside, { by, action: 'mcp-server.delete', target: { kind, id }, before: inTrail(server) });
+        return { ...server, active: false };
+      }),
+    async administered(reader, id) {
+      const { right } = await one(reader, id);
+      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this MCP server, and not say who else may.');
+      return id;
+    },
+    ...remembering({ store, seal, audit }),
+  };
+}
+
+const sealed = (seal: Sealer, owner: number, headers: ServerText['headers']) =>
+  headers && Object.keys(headers).length > 0 ? seal.seal(Buffer.from(JSON.stringify(headers)), contextOf(owner)) : null;
+
+async function refuseTwice({ db }: Access, owner: number, name: string, except = 0): Promise<void> {
+  const { rows } = await sql`
+    select from mcp_server where owner_id = ${owner} and lower(name) = lower(${name}) and id <> ${except} and deleted_at is null`.execute(db);
+  if (rows.length > 0) throw new Fault('conflict', 'There is an MCP server of this name already.', { field: 'name' });
+}
+
+/** What is remembered of servers besides what their owners say. */
+function remembering({
+  store,
+  seal,
+  audit,
+}: Omit<McpServerStoreDeps, 'operators'>): Pick<McpServerStore, 'headersOf' | 'lock' | 'noted' | 'meetOperators' | 'approvals' | 'approve'> {
+  return {
+    async headersOf(id) {
+      const { rows } = await sql<{ owner: number; by: number; headers: Buffer }>`
+        select owner_id as owner, headers_by as by, headers from mcp_server where id = ${id} and headers is not null and headers_by is not null`.execute(
+        store.db,
+      );
+      const [row] = rows;
+      return row && { by: row.by, headers: JSON.parse(seal.open(row.headers, contextOf(row.owner)).toString()) as Record<string, string> };
+    },
+    async lock({ db }, id) {
+      const { rows } = await sql<{ owner: number | null }>`select owner_id as owner from mcp_server where id = ${id} and deleted_at is null for update`.execute(
+        db,
+      );
+      return rows[0]?.owner ?? undefined;
+    },
+    async noted(id, state, error) {
+      const seen = state === 'ok' ? sql`clock_timestamp()` : sql`last_seen_at`;
+      await sql`
+        update mcp_server set state = ${state}, last_error = ${error}, last_seen_at = ${seen}
+        where id = ${id} and (state <> ${state} or last_error is distinct from ${error} or last_seen_at is null or last_seen_at < clock_timestamp() - interval '1 minute')`.execute(
+        store.db,
+      );
+    },
+    async meetOperators(names) {
+      if (names.length === 0) return;
+      await sql`
+        insert into mcp_server (operator_name, name, url) select name, name, '' from unnest(${[...names]}::text[]) as one (name)
+        where not exists (select from mcp_server where operator_name = one.name) on conflict (operator_name) do nothing`.execute(store.db);
+    },
+    async approvals(userId, id) {
+      const { rows } = await sql<{ tool: string; digest: string }>`
+        select tool, digest from mcp_approval where user_id = ${userId} and server_id = ${id}`.execute(store.db);
+      return new Map(rows.map(({ tool, digest }) => [tool, digest]));
+    },
+    approve: (userId, id, tool, digest, by) =>
+      store.transaction(async (inside) => {
+        await sql`
+          insert into mcp_approval (user_id, server_id, tool, digest) values (${userId}, ${id}, ${tool}, ${digest})
+          on conflict (user_id, server_id, tool) do update set digest = excluded.digest, approved_at = clock_timestamp()`.execute(inside.db);
+        if (by) await audit(inside, { by, action: 'mcp-server.approve', target: { kind, id }, after: { tool } });
+      }),
+  };
+}
+
+const named = 'MCP server';
+
+/** The values of headers are not in the trail. */
+const inTrail = ({ name, url, owner, description, tools, approval, hasHeaders, updatedAt }: McpServer) => ({
+  name,
+  url,
+  owner,
+  description,
+  tools,
+  approval,
+  hasHeaders,
+  updatedAt: updatedAt.toISOString(),
+});

@@ -1,0 +1,149 @@
+import type { Actor } from '#core/audit';
+import { Fault } from '#core/fault';
+import type { ResolveSecrets } from '#core/secrets';
+import { unknownThing } from '#http/noun-route';
+import { McpFailure, type RemoteServer } from '#kit/mcp/connection';
+import type { Program } from '#kit/mcp/child';
+import type { McpDefinition } from '#kit/mcp/definitions';
+import type { McpResult } from '#kit/mcp/result';
+import type { Reader } from '#store/grants';
+import { needsApproval, strictest, type Approval } from './approval.ts';
+import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
+import type { McpSessions } from './sessions.ts';
+import { mostServers, type McpServer, type McpServerStore } from './store.ts';
+
+/** A tool of a server as its user may call it. */
+export interface ServerTool {
+  readonly server: McpServer;
+  readonly definition: McpDefinition;
+  /** Whether the lists of the server's owner and of the operator allow it. */
+  readonly isAllowed: boolean;
+  /** Whether the user has approved this definition of it. */
+  readonly isApproved: boolean;
+  /** The stricter of what the operator and the server's owner say. */
+  readonly approval: Approval;
+  readonly needsApproval: boolean;
+}
+
+export interface McpTools {
+  /** All tools of a server. @throws Fault `not-found`, `forbidden`, McpFailure */
+  of(reader: Reader, id: number, asked: Asking): Promise<readonly ServerTool[]>;
+  /** The allowed tools of all servers of the reader, or of these; a server that does not answer has none. */
+  all(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<readonly ServerTool[]>;
+  /**
+   * Calls a tool. That the reader may use the server and the tool is checked right before.
+   *
+   * @param digest the definition that is meant; absent: whichever there is
+   * @throws Fault `not-found`, `forbidden`, `conflict` for a tool that has changed; McpFailure
+   */
+  call(reader: Reader, wanted: ToolWanted, signal: AbortSignal): Promise<McpResult>;
+  /** @throws Fault `not-found`, McpFailure */
+  approve(reader: Reader, id: number, tool: string, by: Actor, signal: AbortSignal): Promise<ServerTool>;
+  /** Remembers that the user has approved a definition, by calling it. */
+  remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
+}
+
+export interface Asking {
+  readonly signal: AbortSignal;
+  readonly refresh?: boolean | undefined;
+}
+
+export interface ToolWanted {
+  readonly server: number;
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly digest?: string;
+}
+
+export interface McpToolsDeps {
+  readonly servers: McpServerStore;
+  readonly sessions: McpSessions;
+  readonly policy: () => McpPolicy;
+  readonly resolve: ResolveSecrets;
+}
+
+export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
+  const noted = (id: number, failure?: McpFailure) => servers.noted(id, failure?.trouble ?? 'ok', failure?.message ?? null).catch(() => {});
+
+  /** @throws Fault where it must not be connected to */
+  async function placeOf(server: McpServer): Promise<RemoteServer | Program> {
+    const { stdio } = policy();
+    if (server.operatorName !== null) {
+      const program = stdio.find(({ name }) => name === server.operatorName);
+      if (!program) throw unknownThing('MCP server');
+      const { command, args, env } = program;
+      return { command, args, env };
+    }
+    const { href: url } = permittedUrl(server.url, policy());
+    const own = server.hasHeaders ? await servers.headersOf(server.id) : undefined;
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(own?.headers ?? {})) {
+      headers[name] = await resolve(own!.by, value);
+      if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[name]))
+        throw new Fault('invalid', `The header ${name} of the MCP server has a value that no header may have.`);
+    }
+    return { url, headers };
+  }
+
+  async function using<Result>(reader: Reader, server: McpServer, signal: AbortSignal, work: Parameters<McpSessions['use']>[1]): Promise<Result> {
+    try {
+      const result = await sessions.use({ userId: reader.userId, serverId: server.id, place: await placeOf(server), signal }, work);
+      await noted(server.id);
+      return result as Result;
+    } catch (error) {
+      if (error instanceof McpFailure) await noted(server.id, error);
+      throw error;
+    }
+  }
+
+  async function judged(reader: Reader, server: McpServer, definitions: readonly McpDefinition[]): Promise<readonly ServerTool[]> {
+    const { approval: general, stdio } = policy();
+    const entry = server.operatorName === null ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
+    const approval = strictest(general, entry?.approval, server.approval);
+    const approvals = await servers.approvals(reader.userId, server.id);
+    return definitions.map((definition) => {
+      const { name, digest } = definition;
+      const isAllowed = (server.tools?.includes(name) ?? true) && (entry?.tools?.includes(name) ?? true);
+      const approved = approvals.get(name);
+      return { server, definition, isAllowed, isApproved: approved === digest, approval, needsApproval: needsApproval(approval, definition, approved) };
+    });
+  }
+
+  async function of(reader: Reader, server: McpServer, { signal, refresh }: Asking): Promise<readonly ServerTool[]> {
+    return judged(reader, server, await using(reader, server, signal, (session) => session.list(signal, refresh)));
+  }
+
+  async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
+    const found = (await of(reader, await servers.one(reader, id), asking)).find(({ definition }) => definition.name === tool);
+    if (!found) throw unknownThing('tool');
+    return found;
+  }
+
+  return {
+    of: async (reader, id, asking) => of(reader, await servers.one(reader, id), asking),
+    async all(reader, asking, only) {
+      const found = await servers.list(reader, { after: 0, limit: mostServers });
+      const wanted = found.filter(({ id }) => only?.has(id) ?? true);
+      const lists = await Promise.all(wanted.map((server) => of(reader, server, asking).catch(() => [])));
+      asking.signal.throwIfAborted();
+      return lists.flat().filter(({ isAllowed }) => isAllowed);
+    },
+    async call(reader, { server: id, tool, args, digest }, signal) {
+      const server = await servers.one(reader, id);
+      return using(reader, server, signal, async (session) => {
+        const definitions = await session.list(signal);
+        const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
+        if (!found) throw unknownThing('tool');
+        if (!found.isAllowed) throw new Fault('forbidden', `The tool ${tool} is not allowed.`);
+        if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);
+        return session.call(tool, args, signal);
+      });
+    },
+    async approve(reader, id, tool, by, signal) {
+      const { definition } = await oneOf(reader, id, tool, { signal, refresh: true });
+      await servers.approve(reader.userId, id, tool, definition.digest, by);
+      return oneOf(reader, id, tool, { signal });
+    },
+    remember: (userId, id, { name, digest }) => servers.approve(userId, id, name, digest, undefined),
+  };
+}

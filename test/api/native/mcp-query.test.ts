@@ -1,0 +1,112 @@
+/* Tools of MCP servers in questions: called for the model, approved by the user, under the rights of who asks. */
+import { expect, test } from 'vitest';
+import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { startEverything, startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
+import { proves } from '../../support/proves.ts';
+import { person, visited } from './visitors.ts';
+
+const long = 60_000;
+const root = '/server/mine/mcp-servers';
+
+onBothDatabases('MCP tools in questions', ({ place }) => {
+  test('a question has a tool of the reference server called, and answers with its result', { timeout: long }, async () => {
+    const url = await startEverything();
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${new URL(url).origin}"] }\n` });
+    const ada = await person(all);
+    const id = (await ada.ask('POST', root, { name: 'all', url })).body['id'] as number;
+    const answer = await ada.ask('POST', '/server/query', {
+      message: 'Call all__echo with message "forty-two herons".',
+      enabled_mcp_tools: [`${id}_echo`, `${id}_none`, 'x'],
+      usage: true,
+    });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: {
+        message: expect.stringContaining('forty-two herons') as string,
+        tool_calls: null,
+        tool_responses: [{ name: 'all__echo', response: expect.stringMatching(/^Echo: .*forty-two herons/) as string, is_error: false }],
+      },
+    });
+    expect(answer.headers.get('x-dragoman-warnings')).toMatch(/none.*no such tool|no such tool.*none/);
+    const steps = async () => {
+      const { body } = await all.admin('GET', `/server/admin/logs/${answer.headers.get('x-request-id')}`);
+      return (body['steps'] as unknown[] | undefined)?.length;
+    };
+    await expect.poll(steps, { timeout: 10_000 }).toBe(1); // the round after the call
+  });
+
+  test(
+    proves(
+      'P-10',
+      'a call that is to be asked for waits for tools_to_execute of the same user and conversation, and is made once; no secret reaches the model',
+    ),
+    { timeout: long },
+    async () => {
+      const mcp = await startScriptedMcp([toolNamed('one')]);
+      const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+      const [ada, bob] = [await person(all), await person(all)];
+      await ada.ask('POST', '/server/mine/secrets', { name: 'TOKEN', value: 'sk-canary' });
+      const id = (await ada.ask('POST', root, { name: 's', url: mcp.url, approval: 'always', headers: { authorization: '{{secret.TOKEN}}' } })).body[
+        'id'
+      ] as number;
+      const message = 'Call s__one now. What is {{secret.TOKEN}}?';
+      const calls = () => mcp.asked.filter(({ method }) => method === 'tools/call').length;
+      const asked = { message, enabled_mcp_tools: [`${id}_one`] };
+      const waiting = await ada.ask('POST', '/server/query', asked);
+      const [call] = waiting.body['tool_calls_unified'] as [{ id: string }];
+      expect(call).toMatchObject({ name: 's__one', server_id: id, needs_approval: true });
+      expect([calls(), waiting.body['tool_responses']]).toEqual([0, []]);
+
+      const approving = { ...asked, tools_to_execute: [call.id] };
+      expect((await bob.ask('POST', '/server/query', approving)).status).toBe(404);
+      expect((await ada.ask('POST', '/server/query', { ...approving, message: 'Something else.' })).status).toBe(404);
+      expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: [call.id, 'other'] })).status).toBe(404);
+      expect(calls()).toBe(0);
+      const both = await Promise.all([1, 2].map(() => ada.ask('POST', '/server/query', approving)));
+      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404]);
+      const done = both.find(({ status }) => status === 200)!;
+      expect([calls(), done.body['tool_responses']]).toEqual([1, [{ id: call.id, name: 's__one', response: 'done', is_error: false }]]);
+      expect(done.body['message']).toContain('done');
+      expect((await ada.ask('POST', '/server/query', approving)).status).toBe(404);
+      expect(JSON.stringify([waiting, both])).not.toContain('canary');
+      expect(mcp.asked.some(({ headers }) => headers.authorization === 'sk-canary')).toBe(true);
+    },
+  );
+});
+
+test(
+  'tools are called with the rights of who asks: of no server of another, none that is not allowed, and none that was changed meanwhile',
+  { timeout: long },
+  async () => {
+    const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('two')]);
+    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const [ada, bob] = [await person(all), await person(all)];
+    const narrow = await person(all, {}, { scopes: ['query'] });
+    const id = (await ada.ask('POST', root, { name: 's', url: mcp.url, tools: ['one'] })).body['id'] as number;
+    const calls = () => mcp.asked.filter(({ method }) => method === 'tools/call').length;
+    const ask = (who: typeof ada, tool: string, more: object = {}) =>
+      who.ask('POST', '/server/query', { message: `Call s__${tool} now.`, enabled_mcp_tools: { [id]: [[tool]] }, ...more });
+    expect((await ask(bob, 'one')).body['tool_responses']).toEqual([]);
+    expect((await ask(ada, 'two')).body['tool_responses']).toEqual([]);
+    expect(await ask(narrow, 'one')).toMatchObject({ status: 403, body: { error: expect.stringContaining('mcp') as string } });
+    expect(calls()).toBe(0);
+    expect((await ask(ada, 'one')).body['tool_responses']).toMatchObject([{ name: 's__one', response: 'done' }]);
+    expect(calls()).toBe(1);
+
+    const asks = { enabled_mcp_tools: { [id]: [['one', true]] } };
+    const [call] = (await ask(ada, 'one', asks)).body['tool_calls_unified'] as [{ id: string }];
+    mcp.script(({ method }) => (method === 'tools/list' ? { tools: [toolNamed('one', { description: 'Now it deletes.' })] } : { content: [] }));
+    await ada.ask('GET', '/server/list-mcp-tools?refresh=true');
+    const changed = await ask(ada, 'one', { ...asks, tools_to_execute: [call.id] });
+    expect(changed.body['tool_responses']).toMatchObject([{ is_error: true, response: expect.stringContaining('has changed') as string }]);
+    expect(calls()).toBe(1);
+
+    const [later] = (await ask(ada, 'one', asks)).body['tool_calls_unified'] as [{ id: string }];
+    await ada.ask('DELETE', '/server/delete-mcp-server', { server_id: id });
+    const gone = await ask(ada, 'one', { ...asks, tools_to_execute: [later.id] });
+    expect(gone.body['tool_responses']).toMatchObject([{ is_error: true, response: expect.stringContaining('no such MCP server') as string }]);
+    expect(calls()).toBe(1);
+    for (const enabled of [{ [id]: 'one' }, { [id]: [['one', 'yes']] }, { [id]: [[7]] }, 7])
+      expect([enabled, (await ada.ask('POST', '/server/query', { message: 'x', enabled_mcp_tools: enabled })).status]).toEqual([enabled, 400]);
+  },
+);
