@@ -56,8 +56,8 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
 
   return {
     add(told) {
-      if (waiting.length >= mostWaiting) return void lost++;
-      waiting.push(told);
+      if (waiting.length >= mostWaiting) lost++;
+      else waiting.push(told);
       next();
     },
     async written() {
