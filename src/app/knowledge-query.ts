@@ -24,6 +24,7 @@ import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native
 import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
 import { causeOf, type Log } from '#telemetry/log';
+import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import { openPluginsNoun } from './plugins.ts';
 import type { Database } from './database.ts';
@@ -33,8 +34,7 @@ export interface KnowledgeQueryDeps {
   readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web' | 'schemas'>;
   readonly personas: PersonaStore;
   readonly search: SearchPassages;
-  /** Calls of tools that wait for their user. */
-  readonly waiting: QueryDeps['waiting'];
+  readonly acting: Pick<Acting, 'waiting' | 'resolve' | 'streams'>;
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export interface KnowledgeQuery {
   close(): Promise<void>;
 }
 
-export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, waiting, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, acting, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
@@ -62,7 +62,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
   const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf, administers: async () => false });
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
   const votes = openVotes({ store, seal, clock, bodies, log: problem });
-  const plugins = openPluginsNoun({ database: { store }, calls, search, convert, clock });
+  const plugins = openPluginsNoun({ database: { store }, calls, acting, search, convert, clock });
   const queries: QueryDeps = {
     generate: calls.pipeline.chatcompat,
     models,
@@ -73,7 +73,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
     plugins: plugins.plugins,
     countTokens,
     web: webOf(calls),
-    waiting,
+    waiting: acting.waiting,
     keep: (answer) => votes.keep(answer).catch((error: unknown) => problem('An answer could not be kept: nobody can vote on it.', error)),
     leadingNewlines: () => settings().compat.leadingNewlines,
     clock,

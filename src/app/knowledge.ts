@@ -21,7 +21,7 @@ export interface KnowledgeDeps {
   readonly first: Settings;
   readonly settings: () => Settings;
   readonly calls: Calls;
-  readonly waiting: KnowledgeQueryDeps['waiting'];
+  readonly acting: KnowledgeQueryDeps['acting'];
   /** Replaces what makes text of documents. */
   readonly convert: ConvertDocument | undefined;
   readonly rights: DatasetsDeps['rights'];
@@ -49,7 +49,7 @@ export async function openKnowledge({
   first,
   settings,
   calls,
-  waiting,
+  acting,
   convert: replaced,
   rights,
   planOf,
@@ -64,7 +64,7 @@ export async function openKnowledge({
   const personas = openPersonas(store);
   const { citers } = personas;
   const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, citers, log });
-  const queries = openKnowledgeQuery({ database, calls, personas, waiting, search: found.search, convert, clock, log });
+  const queries = openKnowledgeQuery({ database, calls, personas, acting, search: found.search, convert, clock, log });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],

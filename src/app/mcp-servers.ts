@@ -4,8 +4,7 @@ import type { ResolveSecrets } from '#core/secrets';
 import type { ServerTools } from '#core/server-tools';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
-import type { Outside } from '#kit/net/guarded-dial';
-import { openGuardedStreams } from '#kit/net/guarded-stream';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { audit } from '#resources/audit/store';
 import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
 import type { McpPolicy } from '#resources/mcp-servers/policy';
@@ -17,7 +16,6 @@ import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { openSharing } from '#resources/sharing';
 import type { Database } from './database.ts';
-import { outwardOf } from './upstreams.ts';
 
 export interface McpServersDeps {
   readonly database: Pick<Database, 'store' | 'seal'>;
@@ -25,8 +23,8 @@ export interface McpServersDeps {
   readonly first: Settings;
   readonly settings: () => Settings;
   readonly resolve: ResolveSecrets;
+  readonly streams: GuardedStreams;
   readonly clock: Clock;
-  readonly outside: Outside | undefined;
 }
 
 /** The MCP servers of users and of the operator, and their tools. */
@@ -42,14 +40,10 @@ export interface McpServers {
   close(): Promise<void>;
 }
 
-/** Longest exchange with a server: a call, and what is around it. */
-const exchangeSeconds = 65;
-
-export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, clock, outside }: McpServersDeps): McpServers {
+export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock }: McpServersDeps): McpServers {
   const policy = (): McpPolicy => ({ ...settings().mcp, allowed: first.outbound.allow });
   const operators = () => policy().stdio.map(({ name }) => name);
   const servers = openMcpServers({ store, seal, audit, operators });
-  const streams = openGuardedStreams({ clock, allow: first.outbound.allow, ...outwardOf(first), outside, seconds: exchangeSeconds });
   const sessions = openMcpSessions({ streams, clock });
   const tools = openMcpTools({ servers, sessions, policy, resolve });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');

@@ -3,12 +3,14 @@ import { pageText } from '#gateway/searching/pages';
 import { UpstreamError } from '#kit/upstream/response';
 import type { Caller } from '#core/context';
 import type { SearchPassages } from '#core/passages';
+import type { ResolveSecrets } from '#core/secrets';
 import { queueFull } from '#core/fault';
 import type { NounRoute } from '#http/noun-route';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
 import { parseJson } from '#kit/json/scan';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { openScripts } from '#kit/sandbox/scripts';
 import { audit } from '#resources/audit/store';
 import { nativePluginRoutes } from '#resources/plugins/native-routes';
@@ -18,12 +20,14 @@ import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
 import type { Plugins } from '#resources/plugin-run';
 import { openSharing } from '#resources/sharing';
+import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
 
 export interface PluginsDeps {
   readonly database: Pick<Database, 'store'>;
   readonly calls: Pick<Calls, 'pipeline' | 'web' | 'schemas'>;
+  readonly acting: Pick<Acting, 'resolve' | 'streams'>;
   readonly search: SearchPassages;
   readonly convert: RunDeps['convert'];
   readonly clock: Clock;
@@ -37,13 +41,13 @@ export interface OpenPlugins {
   close(): Promise<void>;
 }
 
-export function openPluginsNoun({ database: { store }, calls, search, convert, clock }: PluginsDeps): OpenPlugins {
+export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock }: PluginsDeps): OpenPlugins {
   const plugins = openPlugins(store);
   const { fetcher } = calls.web;
   const administers = (caller: Caller, id: number) => plugins.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers });
   const scripts = openScripts(clock);
-  const send = sending(fetcher);
+  const send = sending(fetcher, acting.streams);
   return {
     plugins: runningPlugins({
       plugins,
@@ -54,7 +58,7 @@ export function openPluginsNoun({ database: { store }, calls, search, convert, c
       search,
       convert,
       send,
-      secretsOf: noSecrets,
+      secretsOf: secretsBy(acting.resolve),
       readPage: (url, asking) => pageText(fetcher, url, asking),
     }),
     native: nativePluginRoutes(plugins),
@@ -67,27 +71,40 @@ export function openPluginsNoun({ database: { store }, calls, search, convert, c
   };
 }
 
-const noSecrets: SecretsOf = (_, [name]) => {
-  throw new Fault('unsupported', `The plugin names the secret ${name}, and there are no secrets here.`, { field: 'request' });
-};
+const secretsBy =
+  (resolve: ResolveSecrets): SecretsOf =>
+  async (userId, names) => {
+    const values = await Promise.all(names.map((name) => resolve(userId, `{{secret.${name}}}`)));
+    return new Map(names.map((name, at) => [name, values[at]!]));
+  };
 
 const mostBytes = 1_048_576;
 const textTypes = /^(?:text\/|application\/(?:[\w.-]{1,100}\+)?(?:json|xml|yaml)|application\/(?:x-ndjson|javascript|x-yaml))/;
 
-/** Requests through the guarded fetch, which sends GET and POST. */
+/** Requests through the guarded fetch, and those of other methods as streams, which follow no redirect. */
 const sending =
-  (fetcher: GuardedFetch): SendRequest =>
-  async ({ method, url, headers, body, owner, signal }) => {
-    if (method !== 'GET' && method !== 'POST')
-      throw new Fault('unsupported', `Plugins send GET and POST here, and not ${method}.`, { field: 'request.method' });
-    const takes = (type: string) => type === '' || textTypes.test(type);
-    const sent = method === 'POST' ? { body: body ?? '' } : {};
+  (fetcher: GuardedFetch, streams: GuardedStreams): SendRequest =>
+  async (request) => {
+    const { method, url, headers, body = '', owner, signal } = request;
+    const asked = { url, owner, signal, maxBytes: mostBytes, headers };
     try {
-      return await fetcher.fetch({ url, owner, signal, maxBytes: mostBytes, takes, headers, ...sent, anySuccess: true });
+      if (method !== 'GET' && method !== 'POST')
+        return await answerOf(await streams.open({ ...asked, method, ...(request.body === undefined ? {} : { body }) }));
+      return await fetcher.fetch({ ...asked, takes: isText, ...(method === 'POST' ? { body } : {}), anySuccess: true });
     } catch (error) {
+      signal.throwIfAborted();
       throw asFault(error, 'The address of the plugin cannot be fetched, or what is there is not text.');
     }
   };
+
+const isText = (type: string) => type === '' || textTypes.test(type);
+
+async function answerOf(response: Response) {
+  const type = response.headers.get('content-type') ?? '';
+  if (response.ok && isText(type)) return { type, bytes: await response.bytes() };
+  await response.body?.cancel();
+  throw new NotFetched(new Error(`It answered with the status ${response.status}.`));
+}
 
 function asFault(error: unknown, text: string): unknown {
   if (error instanceof QueueFull) return queueFull(error);

@@ -93,14 +93,14 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const { tools, waiting, ...acting } = openActing({ database, first, settings, clock, outside });
-  const around = { clock, chance, log, outside, tools };
+  const acting = openActing({ database, first, settings, clock, outside });
+  const around = { clock, chance, log, outside, tools: acting.tools };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
-  const knowledge = await openKnowledge({ database, first, settings, calls, waiting, convert, rights, planOf: administration.planOf, uploads, clock, log });
+  const knowledge = await openKnowledge({ database, first, settings, calls, acting, convert, rights, planOf: administration.planOf, uploads, clock, log });
   const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;

@@ -167,7 +167,7 @@ describe('absurd numbers', () => {
       expect(answer.status).toBe(429);
       const { error } = (await answer.json()) as { error: { code: string; message: string } };
       expect(error.code).toBe('insufficient_quota');
-      expect(error.message).not.toMatch(/NaN|Infinity|-\d/);
+      expect(error.message).not.toMatch(/NaN|Infinity|(?<!\w)-\d/);
     }
     const { status } = await send(poor.keys[0]!, `${root}/embeddings`, {
       model: 'text-embedding-3-small',

@@ -365,10 +365,39 @@ describe('a call over HTTP', () => {
     expect([status, body['message']]).toEqual([400, expect.stringContaining(field)]);
   });
 
-  test('that names a secret is refused while there are none, and never sends its place', async () => {
-    await made({ plugin_name: 'secretive', kind: 'http', request: { method: 'GET', url: address('/'), headers: { 'X-Key': '{{secret.KEY}}' } } });
-    expect((await run('secretive')).status).toBe(501);
+  test('has the secrets of its owner filled in, whoever runs it; one that there is not is refused, and its place is never sent', async () => {
+    const id = await made({
+      plugin_name: 'secretive',
+      kind: 'http',
+      request: { method: 'GET', url: address('/'), headers: { 'X-Key': 'key {{secret.KEY}}' } },
+    });
+    expect(await run('secretive')).toMatchObject({ status: 400, body: { message: expect.stringContaining('KEY') as string } });
     expect(site.requests).toEqual([]);
+    await ada.ask('POST', '/server/mine/secrets', { name: 'KEY', value: 'of-ada' });
+    await bob.ask('POST', '/server/mine/secrets', { name: 'KEY', value: 'of-bob' });
+    await share(id);
+    says('text/plain', 'hello');
+    for (const who of [ada, bob]) expect((await run('secretive', {}, {}, who)).status).toBe(200);
+    expect(site.requests.map(({ headers }) => headers['x-key'])).toEqual(['key of-ada', 'key of-ada']);
+  });
+
+  test.each(['PUT', 'PATCH', 'DELETE'])('sends %s too; a redirect of it is not followed', async (method) => {
+    const name = method.toLowerCase();
+    await made({
+      plugin_name: name,
+      kind: 'http',
+      request: { method, url: address('/{{thing}}'), ...(method === 'DELETE' ? {} : { body: { n: '{{thing}}' } }) },
+    });
+    says('text/plain', 'done');
+    const answer = await run(name, { thing: 'a b' });
+    expect([answer.status, answer.body['message']]).toEqual([200, 'done']);
+    expect(bodies).toEqual([method === 'DELETE' ? '' : '{"n":"a b"}']);
+    site.answer((_, response) => void response.writeHead(307, { location: address('/elsewhere') }).end());
+    expect((await run(name, { thing: 'b' })).status).toBe(502);
+    expect(site.requests.map(({ method: sent, url }) => [sent, url])).toEqual([
+      [method, '/a%20b'],
+      [method, '/b'],
+    ]);
   });
 });
 
