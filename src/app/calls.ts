@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import { openHealth, type Health } from '#gateway/routing/health';
+import { openHealth, type Health, type HealthChange } from '#gateway/routing/health';
 import { regionStates, type RegionState } from '#gateway/routing/regions';
 import { modelsFor, modelsWithin, type Models } from '#gateway/rules/resolved';
 import { openPipeline, type Pipeline } from '#gateway/pipeline';
@@ -95,7 +95,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     reached,
   });
   const models = modelsSeen(administration, () => runtime!.models);
-  const health = openHealth(() => settings().routing, clock, chance);
+  const health = openHealth(() => settings().routing, clock, chance, healthLine(log));
   const pages = openGuardedFetch({ ...outward, seconds: 6 }); // a shorter time than others get: there are other pages
   const web = { fetcher: pages, failed: searchFailed(log, settings) };
   const patterns = openPatterns(clock);
@@ -170,6 +170,12 @@ function coolingOf(models: Models, health: Pick<Health, 'state'>): ReadonlyMap<s
   for (const target of places) counts.set(target.provider, (counts.get(target.provider) ?? 0) + (health.state(target).state === 'cooling' ? 1 : 0));
   return counts;
 }
+
+const healthLine = (log: Log) => (change: HealthChange) => {
+  const { provider, name } = change.target;
+  if (change.type === 'back') log.info({ provider, target: name }, 'Answers again.');
+  else log.warn({ provider, target: name, seconds: change.seconds, fault: change.fault.code }, `Cools down: ${change.fault.message}`);
+};
 
 const searchFailed = (log: Log, settings: () => Settings) => (error: unknown, requestId: string) =>
   log.warn({ id: requestId, engine: settings().search.engine, ...causeOf(error) }, 'The search engine does not work: check search.url and search.apiKey.');

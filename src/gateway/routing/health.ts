@@ -46,6 +46,12 @@ export interface TargetState {
   readonly successRate?: number;
 }
 
+/** A target that was well cools down, or one that cooled down answers again. */
+export type HealthChange = { readonly target: Target } & (
+  | { readonly type: 'cooling'; readonly seconds: number; readonly fault: Fault }
+  | { readonly type: 'back' }
+);
+
 /** One attempt of a call at a target. */
 export interface Trial {
   readonly target: Target;
@@ -82,7 +88,8 @@ const fails: ReadonlySet<FaultCode> = new Set([...cools, 'upstream-failed']);
 /** A longer `Retry-After` is ignored. */
 const saneSeconds = 300;
 
-export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number): Health {
+/** @param changed told once for each time that a target begins to cool down, and once when it is back */
+export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number, changed: (change: HealthChange) => void = () => {}): Health {
   const cooling = new Map<string, Cooldown>();
   const absent = new Map<string, { until: number }>();
   const latency = openLatencyStats(clock);
@@ -123,7 +130,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     },
     succeeded({ target, userId }, milliseconds) {
       latency.answered(target.name, milliseconds, userId);
-      cooling.delete(target.name);
+      if (cooling.delete(target.name)) changed({ type: 'back', target });
       absent.delete(target.name);
     },
     failed(trial, fault) {
@@ -136,8 +143,12 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       if (!this.cools || !fault.details.elsewhere || !cools.has(fault.code)) return;
       const earlier = cooling.get(name);
       const change = cooldownAfter(fault, earlier, earlier === trial.probed, settings(), now);
-      if (earlier) Object.assign(earlier, change, { probedAt: now });
-      else remember(cooling, name, { ...change, since: now, probedAt: -Infinity, probes: 0 }, now);
+      if (earlier) {
+        Object.assign(earlier, change, { probedAt: now });
+      } else {
+        remember(cooling, name, { ...change, since: now, probedAt: -Infinity, probes: 0 }, now);
+        changed({ type: 'cooling', target: trial.target, seconds: Math.ceil((change.until - now) / 1000), fault });
+      }
     },
     released({ probed }) {
       if (probed) probed.probes--;
