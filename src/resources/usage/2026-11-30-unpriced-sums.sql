@@ -2,17 +2,20 @@
 create function is_unpriced(cost_usd numeric, status integer, input_tokens bigint, output_tokens bigint) returns boolean language sql immutable as $$
   select cost_usd is null and (status < 400 or input_tokens + output_tokens > 0)
 $$;
+-- Those of the hours that are summed already, read before anything is locked.
+create temporary table unpriced_hour on commit drop as
+select month, hour, user_id, key_id, app, face, model, provider, region, tags, balance, team_ids, route,
+  usage_series(app, face, model, route, provider, region, tags, balance, team_ids) as series, many
+from (
+  select month, date_trunc('hour', at, 'UTC') as hour, user_id, key_id, app, face, model, provider, region, coalesce(tags::text, '') as tags, balance, team_ids,
+    coalesce(route, model) as route, count(*) as many
+  from usage where is_unpriced(cost_usd, status, input_tokens, output_tokens) group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+) as counted;
 alter table usage_hour add column unpriced bigint not null default 0;
 alter table usage_fresh add column unpriced bigint not null default 0;
-
--- In the hours that are summed already.
-create temporary table unpriced_hour on commit drop as
-select month, date_trunc('hour', at, 'UTC') as hour, user_id, key_id,
-  usage_series(app, face, model, coalesce(route, model), provider, region, coalesce(tags::text, ''), balance, team_ids) as series, count(*) as many
-from usage where is_unpriced(cost_usd, status, input_tokens, output_tokens) group by 1, 2, 3, 4, 5;
-update usage_hour set unpriced = many from unpriced_hour as found
-where usage_hour.hour = found.hour and usage_hour.user_id = found.user_id and usage_hour.key_id = found.key_id and usage_hour.series = found.series
-  and usage_hour.month = found.month;
+insert into usage_fresh
+select month, hour, user_id, key_id, app, face, model, provider, region, tags, 0, 0, 0, 0, 0, 0, balance, team_ids, route, 0, '{}', '{}', series, many
+from unpriced_hour;
 
 -- As before, with the unpriced calls.
 create or replace function usage_fold(most integer) returns bigint language plpgsql as $$
