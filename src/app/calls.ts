@@ -44,6 +44,8 @@ export interface CallsDeps {
   readonly tools: ServerTools;
   readonly thoughts: ThoughtMemory;
   readonly prompts: PromptLog;
+  /** What this gateway is called in the hops of its requests. */
+  readonly hop: string;
   /** Told when 80 or 100 per cent of a limit is spent. */
   readonly reached: LedgerDeps['reached'];
 }
@@ -76,7 +78,7 @@ export interface Calls {
 
 /** Puts the pipeline together. */
 export function openCalls({ settings: first, accounting, administration, clock, log, outside, prompts, ...deps }: CallsDeps): Calls {
-  const { metrics, chance, thoughts, tools, reached } = deps;
+  const { metrics, chance, thoughts, tools, reached, hop } = deps;
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -121,6 +123,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     offered,
     upstreams,
     thoughts,
+    hop,
     media: openGuardedFetch(outward),
     engineFetch: (more: readonly string[]) => openGuardedFetch({ ...outward, allow: more }),
     sentences: openSentences(),

@@ -40,7 +40,7 @@ export interface DatasetsDeps {
   readonly rights: Pick<Rights, 'callerOf' | 'watch'>;
   readonly search: Pick<DatasetSearch, 'embed' | 'tables' | 'isEnglishOnly'>;
   readonly convert: ConvertDocument;
-  readonly files: Pick<Files, 'blobs' | 'room'>;
+  readonly files: Pick<Files, 'blobs' | 'room' | 'place'>;
   readonly uploads: UploadFolder;
   /** Those who cite a passage in what a reader may use. */
   readonly citers: FileRoutesDeps['citers'];
@@ -70,12 +70,12 @@ export function openKnownDatasets({
   rights,
   search,
   convert,
-  files: { blobs, room },
+  files: { blobs, room, place },
   uploads,
   citers,
   log,
 }: DatasetsDeps): KnownDatasets {
-  const jobs = openJobs({ store, clock });
+  const jobs = openJobs({ store, clock, place });
   const datasets = openDatasets(store);
   const files = openFiles(store);
   const removal = openRemoval({ store, jobs, datasets });

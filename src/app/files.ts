@@ -4,6 +4,7 @@ import { EnvHttpProxyAgent } from 'undici';
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
 import type { ConvertDocument } from '#core/document';
+import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
@@ -12,6 +13,7 @@ import { convertDocument } from '#resources/files/convert';
 import { fileRoutes } from '#resources/files/native-routes';
 import { requireRoom, sweepBlobs, type BlobColumn } from '#store/blob-rows';
 import { folderBlobs, type Blobs } from '#store/blobs';
+import { placeOf, type Place } from '#store/job-places';
 import type { StoreLog } from '#store/log';
 import type { Access, Store } from '#store/open';
 import { s3Blobs } from '#store/s3-blobs';
@@ -22,6 +24,8 @@ export interface Files {
   readonly convert: ConvertDocument;
   /** Where originals are kept: the bucket, else the data folder. */
   readonly blobs: Blobs;
+  /** Where this machine keeps originals that others lack; absent where all have them. */
+  readonly place: Place | undefined;
   /** In the words of the native interface. */
   readonly native: readonly NounRoute[];
   /** May the caller keep this file too? In the transaction that writes its row. @throws Fault `too-large` */
@@ -45,11 +49,14 @@ export async function openFiles({ settings, clock, store, columns, planOf, log }
   const size = Math.max(1, Math.floor((availableParallelism() - 1) / settings.workers));
   const documents = openDocuments({ clock, size });
   const convert = convertDocument(documents);
-  const blobs = await blobsOf(settings, clock);
+  const kept = await blobsOf(settings, clock);
+  const place = settings.databaseUrl === undefined || settings.blobs.s3.endpoint !== '' ? undefined : await placeOf(blobFolder(settings));
+  const blobs = place ? ofOneMachine(kept) : kept;
   const endSweep = sweepBlobs({ blobs, store, columns, clock, log });
   return {
     convert,
     blobs,
+    place,
     native: fileRoutes({ convert }),
     room: (inside, caller, file) => requireRoom(inside, columns, { ...file, userId: caller.userId, most: planOf(caller)?.storageBytes }),
     close() {
@@ -59,8 +66,22 @@ export async function openFiles({ settings, clock, store, columns, planOf, log }
   };
 }
 
+const blobFolder = ({ data }: Settings) => join(data, 'blobs');
+
+/** Says of a file that is not here where it may be. */
+function ofOneMachine(blobs: Blobs): Blobs {
+  return {
+    ...blobs,
+    get: (id) =>
+      blobs.get(id).catch((error: unknown) => {
+        if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
+        throw new Fault('not-found', 'The original is kept on another machine: machines share originals where blobs.s3 names a bucket.', { cause: error });
+      }),
+  };
+}
+
 function blobsOf(settings: Settings, clock: Clock): Promise<Blobs> {
-  const folder = join(settings.data, 'blobs');
+  const folder = blobFolder(settings);
   const { s3 } = settings.blobs;
   if (s3.endpoint === '') return folderBlobs(folder, clock);
   const { proxy, noProxy, secureContext } = outwardOf(settings);

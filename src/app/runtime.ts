@@ -37,6 +37,8 @@ export interface Runtime {
 export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
   readonly upstreams: Upstreams;
   readonly thoughts: ThoughtMemory;
+  /** What this gateway is called in the hops of its requests. */
+  readonly hop: string;
   /** Fetches media by address. */
   readonly media: GuardedFetch;
   /** Fetches from a search engine: addresses that may be asked although they are not public. */
@@ -54,9 +56,9 @@ export interface RuntimeDeps extends Pick<GuardsDeps, 'own' | 'finding'> {
 /** Makes all of it, or throws and has changed nothing. */
 export function openRuntime(
   settings: Settings,
-  { upstreams, thoughts, lessons, media, engineFetch, sentences, voice, clock, log, offered, created, ...checks }: RuntimeDeps,
+  { upstreams, thoughts, hop, lessons, media, engineFetch, sentences, voice, clock, log, offered, created, ...checks }: RuntimeDeps,
 ): Runtime {
-  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts, lessons });
+  const providers = openProviders(settings.providers, { upstreams, clock, fetcher: media, thoughts, lessons, hop });
   const pace = settings.models['built-in']?.tokensPerSecond;
   const own = builtIn({ clock, tokens: openTokens, sentences, voice, ...(pace ? { tokensPerSecond: pace } : {}) });
   const models = modelsOf({ settings, builtIn: own.target, targets: providers.targets, offered: offered.of, created });

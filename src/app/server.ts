@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { ConvertDocument } from '#core/document';
@@ -94,7 +95,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
   const acting = openActing({ database, first, settings, clock, outside });
-  const around = { clock, chance, log, outside, tools: acting.tools };
+  const hop = hopOf(pepper);
+  const around = { clock, chance, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;
@@ -112,6 +114,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     identify: identifying(identities, localToken),
     limits: () => settings().limits,
     keyInQuery: () => settings().auth.keyInQuery,
+    hop,
     surroundings: perRuntime(calls.runtime, () => surroundingsIn(settings())),
     clock,
     once: idempotency.once,
@@ -157,6 +160,9 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     },
   };
 }
+
+/** The same on all machines of one database. */
+const hopOf = (pepper: Buffer): string => createHmac('sha256', pepper).update('hop').digest('base64url').slice(0, 16);
 
 /** Whose credential it is: that of a user, or of the operator of this machine. */
 const identifying =

@@ -271,6 +271,22 @@ describe('a variable or an option is refused by its name', () => {
     expect(told).not.toContain('c2VjcmV0');
   });
 
+  test.each(['http://127.0.0.1:8080/v1', 'http://localhost:8080', 'http://[::1]:8080/v1', 'http://127.1.2.3:8080/v1'])(
+    'the address of the server itself is that of no provider: %s',
+    (address) => {
+      const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: address };
+      expect(complaint(() => readFrom(undefined, { env }))).toContain('OPENAI_BASE_URL: providers.openai.baseUrl is the address of this server itself');
+      expect(complaint(() => readFrom('host: 0.0.0.0', { env }))).toContain('is the address of this server itself');
+      expect(complaint(() => readFrom(undefined, { env: { ...env, PORT: '8081' } }))).toBeUndefined();
+      expect(complaint(() => readFrom('host: 10.1.2.3', { env }))).toBeUndefined(); // another program may listen there
+    },
+  );
+
+  test('neither is the public address of the server', () => {
+    const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://gateway.example.org/v1' };
+    expect(complaint(() => readFrom('publicUrl: https://gateway.example.org', { env }))).toContain('is the address of this server itself');
+  });
+
   test.each([
     [{ port: 'x' }, '--port: port must be an integer. Found "x".'],
     [{ logLevel: 'loud' }, '--log-level: logLevel must be "trace", "debug", "info", "warn", "error" or "fatal". Found "loud".'],

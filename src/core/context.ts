@@ -69,6 +69,8 @@ export interface Context {
   readonly tags?: Tags | undefined;
   /** Client headers that may be forwarded to targets of their own dialect, lower-case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The gateways that the request has passed, where it came from one. */
+  readonly hops?: string;
   /** Seconds for which the client wants its answer cached; 0: not at all. Absent: the settings decide. */
   readonly cacheSeconds?: number | undefined;
   /** The memory budget that buffers of the call count against; absent: none. */

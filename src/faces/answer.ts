@@ -1,5 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
+import { hopHeader } from '#core/hops';
 import { choiceHeaders } from '#core/choice-headers';
 import type { GenerateEvent, Started } from '#core/event';
 import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
@@ -121,6 +122,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     const value = exchange.header(name);
     if (value !== undefined) headers[name] = value;
   }
+  const hops = exchange.header(hopHeader);
   return {
     requestId: exchange.id,
     step: 0,
@@ -134,6 +136,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     targets: targetsIn(exchange.header(choiceHeaders.targets)),
     tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,
+    ...(hops === undefined ? {} : { hops }),
     cacheSeconds: cacheSecondsIn(exchange.header(choiceHeaders.cache)),
     permits: new Permits(),
     progress: { attempts: [] },

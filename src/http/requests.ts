@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Fault, faultOf, reasonOf } from '#core/fault';
+import { hopHeader, requireForward } from '#core/hops';
 import { isNarrowed } from '#core/narrowed';
 import type { Caller } from '#core/context';
 import { ClientLeft } from '#kit/async/client-left';
@@ -26,6 +27,8 @@ export interface RequestDeps {
   readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
   readonly limits: () => BodyLimits;
   readonly keyInQuery: () => boolean;
+  /** What this gateway is called in the hops of requests; absent: none of them is its own. */
+  readonly hop?: string;
   readonly clock: Clock;
   readonly once: Once;
   /** The same object until it changes. */
@@ -112,6 +115,8 @@ export class Requests {
     try {
       const odd = oddHead(request);
       if (odd) throw new Fault('invalid', odd);
+      const hops = request.headers[hopHeader];
+      if (hops !== undefined) requireForward(String(hops), deps.hop);
       const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);
       if (preflight) return exchange.sendNothing(preflight);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);

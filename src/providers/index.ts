@@ -1,3 +1,4 @@
+import { hopHeader } from '#core/hops';
 import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
@@ -33,6 +34,8 @@ export interface ProvidersDeps {
   readonly clock: Clock;
   /** What was learned from refusals; absent: nothing yet, and it is not kept. */
   readonly lessons?: Lessons;
+  /** What this gateway is called in the hops of its requests; absent: they carry none. */
+  readonly hop?: string;
   /** For media whose URL a provider does not accept. */
   readonly fetcher: GuardedFetch;
   /** Absent: thoughts are not stored. */
@@ -42,9 +45,10 @@ export interface ProvidersDeps {
 /** The configured providers, by name. */
 export function openProviders(
   settings: Readonly<Record<string, ProviderSettings>>,
-  { upstreams, clock, lessons, fetcher, thoughts }: ProvidersDeps,
+  { upstreams, clock, lessons, fetcher, thoughts, hop }: ProvidersDeps,
 ): Providers {
-  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, one, upstreams, clock, { thoughts, lessons })]));
+  const withHop = (one: ProviderSettings) => (hop === undefined ? one : { ...one, headers: { ...one.headers, [hopHeader]: hop } });
+  const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, withHop(one), upstreams, clock, { thoughts, lessons })]));
   return {
     targets(name, model, modelSettings) {
       const provider = spoken.get(name);

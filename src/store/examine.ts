@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Database } from '#store/driver';
+import { livePlaces } from '#store/job-places';
 
 /** What a database says of itself. */
 export interface Examined {
@@ -12,6 +13,8 @@ export interface Examined {
   /** Connections that are open, and how many there may be. */
   readonly connections: number;
   readonly mostConnections: number;
+  /** Machines at work that each keep originals of files in a folder of their own. */
+  readonly places: readonly string[];
   /** Of the round trip. */
   readonly milliseconds: number;
   /** By how many milliseconds its clock is ahead of ours. */
@@ -22,7 +25,7 @@ export interface Examined {
 export async function examine(db: Database, clock: Clock): Promise<Examined> {
   await sql`select 1`.execute(db); // the connection is made before the time is taken
   const [asked, startedAt] = [clock.now(), clock.monotonic()];
-  const { rows } = await sql<Omit<Examined, 'milliseconds' | 'aheadMilliseconds'> & { at: Date }>`
+  const { rows } = await sql<Omit<Examined, 'milliseconds' | 'aheadMilliseconds' | 'places'> & { at: Date }>`
     select clock_timestamp() as at, split_part(current_setting('server_version'), ' ', 1) as version,
       exists (select from pg_available_extensions where name = 'vector') as "hasVector",
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly",
@@ -30,5 +33,5 @@ export async function examine(db: Database, clock: Clock): Promise<Examined> {
       current_setting('max_connections')::int8 as "mostConnections"`.execute(db);
   const milliseconds = clock.monotonic() - startedAt;
   const { at, ...found } = rows[0]!;
-  return { ...found, milliseconds, aheadMilliseconds: at.getTime() - asked - milliseconds / 2 };
+  return { ...found, places: await livePlaces(db), milliseconds, aheadMilliseconds: at.getTime() - asked - milliseconds / 2 };
 }

@@ -1,5 +1,7 @@
 /* What the file system is asked for in more than one place. */
-import { access, open } from 'node:fs/promises';
+import { access, link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { randomText } from '#kit/crypto/ids';
 
 /** Is this the error of that code: `ENOENT`? */
 export const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code;
@@ -17,5 +19,32 @@ export async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+/** The text of a file, which is made where it is not there: whole or not at all, and of two processes that start at once, one makes it and both read it. */
+export async function writtenOnce(file: string, make: () => string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
+  const draft = `${file}.${randomText(8)}`;
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(make());
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await link(draft, file).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error;
+    });
+    await syncFolder(dirname(file));
+    return await readFile(file, 'utf8');
+  } finally {
+    await rm(draft, { force: true });
   }
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import { Pauses } from '#store/job-pauses';
 import type { WorkOptions } from './job.ts';
+import { endHomeless } from '#store/job-places';
 import { JobRun, type JobRunDeps, type TakenJob } from './job-run.ts';
 import type { Database } from '#store/open';
 
@@ -13,11 +14,15 @@ const retryMilliseconds = 1000;
 
 interface Working extends Required<WorkOptions>, JobRunDeps {
   readonly purge: () => void;
+  /** Its id; empty: this process has no files that others lack. */
+  readonly place: string;
+  /** Says that there is a process at the place. */
+  readonly seen: () => Promise<void>;
 }
 
 /** Takes jobs of a kind and runs them. @returns what stops it */
 export function workOn(working: Working): () => Promise<void> {
-  const { kind, concurrency, mostEach, leaseSeconds, store, clock, log } = working;
+  const { kind, concurrency, mostEach, leaseSeconds, store, clock, log, place } = working;
   const running = new Set<JobRun>(); // a job may be here twice: once with a lost lease
   const closing = new AbortController();
   let wake = new AbortController();
@@ -36,12 +41,14 @@ export function workOn(working: Working): () => Promise<void> {
       wake = new AbortController();
       let pause = pollMilliseconds;
       try {
+        await working.seen();
         await rescue(store.db, kind);
+        await endHomeless(store.db, kind);
         working.purge();
         const free = concurrency - running.size;
         const taken = free > 0 && !closing.signal.aborted ? await take(free) : [];
         for (const job of taken) begin(job);
-        if (free > 0) pause = Math.min(pause, await millisecondsToNext(store.db, kind, leaseSeconds));
+        if (free > 0) pause = Math.min(pause, await millisecondsToNext(store.db, { kind, place, leaseSeconds }));
       } catch (error) {
         log.warn({ err: error, kind }, 'jobs cannot be taken');
         pause = retryMilliseconds;
@@ -75,7 +82,7 @@ export function workOn(working: Working): () => Promise<void> {
         from owners cross join lateral (
           select id, run_at, row_number() over (order by run_at, id) as place
           from (
-            select id, run_at from job where kind = ${kind} and state = 'waiting' and owner = owners.owner and run_at <= now()
+            select id, run_at from job where kind = ${kind} and state = 'waiting' and owner = owners.owner and run_at <= now() and place in ('', ${place})
             order by run_at, id limit greatest(0, least(${count}, ${mostEach} - coalesce((${JSON.stringify(pauses.taken(running, mostEach))}::jsonb ->> owners.owner)::int, 0)))
           ) as waiting
         ) as one
@@ -111,10 +118,11 @@ async function rescue(db: Database, kind: string): Promise<void> {
     where id in (select id from job where kind = ${kind} and state = 'running' and lease_until < now() for update skip locked)`.execute(db);
 }
 
-async function millisecondsToNext(db: Database, kind: string, leaseSeconds: number): Promise<number> {
+async function millisecondsToNext(db: Database, { kind, place, leaseSeconds }: Pick<Working, 'kind' | 'place' | 'leaseSeconds'>): Promise<number> {
   const { rows } = await sql<{ seconds: number }>`
     select extract(epoch from least(
-      (select min(case when run_at > now() then run_at else now() + interval '200 ms' end) from job where kind = ${kind} and state = 'waiting' and run_at > now() - interval '1 second'),
+      (select min(case when run_at > now() then run_at else now() + interval '200 ms' end) from job
+        where kind = ${kind} and state = 'waiting' and run_at > now() - interval '1 second' and place in ('', ${place})),
       (select min(lease_until) from job where kind = ${kind} and state = 'running'),
       now() + make_interval(secs => ${leaseSeconds})) - now())::float8 as seconds`.execute(db);
   return Math.max(10, Math.ceil(rows[0]!.seconds * 1000) + 5);

@@ -365,4 +365,39 @@ onBothDatabases('jobs', ({ open, shared }) => {
     await expect.poll(async () => (await mine.find(id).catch(() => undefined))?.state, { timeout: 15_000 }).toBe('failed');
     await mine.close();
   }, 40_000);
+
+  test('that need files of a place are done there alone, and others anywhere', async () => {
+    const kind = freshKind();
+    const at = (id: string) => {
+      const mine = jobs({ store: store(), clock: systemClock, place: { id } });
+      onTestFinished(() => mine.close());
+      return mine;
+    };
+    const [here, there] = [at(`${kind}-here`), at(`${kind}-there`)];
+    const done: string[] = [];
+    there.work(kind, async ({ id }) => void done.push(id));
+    const placed = await here.add(kind, null, { here: true });
+    const free = await here.add(kind, null);
+    await expect.poll(stateOf(free), { interval: 10 }).toBe('done');
+    expect(await stateOf(placed)()).toBe('waiting');
+    here.work(kind, async () => {});
+    await expect.poll(stateOf(placed), { interval: 10 }).toBe('done');
+    expect(done).toEqual([free]);
+  });
+
+  test('that wait for a place where nobody worked for a day fail with that reason', async () => {
+    const kind = freshKind();
+    const place = { id: `${kind}-gone` };
+    const there = jobs({ store: store(), clock: systemClock, place });
+    const id = await there.add(kind, null, { here: true });
+    await sql`insert into job_place (id, machine, seen_at) values (${place.id}, 'gone', now() - interval '25 hours')`.execute(store().db);
+    worker(kind, async () => {});
+    await expect.poll(stateOf(id), { interval: 10 }).toBe('failed');
+    expect((await all().find(id))?.error).toContain('a machine that has not been running for a day');
+    there.work(kind, async () => {});
+    onTestFinished(() => there.close());
+    await expect.poll(async () => (await sql`select from job_place where id = ${place.id} and seen_at > now() - interval '1 minute'`.execute(store().db)).rows.length).toBe(1); // prettier-ignore
+    expect(await all().retry(id)).toBe(true);
+    await expect.poll(stateOf(id), { interval: 10 }).toBe('done');
+  });
 });

@@ -6,6 +6,7 @@ import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
 import type { Access, Database, Store } from '#store/open';
 import { inPieces } from '#store/pieces';
+import { seenAt, type Place } from '#store/job-places';
 import { cancelTopic, wakeTopic, workOn } from '#store/job-worker';
 
 /*
@@ -16,7 +17,7 @@ import { cancelTopic, wakeTopic, workOn } from '#store/job-worker';
 export interface Jobs {
   /**
    * @returns its id; with `unique`, the id of the job of that kind and key that is not over yet, if there is one
-   * @param options `tries`: how often it is begun at most (5), deaths of workers counted; `inside`: a transaction it belongs to
+   * @param options `tries`: how often it is begun at most (5), deaths of workers counted; `inside`: a transaction it belongs to; `here`: it needs files of this place
    */
   add(kind: string, payload: Json, options?: AddOptions): Promise<string>;
   find(id: string): Promise<Job | undefined>;
@@ -41,6 +42,16 @@ export interface AddOptions {
   readonly owner?: string;
   readonly tries?: number;
   readonly inside?: Access;
+  /** Only processes of the same place take it; where the place has no name, all do. */
+  readonly here?: boolean;
+}
+
+export interface JobsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log?: StoreLog;
+  /** The folder of files that this process has, where others on the same database have another. */
+  readonly place?: Place | undefined;
 }
 
 export interface Job {
@@ -61,10 +72,12 @@ const purgeMilliseconds = 3_600_000;
 const purgeRows = 1000;
 const purgePieces = 100;
 
-export function jobs({ store, clock, log = silent }: { store: Store; clock: Clock; log?: StoreLog }): Jobs {
+export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
   const stops = new Set<() => Promise<void>>();
   let purgeAt = -Infinity;
   let purging: Promise<void> | undefined;
+
+  const seen = place ? seenAt(place, { store, clock }) : async () => {};
 
   /** Goes on beside the taking of jobs. What one round leaves the next takes, soon. */
   function purge(): void {
@@ -80,7 +93,8 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
 
   return {
     add(kind, payload, { inside, ...options } = {}) {
-      const add = (within: Access) => addWithin(within, kind, payload, options);
+      const at = options.here ? (place?.id ?? '') : '';
+      const add = (within: Access) => addWithin(within, kind, payload, { ...options, at });
       return inside ? add(inside) : store.transaction(add);
     },
 
@@ -124,7 +138,7 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
     },
 
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
-      const stop = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge });
+      const stop = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge, place: place?.id ?? '', seen });
       stops.add(stop);
       return () => stop().finally(() => stops.delete(stop));
     },
@@ -137,13 +151,18 @@ export function jobs({ store, clock, log = silent }: { store: Store; clock: Cloc
   };
 }
 
-async function addWithin({ db, publish }: Access, kind: string, payload: Json, { runAt, unique, owner = '', tries = 5 }: AddOptions): Promise<string> {
+async function addWithin(
+  { db, publish }: Access,
+  kind: string,
+  payload: Json,
+  { runAt, unique, owner = '', tries = 5, at }: AddOptions & { readonly at: string },
+): Promise<string> {
   const id = `job_${randomText(22)}`;
   const key = unique ?? null;
   for (;;) {
     const added = await sql`
-      insert into job (id, kind, payload, unique_key, owner, run_at, most_tries)
-      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, ${owner}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries})
+      insert into job (id, kind, payload, unique_key, owner, run_at, most_tries, place)
+      values (${id}, ${kind}, ${JSON.stringify(payload)}::jsonb, ${key}, ${owner}, coalesce(${runAt ?? null}::timestamptz, now()), ${tries}, ${at})
       on conflict (kind, unique_key) where state in ('waiting', 'running') and unique_key is not null do nothing`.execute(db);
     if (added.numAffectedRows === 1n) {
       await publish(wakeTopic, kind);

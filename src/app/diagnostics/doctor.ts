@@ -53,6 +53,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
   return [
     runtime,
     'error' in database ? check('database', 'failed', whyNot(database.error)) : examinedDatabase(settings(), database.value),
+    ...('error' in database ? [] : examinedPlaces(database.value)),
     'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeOf(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
@@ -109,6 +110,14 @@ function examinedDatabase({ databaseUrl, data }: Settings, examined: Examined | 
   const says = `PostgreSQL ${version}, ${vectors}, ${connections} of ${mostConnections} connections open`;
   if (isReadOnly) return check('database', 'failed', `${says}; it is read-only.`, milliseconds);
   return check('database', connections > 0.9 * mostConnections ? 'warning' : 'ok', `${says}.`, milliseconds);
+}
+
+/** Where machines share a database, and not the originals of files. */
+function examinedPlaces(examined: Examined | undefined): readonly Check[] {
+  const places = examined?.places ?? [];
+  if (places.length < 2) return [];
+  const says = `${places.length} machines (${[...new Set(places)].slice(0, 10).join(', ')}) keep originals of files in folders of their own: what is sent to one cannot be fetched from another, and is read while that one runs. Set blobs.s3.`;
+  return [check('files', 'warning', says)];
 }
 
 async function examineDisk({ data, limits: { minFreeBytes } }: Settings, clock: Clock): Promise<Check> {

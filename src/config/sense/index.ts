@@ -4,6 +4,7 @@ import { addresses } from './addresses.ts';
 import { cache, guard } from './guard.ts';
 import { mcp } from './mcp.ts';
 import { models } from './models.ts';
+import { ownAddress } from './own-address.ts';
 import { plans } from './plans.ts';
 import { providers } from './providers.ts';
 import { routing } from './routing.ts';
@@ -12,5 +13,5 @@ import type { Trouble } from './trouble.ts';
 
 /** The problems of settings that conform to the schema but are inconsistent or meaningless. */
 export function* troubles(settings: Settings, kinds: readonly ProviderKind[]): Iterable<Trouble> {
-  for (const ask of [processes, identity, addresses, providers, models, plans, routing, cache, guard, mcp]) yield* ask(settings, kinds);
+  for (const ask of [processes, identity, addresses, providers, ownAddress, models, plans, routing, cache, guard, mcp]) yield* ask(settings, kinds);
 }

@@ -3,6 +3,7 @@ import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { TargetContext } from '#core/context';
 import { notHonoured, type Fault } from '#core/fault';
+import { hopHeader } from '#core/hops';
 import type { Credential, Credentials } from './credentials.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { post, refusalText } from './post.ts';
@@ -114,6 +115,12 @@ function withOwn(
   context: TargetContext,
 ): Readonly<Record<string, string>> {
   const beta = betaHeader === undefined ? undefined : context.headers[betaHeader];
-  if (beta === undefined && contentType === undefined) return headers;
-  return { ...(beta === undefined ? {} : { [betaHeader!]: beta }), ...headers, ...(contentType === undefined ? {} : { 'content-type': contentType }) };
+  const { hops } = context;
+  if (beta === undefined && contentType === undefined && hops === undefined) return headers;
+  return {
+    ...(beta === undefined ? {} : { [betaHeader!]: beta }),
+    ...headers,
+    ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    ...(hops === undefined ? {} : { [hopHeader]: [hops, headers[hopHeader] ?? ''].join(', ') }),
+  };
 }

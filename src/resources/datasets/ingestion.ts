@@ -104,7 +104,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: In
     if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
     const { fileId, generation, formerJob } = await expectFile(inside, caller, { datasetId: dataset.id, filename, blob: source.blob, bytes });
     const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
-    const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries });
+    const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries, here: source.form !== 'copy' });
     await assignJob(inside, fileId, jobId);
     return { fileId, jobId, formerJob };
   }

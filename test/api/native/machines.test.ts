@@ -59,6 +59,32 @@ describe.skipIf(!inject('postgres'))('two machines on one database', () => {
     for (let n = 0; n < 10; n++) expect((await here.nobody('POST', getToken, wrong)).status).toBe(401);
     await expect.poll(async () => (await there.nobody('POST', getToken, { email: ada.email, api_key: ada.key })).status, { timeout: 1000 }).toBe(429);
   });
+
+  test('each reads the files that were sent to it, the other says where an original is, and the doctor names both', { timeout: long }, async () => {
+    const { here, there } = await twoMachines();
+    const { ask } = await person(here);
+    const dataset = (await ask('POST', '/user/add-dataset', { dataset: 'Reports' })).body['dataset'] as string;
+    const { id } = (await ask('POST', '/server/get-dataset-info', { dataset })).body['response'] as { id: number };
+    const path = `/server/mine/datasets/${id}/files`;
+    const send = (name: string) =>
+      here.admin('POST', `${path}?owner=2&filename=${name}`, `The text of ${name}.`, { headers: { 'content-type': 'text/plain' } });
+    const sent = await Promise.all(Array.from({ length: 8 }, (_, at) => send(`file-${at}.txt`)));
+    expect(sent.map(({ status }) => status)).toEqual(sent.map(() => 202));
+    const states = async () => ((await ask('GET', path)).body['items'] as { state: string }[]).map(({ state }) => state);
+    await expect.poll(async () => (await states()).every((state) => state === 'done' || state === 'failed'), { timeout: 60_000 }).toBe(true);
+    expect(new Set(await states())).toEqual(new Set(['done']));
+    const file = (sent[0]!.body['items'] as { id: number }[])[0]!.id;
+    const original = (machine: Visited) =>
+      fetch(`${machine.server.url}${path}/${file}/original?owner=2`, { headers: { 'x-access-tokens': machine.server.key } });
+    const answers = [await original(here), await original(there)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 404]);
+    expect(await answers[1]!.text()).toContain('kept on another machine: machines share originals where blobs.s3 names a bucket');
+    const { items } = (await there.admin('GET', '/server/admin/doctor')).body as { items: { name: string; state: string; says: string }[] };
+    expect(items.find(({ name }) => name === 'files')).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/^2 machines .* Set blobs\.s3\.$/) as string,
+    });
+  });
 });
 
 describe('work that goes on', () => {
