@@ -4,6 +4,7 @@ import { BadSettings, settingsOptions, type SettingsArgs } from './config/index.
 import { completionCommand } from './cli/completion-command.ts';
 import { configCommand } from './cli/config-command.ts';
 import { nearest } from './config/near.ts';
+import { program as typed } from './config/program.ts';
 import { planCommands } from './cli/plan-commands.ts';
 import { teamCommands } from './cli/team-commands.ts';
 import { usageCommand } from './cli/usage-command.ts';
@@ -26,10 +27,10 @@ const isWrongUsage = (error: unknown) => (error instanceof CliError || error ins
 
 /** The command line. Exit codes: 0 success, 1 failure, 2 wrong usage or invalid settings. */
 async function main(): Promise<void> {
-  const program = new Command('dragoman')
+  const program = new Command(typed)
     .description('AI gateway: OpenAI, Anthropic and Gemini APIs for your clients, any provider behind them.')
     .version(version)
-    .addHelpText('after', '\nFor the options of the server: dragoman serve --help')
+    .addHelpText('after', '\nFor the options of the server: ' + typed + ' serve --help')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'dragoman: ')) })
     .exitOverride();
 
@@ -38,7 +39,7 @@ async function main(): Promise<void> {
     .description('Start the server. This is the default command.')
     .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
-      if (word !== undefined) program.error(`dragoman: There is no command ${word}.${meantBy(word, program)} Run dragoman --help for a list of commands.`);
+      if (word !== undefined) program.error(`dragoman: There is no command ${word}.${meantBy(word, program)} Run ${typed} --help for a list of commands.`);
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
     .action(async ({ json, full }: { json?: true; full?: true }) => {
       const { writeSettingsFile } = await import('./cli/init.ts');
       const file = writeSettingsFile(process.cwd(), full ? 'full' : 'short');
-      const about = full ? 'Every setting in it is commented out: uncomment what you need.' : 'It works as it is; dragoman init --full lists every setting.';
+      const about = full ? 'Every setting in it is commented out: uncomment what you need.' : `It works as it is; ${typed} init --full lists every setting.`;
       console.log(json ? JSON.stringify({ file }) : `Wrote ${relative(process.cwd(), file)}. ${about}`);
     });
 

@@ -24,6 +24,7 @@ import type { CountTokens } from '#core/measure';
 import type { PromptLog } from '#core/prompt-log';
 import type { ThoughtMemory } from '#core/thoughts';
 import type { Accounting } from './accounting.ts';
+import { anyOtherName } from '#core/known-models';
 import type { Administration } from './administration.ts';
 import { openOfferedModels } from './offered-models.ts';
 import { counted } from './counted-journal.ts';
@@ -150,7 +151,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     upstreams,
     schemas: conformance,
     web,
-    modelNames: () => [...runtime!.models.list().map(({ name }) => name), ...(settings().models['*'] ? ['any other name'] : [])],
+    modelNames: () => [...runtime!.models.list().map(({ name }) => name), ...(settings().models['*'] ? [anyOtherName] : [])],
     regions: () => regionStates(runtime!.models, health),
     resetRegions: () => health.reset(),
     cooling: () => coolingOf(runtime!.models, health),

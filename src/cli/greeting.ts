@@ -1,4 +1,5 @@
 import { program } from '#config/program';
+import { anyOtherName } from '#core/known-models';
 import type { FirstUser } from '#app/first-user';
 
 export interface GreetingDeps {
@@ -16,7 +17,9 @@ const shownModels = 8;
 
 /** The text printed when the server has started. It has an API key on the first start only. */
 export function greeting({ version, url, data, first, models, hasProvider }: GreetingDeps): string {
-  const named = models.slice(0, shownModels).join(', ') + (models.length > shownModels ? ` and ${models.length - shownModels} more` : '');
+  const own = models.filter((name) => name !== anyOtherName);
+  const rest = [...(own.length > shownModels ? [`${own.length - shownModels} more`] : []), ...(own.length < models.length ? [anyOtherName] : [])];
+  const named = [own.slice(0, shownModels).join(', '), ...rest].join(' and ');
   return `
   Dragoman ${version} is listening. Base URLs for your SDK:
 

@@ -1,3 +1,4 @@
+import { program as command } from '#config/program';
 import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
@@ -59,9 +60,9 @@ export function keyCommands(program: Command): void {
 
   adminCommand<AdminOptions & { email: string; id: string; grace?: string }>(key, {
     name: 'rotate',
-    description: 'Give an API key another text, with the same ID, limits and usage. The new text is shown only once.',
-    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': 'ID of the key, from `dragoman key list`.' },
-    takes: { '--grace <seconds>': 'How long the text before stays valid: 0 for not at all, at most 2592000 (30 days). Default: 86400, a day.' },
+    description: 'Replace the secret of an API key: its ID, limits and usage stay. The new key is shown only once.',
+    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': `ID of the key, from ${command} key list.` },
+    takes: { '--grace <seconds>': 'How long the old key stays valid: 0 for not at all, at most 2592000 (30 days). Default: 86400, a day.' },
     async run(admin, { json, email, id, grace }) {
       const user = await userOf(admin, email);
       const body = grace === undefined ? {} : { graceSeconds: secondsIn(grace) };
@@ -69,7 +70,7 @@ export function keyCommands(program: Command): void {
       const made = (await admin.ask('POST', path, body)) as { name: string; key: string; oldUntil: string };
       if (json) return console.log(JSON.stringify(made));
       console.log(
-        `The API key "${made.name}" of ${user.email} has a new text. Save it: it is not shown again. The text before is valid until ${made.oldUntil}.\n\n  ${made.key}\n`,
+        `The API key "${made.name}" of ${user.email} was rotated. Save the new key: it is not shown again. The old key is valid until ${made.oldUntil}.\n\n  ${made.key}\n`,
       );
     },
   });
@@ -77,7 +78,7 @@ export function keyCommands(program: Command): void {
   adminCommand<AdminOptions & { email: string; id: string }>(key, {
     name: 'revoke',
     description: 'Revoke an API key, with immediate effect.',
-    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': 'ID of the key, from `dragoman key list`.' },
+    needs: { '--email <address>': "The user's e-mail address.", '--id <number>': `ID of the key, from ${command} key list.` },
     async run(admin, { json, email, id }) {
       const user = await userOf(admin, email);
       const revoked = (await admin.ask('DELETE', `/server/admin/users/${user.id}/keys/${encodeURIComponent(id)}`)) as ShownKey;

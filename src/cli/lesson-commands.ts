@@ -1,3 +1,4 @@
+import { program as command } from '#config/program';
 import type { Command } from 'commander';
 import { adminCommand, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
@@ -31,7 +32,7 @@ export function lessonCommands(program: Command): void {
   adminCommand<AdminOptions & { id?: string; all?: true }>(lesson, {
     name: 'forget',
     description: 'Forget one lesson or all: the next request asks the provider anew.',
-    takes: { '--id <id>': 'ID of the lesson, from `dragoman lesson list`.', '--all': 'All lessons.' },
+    takes: { '--id <id>': `ID of the lesson, from ${command} lesson list.`, '--all': 'All lessons.' },
     async run(admin, { json, id, all }) {
       if ((id === undefined) === (all === undefined)) throw new CliError('Give either --id or --all.', 400);
       const path = id === undefined ? '' : `/${encodeURIComponent(id)}`;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
 import type { AdminClient } from './admin-client.ts';
+import { emailsOf } from './names.ts';
 import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
 
@@ -33,7 +34,8 @@ const mostNew = 500;
 export function logsCommand(program: Command): void {
   adminCommand<LogsOptions>(program, {
     name: 'logs',
-    description: 'Show the latest requests, oldest first, with times in UTC. Replays under an Idempotency-Key are not listed.',
+    description:
+      'Show the latest requests, oldest first, with times in UTC. APP is what the request named as its app, otherwise the name of its key. Replays under an Idempotency-Key and requests that a limit refused are not listed.',
     takes: {
       '-f, --follow': 'Keep printing new requests until Ctrl-C.',
       '--limit <number>': 'How many requests to show. Default: 20.',
@@ -58,8 +60,9 @@ async function logs(admin: AdminClient, { json, follow, limit = '20', email, mod
     for (const line of lines.toReversed()) seen.add(nameOf(line));
     for (const name of seen) if (seen.size > mostSeen) seen.delete(name);
   };
-  const print = (lines: readonly LogLine[]) => {
-    for (const line of lines.toReversed()) console.log(json ? JSON.stringify(line) : lineText(line));
+  const emailOf = emailsOf(admin);
+  const print = async (lines: readonly LogLine[]) => {
+    for (const line of lines.toReversed()) console.log(json ? JSON.stringify(line) : lineText(line, await emailOf(line.userId)));
   };
 
   // Older requests than those that are printed must be known too: else they would look new.
@@ -67,13 +70,13 @@ async function logs(admin: AdminClient, { json, follow, limit = '20', email, mod
   remember(latest);
   const first = latest.slice(0, Number(limit));
   if (!json && (first.length > 0 || follow)) console.log(head);
-  if (!json && first.length === 0 && !follow) console.log('No requests have been logged yet.');
-  print(first);
+  if (!json && first.length === 0 && !follow) console.log(Object.keys(query).length > 0 ? 'No request matches.' : 'No requests have been logged yet.');
+  await print(first);
   while (follow) {
     await sleep(pauseMilliseconds);
     const recent = await upTo(mostNew, allOf<LogLine>(admin, '/server/admin/logs', query), (line) => seen.has(nameOf(line)));
     remember(recent);
-    print(recent);
+    await print(recent);
   }
 }
 
@@ -95,17 +98,18 @@ const columns = [
   ['TIME', 19],
   ['STATUS', 6],
   ['END', 15],
-  ['USER', 6],
+  ['USER', 24],
   ['MODEL', 24],
   ['PROVIDER', 12],
   ['IN', 8],
   ['OUT', 8],
   ['PLAN TOKENS', 11],
   ['MS', 8],
-  ['APP', 0],
+  ['APP', 16],
+  ['REQUEST ID', 0],
 ] as const;
 
-const numbers = new Set(['USER', 'IN', 'OUT', 'PLAN TOKENS', 'MS']);
+const numbers = new Set(['IN', 'OUT', 'PLAN TOKENS', 'MS']);
 
 /** Columns have fixed widths, since lines are printed one at a time. */
 const row = (cells: readonly string[]) =>
@@ -116,9 +120,10 @@ const row = (cells: readonly string[]) =>
 
 const head = row(columns.map(([name]) => name));
 
-function lineText({ at, status, end, userId, model, provider, inputTokens, outputTokens, planTokens, totalMs, app }: LogLine): string {
+function lineText({ at, status, end, model, provider, inputTokens, outputTokens, planTokens, totalMs, app, requestId }: LogLine, email: string): string {
   const time = at.slice(0, 19).replace('T', ' ');
-  const cells = [time, status, end, userId, short(model, 24), short(provider, 12), inputTokens, outputTokens, planTokens, Math.round(totalMs), app];
+  const counts = [inputTokens, outputTokens, planTokens, Math.round(totalMs)];
+  const cells = [time, status, end, short(email, 24), short(model, 24), short(provider, 12), ...counts, short(app, 16), requestId];
   return row(cells.map((cell) => plain(String(cell))));
 }
 

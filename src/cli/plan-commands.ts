@@ -12,7 +12,7 @@ interface ShownPlan {
 
 /** `dragoman plan …` */
 export function planCommands(program: Command): void {
-  const plan = program.command('plan').description('List, make, replace and delete plans.');
+  const plan = program.command('plan').description('List, create, replace and delete plans.');
 
   adminCommand<AdminOptions>(plan, {
     name: 'list',
@@ -27,7 +27,7 @@ export function planCommands(program: Command): void {
 
   adminCommand<AdminOptions & { name: string; file: string }>(plan, {
     name: 'set',
-    description: 'Make or replace a plan. Changing a plan of the settings file means editing the file.',
+    description: 'Create or replace a plan. Changing a plan of the settings file means editing the file.',
     needs: {
       '--name <name>': 'Name of the plan.',
       '--file <file>': 'Its limits as YAML or JSON, as in the settings: `monthlyTokens: 100000`; - is the standard input.',

@@ -46,6 +46,11 @@ export function userCommands(program: Command): void {
     },
   });
 
+  changeCommands(user);
+}
+
+/** What changes or removes a user. */
+function changeCommands(user: Command): void {
   adminCommand<AdminOptions & { email: string; plan: string }>(user, {
     name: 'set-plan',
     description: "Change a user's plan.",
@@ -55,6 +60,18 @@ export function userCommands(program: Command): void {
       const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { plan })) as ShownUser;
       if (json) return printJson(changed);
       console.log(`${changed.email} is now on the plan ${changed.plan}.`);
+    },
+  });
+
+  adminCommand<AdminOptions & { email: string; role: string }>(user, {
+    name: 'set-role',
+    description: "Change a user's role.",
+    needs: { '--email <address>': "The user's e-mail address.", '--role <role>': 'user, auditor or admin.' },
+    async run(admin, { json, email, role }) {
+      const { id } = await userOf(admin, email);
+      const changed = (await admin.ask('PATCH', `/server/admin/users/${id}`, { role })) as ShownUser;
+      if (json) return printJson(changed);
+      console.log(`${changed.email} now has the role ${changed.role}.`);
     },
   });
 

@@ -27,6 +27,9 @@ export function modelNamed(models: KnownModels, name: string): Model | undefined
   return ofTier(models, tier)[0] ?? found ?? (models.hasProviders ? undefined : models.find('built-in'));
 }
 
+/** Stands last in a list of names where a model answers for every name that is not in it. */
+export const anyOtherName = 'any other name';
+
 /** How many names a refusal lists. */
 const mostNames = 12;
 

@@ -264,7 +264,7 @@ describe('a reservation', () => {
     await expect(reserve(call({ maxTokens: 990 }))).resolves.toBeDefined();
     plan = { monthlyTokens: 8 };
     expect(await refused(call({ maxTokens: 4096 }))).toMatchObject({
-      message: expect.stringContaining('8 tokens are left for this month (monthlyTokens): send a shorter prompt.'),
+      message: expect.stringContaining('8 tokens are left for this month (monthlyTokens): send a shorter prompt, or ask an administrator for a higher limit.'),
     });
     sink.book('nobody', [row(9)]);
     ledger = open();

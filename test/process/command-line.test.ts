@@ -99,8 +99,8 @@ describe('the command line at a running server', () => {
     await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
     expect(out.split('\n')).toMatchObject([
-      expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN TOKENS +MS +APP$/),
-      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +200 +completed +2 +built-in +built-in +\d+ +\d+ +\d+ +\d+ +laptop$/),
+      expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN TOKENS +MS +APP +REQUEST ID$/),
+      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +200 +completed +ada@example\.org +built-in +built-in +\d+ +\d+ +\d+ +\d+ +laptop +\S+$/),
       expect.anything(),
       '',
     ]);
@@ -196,6 +196,7 @@ describe('the command line without a server', () => {
     });
     await server.close();
     expect((await ran(home, 'logs')).out).toBe('No requests have been logged yet.\n');
+    expect((await ran(home, 'logs', '--status', '429')).out).toBe('No request matches.\n');
     expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server is running: there is nothing to follow.\n' });
   }, 120_000);
 

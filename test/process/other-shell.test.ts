@@ -89,6 +89,7 @@ describe('commands in another shell than the server', () => {
     await expect
       .poll(async () => (await ran(home, ['usage', '--group-by', 'user,model'])).out, { timeout: 60_000 })
       .toMatch(/USER +MODEL +REQUESTS .*\nadmin@localhost +built-in +1 /);
+    expect((await ran(home, ['usage', '--group-by', 'team,key'])).out).toMatch(/TEAM +KEY +REQUESTS .*\n– +\S.* \(1\) +1 /);
     expect(await ran(home, ['usage', '--group-by', 'nonsense'])).toMatchObject({ code: 2 });
     const csv = await ran(home, ['usage', '--group-by', 'day', '--tz', 'Asia/Tokyo', '--format', 'csv']);
     expect(csv).toMatchObject({ code: 0, out: expect.stringMatching(/^day,requests,.*\r?\n\d{4}-\d\d-\d\d,1,/) as string });

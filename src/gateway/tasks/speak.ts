@@ -35,7 +35,7 @@ function taskOf(call: SpeakCall, sound: SoundSink): Task {
       return taskOf({ ...rest, text: changed, ...(others[0] === undefined ? {} : { instructions: others[0] }) }, sound);
     },
     able: (target) => target.speak !== undefined,
-    unable: 'No provider here speaks with this model.',
+    unable: 'No provider here speaks with this model. For the built-in voice, name the model `built-in-speech`.',
     ask: (target, context) => target.speak!(call, sound, context),
   };
 }

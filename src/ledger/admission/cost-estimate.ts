@@ -190,7 +190,7 @@ export class CostEstimate {
   #advice(kind: AccountKind, left: number): { readonly advice: string; readonly field: { readonly field?: string } } {
     const most = Math.floor(this.output(kind, left) / this.#candidates);
     if (this.#call.sampling.maxTokens !== undefined && most > 0) return { advice: `ask for a max_tokens of ${most} at most`, field: { field: 'max_tokens' } };
-    if (isConversation(this.#call)) return { advice: 'send a shorter prompt', field: {} };
+    if (isConversation(this.#call)) return { advice: 'send a shorter prompt, or ask an administrator for a higher limit', field: {} };
     return { advice: this.#call.counts?.pictures === undefined ? 'ask for less' : 'ask for fewer or smaller pictures', field: {} };
   }
 }

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
+import { shownName } from '#core/known-models';
 import { unknownThing } from '#http/noun-route';
 import { allows, includes, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
@@ -92,7 +93,7 @@ export function openDatasets(store: Store): Datasets {
     },
     async named(reader, name, right = 'read', field = 'dataset') {
       const where = sql`(full_name = ${name} or (owner_id = ${reader.userId} and name = ${name}))`;
-      return allowed(await find(reader, where, store), right, field);
+      return allowed(await find(reader, where, store), right, { field, name });
     },
     one,
     async list(reader, { after, limit }) {
@@ -138,13 +139,15 @@ export function openDatasets(store: Store): Datasets {
   };
 }
 
-function allowed(row: Row | undefined, right: Right | 'owner', field?: string): Dataset {
-  if (!row || row.level === null)
-    throw field === undefined ? unknownThing('dataset') : new Fault('not-found', `There is no such dataset: see ${field}.`, { field });
+function allowed(row: Row | undefined, right: Right | 'owner', asked?: { readonly field: string; readonly name: string }): Dataset {
+  if (!row || row.level === null) throw asked === undefined ? unknownThing('dataset') : unknownDataset(asked);
   const dataset = seen(row);
   if (right === 'owner' ? dataset.right !== 'owner' : !includes(dataset.right, right)) throw forbidden(right);
   return dataset;
 }
+
+const unknownDataset = ({ field, name }: { readonly field: string; readonly name: string }) =>
+  new Fault('not-found', `${field} must name a dataset of yours or one that is shared with you: there is none called "${shownName(name)}".`, { field });
 
 const seen = ({ level, ...row }: Row): Dataset => ({ ...row, right: rightOf(level ?? 0) });
 

@@ -7,7 +7,8 @@ import type { Caller } from '#core/context';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, Logs } from './logs.ts';
 import { inPages, report } from './reports.ts';
-import { groups, isGroup, unknownZone, type Group, type Sums } from './sums.ts';
+import { groups, isGroup, type Group } from './groups.ts';
+import { unknownZone, type Sums } from './sums.ts';
 import { isTimeZone } from './time-zone.ts';
 
 /** What is read of usage and of the request log. */

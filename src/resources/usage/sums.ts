@@ -4,16 +4,8 @@ import { monthOf } from '#core/plan';
 import { SqlError } from '#store/sql-error';
 import type { Store } from '#store/open';
 import { conditionsOf, needsRows, type UsageFilter } from './filters.ts';
+import { isTag, type Group } from './groups.ts';
 import { hasWholeHours } from './time-zone.ts';
-
-/** The dimensions that usage can be grouped by; `day` and `hour` are cut in a time zone. */
-export const groups = ['model', 'user', 'key', 'app', 'face', 'region', 'day', 'hour', 'provider', 'team', 'balance'] as const;
-export type Group = (typeof groups)[number] | Tag;
-/** The value of one tag that callers set. */
-export type Tag = `tag:${string}`;
-
-export const isGroup = (word: string): word is Group => groups.some((group) => group === word) || isTag(word);
-const isTag = (word: string): word is Tag => /^tag:[A-Za-z][\w.-]{0,31}$/.test(word);
 
 /**
  * The usage of one group, with its value of each dimension: `user` and `key` as IDs, `team` as an ID or null, `day` as `2026-11-21`, `hour` as
