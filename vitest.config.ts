@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => {
   return {
     ...resolved,
     test: {
-      maxWorkers: 2, // most tests wait for processes and databases
+      maxWorkers: 3, // on two cores: most tests wait for processes and databases
       globalSetup: ['test/support/temporary.ts', 'test/support/postgres.ts'],
       passWithNoTests: mode === 'long',
       projects: [
