@@ -222,3 +222,18 @@ test('flash and pro work through every interface: the best of the tier that the 
   const bare = await start({});
   expect(await ask(bare, 'flash')).toMatchObject({ status: 200 });
 });
+
+test('with several providers from the environment a model of a vendor goes to that vendor, and every other name to the first', async () => {
+  const { url, asked } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
+  const server = await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' } });
+  const owner = async (name: string) => ((await (await server.ask(`${openaiList}/${name}`)).json()) as { owned_by: string }).owned_by;
+  expect(await Promise.all(['claude-sonnet-5', 'claude-sonnet-5-20260101', 'gemini-2.5-flash', 'my-chat', 'gpt-5.2', 'claude-unheard-of'].map(owner))).toEqual([
+    'anthropic',
+    'anthropic',
+    'gemini',
+    'openai',
+    'openai',
+    'openai',
+  ]);
+  expect(asked).toEqual(['GET /v1/models']);
+});
