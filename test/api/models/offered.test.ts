@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { startTestServer, type TestServer, type TestServerSettings } from '../../support/server.ts';
+import { openLog } from '../../../src/telemetry/log.ts';
 
 vi.setConfig({ testTimeout: 60_000 }); // each starts a server of its own
 
@@ -236,4 +237,12 @@ test('with several providers from the environment a model of a vendor goes to th
     'openai',
   ]);
   expect(asked).toEqual(['GET /v1/models']);
+});
+
+test('a provider from the environment that cannot be reached is told of at the start', async () => {
+  const { url } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
+  const told: unknown[] = [];
+  const log = { ...openLog('silent'), level: () => {}, warn: (fields: object, text: string) => void told.push([fields, text]) };
+  await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, OLLAMA_HOST: '127.0.0.1:9' }, log });
+  await expect.poll(() => told).toContainEqual([{ provider: 'ollama' }, expect.stringContaining('cannot be reached')]);
 });
