@@ -3,7 +3,7 @@ import type { Models } from '#gateway/rules/resolved';
 import { priced, within, type Model, type Target, type TargetGroup } from '#core/target';
 import { tierOf } from '#core/tier';
 import type { OfferedModel } from '#providers/index';
-import { catalogued, common, withVendorRates, type CatalogueEntry } from '#providers/catalogue';
+import { catalogued, common, isVendorsOwn, withVendorRates, type CatalogueEntry } from '#providers/catalogue';
 
 export interface ModelsDeps {
   readonly settings: Settings;
@@ -58,8 +58,15 @@ export function modelsOf(deps: ModelsDeps): Models {
     embedding: defaults.fallback && defaults.embedding !== undefined ? known(defaults.embedding) : undefined,
     hasProviders: Object.keys(providers).length > 0,
     preferred: defaults.gencompat,
-    find: (name) => known(name) ?? offered().get(name) ?? (any && modelOf(name, any, deps)),
+    find: (name) => known(name) ?? offered().get(name) ?? (any && modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps)),
   };
+}
+
+/** Where a name goes that is none of the settings': with several providers of the environment, a vendor's own model goes to that vendor. */
+function anyTargets(name: string, { targets }: Settings['models'][string], { offeredBy, providers }: Settings): Settings['models'][string]['targets'] {
+  if (offeredBy === undefined || isVendorsOwn(providers[offeredBy]?.baseUrl ?? '', name)) return targets;
+  const own = Object.keys(providers).find((provider) => isVendorsOwn(providers[provider]!.baseUrl, name));
+  return own === undefined ? targets : [{ provider: own }];
 }
 
 const nothing: ReadonlyMap<string, Model> = new Map();

@@ -26,6 +26,8 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
   let current: Source | undefined;
   let asked: string | undefined;
   let asking: AbortController | undefined;
+  let stopOthers = () => {};
+  let isClosed = false;
   const known = new Map<string, readonly OfferedModel[]>();
 
   async function ask(settings: Settings, providers: Pick<Providers, 'offered'>): Promise<void> {
@@ -48,6 +50,23 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
     }
   }
 
+  /** The other providers from the environment are asked once, so that one that is away is told of at the start. */
+  async function askOthers({ settings, providers }: ReturnType<Source>): Promise<void> {
+    if (settings.offeredBy === undefined) return;
+    const others = Object.keys(settings.providers).filter((one) => one !== settings.offeredBy);
+    const controller = new AbortController();
+    const cancel = clock.after(mostMilliseconds, () => controller.abort(new Error('Timed out.')));
+    stopOthers = () => controller.abort(new Error('The server stops.'));
+    await Promise.all(
+      others.map((provider) =>
+        providers.offered(provider, controller.signal).catch(() => {
+          if (!isClosed) log.warn({ provider }, 'This provider cannot be reached, or does not list its models as expected: they may not answer.');
+        }),
+      ),
+    );
+    cancel();
+  }
+
   function round(): void {
     next();
     next = clock.after(everyMilliseconds, round);
@@ -66,6 +85,7 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
     watch(runtime) {
       current = runtime;
       round();
+      void askOthers(runtime());
     },
     changed() {
       const { offeredBy, providers } = current!().settings;
@@ -73,7 +93,9 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
       if (offeredBy !== undefined && baseUrl !== undefined && placeOf(offeredBy, baseUrl) !== asked) round();
     },
     close() {
+      isClosed = true;
       next();
+      stopOthers();
       asking?.abort(new Error('The server stops.'));
     },
   };

@@ -39,7 +39,7 @@ export async function openAdminClient(options: AdminClientOptions, creates: bool
   if (remote) return remote;
   const { url: _url, key: _key, ...args } = options;
   const { providerModules } = await import('#providers/modules'); // this and the database are nothing that a client of a server needs
-  const { settings } = readSettings({ kinds: providerModules, args });
+  const { settings } = readSettings({ kinds: providerModules, args, asksProviders: false });
   if (isClosed(settings.data)) throw new CliError(closedText(settings.data), 403);
   if (!creates && !settings.databaseUrl && !existsSync(join(settings.data, 'database')))
     throw new CliError(`${settings.data} holds no Dragoman data yet. Start the server once, or choose another folder with --data or a server with --url.`, 404);

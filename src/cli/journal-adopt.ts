@@ -23,7 +23,7 @@ export interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'da
 export async function adopt(folder: string, { json, ...args }: AdoptOptions): Promise<void> {
   const foreign = resolve(folder);
   if (!existsSync(journalsIn(foreign))) throw new CliError(`${foreign} is not a data folder: it has no journal.`, 400);
-  const { settings } = readSettings({ kinds: providerModules, args });
+  const { settings } = readSettings({ kinds: providerModules, args, asksProviders: false });
   if (resolve(settings.data) === foreign)
     throw new CliError("This is this machine's own data folder. Its server books the journal by itself when it starts.", 400);
   const log = openLog('warn');

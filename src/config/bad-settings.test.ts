@@ -300,3 +300,11 @@ describe('a variable or an option is refused by its name', () => {
     expect(complaint(() => readFrom('port: abc', { env: { PORT: '1' } }))).toBe('dragoman.yaml:1:7: port must be an integer. Found "abc".');
   });
 });
+
+test('commands that ask no provider read settings whose providers lack a variable, and refuse what else is wrong', () => {
+  const yaml =
+    'port: 7\nproviders:\n  openai: { dialect: openai-chat, baseUrl: "http://x", apiKeys: ["${OPENAI_API_KEY}"] }\nmodels: { m: { targets: [{ provider: openai }] } }\n';
+  expect(complaint(() => readFrom(yaml))).toContain('needs the environment variable OPENAI_API_KEY');
+  expect(readFrom(yaml, { asksProviders: false }).settings.port).toBe(7);
+  expect(complaint(() => readFrom(`${yaml}workers: 2\n`, { asksProviders: false }))).toContain('workers must be 1');
+});

@@ -7,7 +7,7 @@ import { variablesBeside } from './dotenv.ts';
 import { foundProviders } from './found.ts';
 import { fromEnvironment, fromOptions, type SettingsArgs } from './given.ts';
 import type { Layer } from './layer.ts';
-import { depthOf, fieldOf, valueAt } from './path.ts';
+import { depthOf, fieldOf, valueAt, type Path } from './path.ts';
 import { ruleAt, type Rule } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
@@ -33,13 +33,15 @@ export interface Origin {
   readonly cwd?: string;
   /** The URL of a running Ollama on this machine: `runningOllama`. */
   readonly ollama?: string | undefined;
+  /** False for commands that ask no provider: what is wrong with providers, such as the unset variable of a key, does not matter to them. */
+  readonly asksProviders?: boolean;
 }
 
 /**
  * All settings. Precedence: command line, environment, file, defaults.
  * @throws BadSettings, with one line per problem.
  */
-export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama }: Origin): Reading {
+export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama, asksProviders = true }: Origin): Reading {
   const { file: fileForm, all: form } = formsFor(kinds);
   const path = settingsPath(args, variablesOf(env), cwd);
   const variables = variablesOf({ ...variablesBeside(join(dirname(path), '.env')), ...env });
@@ -59,7 +61,8 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
   const settings = settled({ options: options.value, environment: environment.value, file: written?.value ?? {}, found: found.value }, { cwd, file, kinds });
   const bestFirst = [layers.options, layers.environment, ...(layers.file ? [layers.file] : []), found];
   const senseless = Array.from(troubles(settings, kinds)).filter(({ path: where }) => !mayFollowFrom(where, problems));
-  refuse([...problems, ...senseless.map((trouble) => told(trouble, bestFirst, settings, form))]);
+  const matters = ({ path: [root] }: { readonly path: Path }) => asksProviders || root !== 'providers';
+  refuse([...problems.filter(matters), ...senseless.filter(matters).map((trouble) => told(trouble, bestFirst, settings, form))]);
   return {
     settings,
     ...(file === undefined ? {} : { file }),

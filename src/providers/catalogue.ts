@@ -54,6 +54,13 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
   return undefined;
 }
 
+/** Is this address its vendor's own, and the model one of that vendor's? */
+export function isVendorsOwn(address: string, model: string): boolean {
+  const host = hostOf(address);
+  const undated = model.replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8})$/, '');
+  return vendors.some(({ ofVendor, serves, models }) => ofVendor && serves(host) && (models.has(model) || models.has(undated)));
+}
+
 /** The names of a vendor's models at its own address. */
 export function cataloguedNames(address: string): readonly string[] {
   const host = hostOf(address);

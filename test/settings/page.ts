@@ -30,6 +30,7 @@ Settings come from the command line (\`node bin/dragoman.js serve --help\`), the
 
 - \`NAME\` in a setting is a name that you choose; \`[]\` is an entry of a list.
 - \`\${NAME}\` in a string of the file is replaced by the environment variable.
+- A file \`.env\` in the folder of the settings file, with lines \`NAME=value\`, is read for variables that the environment does not set. It holds keys: make it readable for you alone (\`chmod 600 .env\`), and keep it out of your repository.
 - Changes of the file take effect when it is saved, or on \`SIGHUP\`. Settings marked ↻ take effect after a restart.
 - A default of – means that the setting is absent unless you give it.
 `;

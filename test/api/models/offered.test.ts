@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { startTestServer, type TestServer, type TestServerSettings } from '../../support/server.ts';
+import { openLog } from '../../../src/telemetry/log.ts';
 
 vi.setConfig({ testTimeout: 60_000 }); // each starts a server of its own
 
@@ -221,4 +222,27 @@ test('flash and pro work through every interface: the best of the tier that the 
   expect((await asked('pro', made.key)).every((status) => status === 404)).toBe(true);
   const bare = await start({});
   expect(await ask(bare, 'flash')).toMatchObject({ status: 200 });
+});
+
+test('with several providers from the environment a model of a vendor goes to that vendor, and every other name to the first', async () => {
+  const { url, asked } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
+  const server = await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'k', GEMINI_API_KEY: 'k' } });
+  const owner = async (name: string) => ((await (await server.ask(`${openaiList}/${name}`)).json()) as { owned_by: string }).owned_by;
+  expect(await Promise.all(['claude-sonnet-5', 'claude-sonnet-5-20260101', 'gemini-2.5-flash', 'my-chat', 'gpt-5.2', 'claude-unheard-of'].map(owner))).toEqual([
+    'anthropic',
+    'anthropic',
+    'gemini',
+    'openai',
+    'openai',
+    'openai',
+  ]);
+  expect(asked).toEqual(['GET /v1/models']);
+});
+
+test('a provider from the environment that cannot be reached is told of at the start', async () => {
+  const { url } = await lists({ object: 'list', data: [{ id: 'my-chat' }] });
+  const told: unknown[] = [];
+  const log = { ...openLog('silent'), level: () => {}, warn: (fields: object, text: string) => void told.push([fields, text]) };
+  await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, OLLAMA_HOST: '127.0.0.1:9' }, log });
+  await expect.poll(() => told).toContainEqual([{ provider: 'ollama' }, expect.stringContaining('cannot be reached')]);
 });
