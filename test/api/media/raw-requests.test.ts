@@ -231,7 +231,9 @@ describe('refused', () => {
       expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: `No provider here answers ${path} for this model.` } });
     }
     const answer = await offline.ask(`${root}/audio/speech`, { model: 'tts-1', input: 'a' });
-    expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: 'No provider here speaks with this model. For the built-in voice, name the model `built-in-speech`.' } });
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'unsupported', message: 'No provider here speaks with this model. For the built-in voice, name the model `built-in-speech`.' },
+    });
   });
 });
 
