@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { readSettings, runningOllama, watchSettings, type Reading, type SettingsArgs } from '#config/index';
 import { greeting } from './greeting.ts';
 import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
@@ -29,6 +31,7 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);
 
+  if (process.stdout.isTTY && !settings.databaseUrl && !existsSync(join(settings.data, 'database'))) console.log('Setting up the database …');
   const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail, listens });
   let stopWatching = () => {};
   const end = stopOnSignals(async () => {

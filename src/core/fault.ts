@@ -98,6 +98,9 @@ export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault
 /** A credential that lets nobody in. The text is the same for all reasons, so that guessing tells nothing. */
 export const badKey = () => new Fault('unauthenticated', 'The API key is not valid: it is mistyped, has expired or was revoked, or belongs to another server.');
 
+/** The same of an access token. */
+export const badToken = () => new Fault('unauthenticated', 'The access token is not valid: it has ended or was revoked, or belongs to another server.');
+
 /** The memory budget of requests is used up. */
 export const noRoom = (cause?: unknown) =>
   new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2, cause });

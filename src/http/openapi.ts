@@ -99,8 +99,10 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
     description: 'Without it the address is that of another interface.',
   }));
   const parameters = [...inPath, ...asked, ...meant, ...(shown.spends ? [idempotencyKey, cacheSeconds, ...choices] : [])];
-  const id = operationIdOf(face.name, method, address);
-  const main = operationIdOf(face.name, route.method, documented(route.path, rest) + shown.suffix);
+  const own = documented(route.path, rest) + shown.suffix;
+  const main = operationIdOf(face.name, route.method, own);
+  const word = operationIdOf(face.name, method, address);
+  const id = word === main && address !== own ? `${word}-alias` : word; // addresses that differ in `-` and `_` alone
   const example = examples[main];
   return {
     operationId: id,
@@ -179,7 +181,7 @@ const cacheSeconds = {
   required: false,
   schema: { type: 'string', pattern: '^(\\d{1,7}|no-store)$' },
   description:
-    'An answer made of text is kept for so many seconds, and an equal request of the same user gets it again, which costs nothing; 0 or no-store: neither. Without it the settings hold. The answer says x-dragoman-cache: hit or miss where one is kept.',
+    'An answer made of text is kept for so many seconds, and an identical request of the same user gets it again, which costs nothing; 0 or no-store: neither. Without it the settings apply. The answer says x-dragoman-cache: hit or miss where one is kept.',
 };
 
 const choice = (name: string, description: string) => ({ name, in: 'header', required: false, schema: { type: 'string' }, description });
@@ -189,7 +191,7 @@ const choices = [
     choiceHeaders.targets,
     'Names of models that the caller may use, with commas between them: they are tried in this order in place of the one that is asked for. Each is booked by itself, as steps of the request.',
   ),
-  choice(choiceHeaders.tags, 'name=value,name=value: stands in the log, and usage is grouped by it (`groupBy=tag:name`).'),
+  choice(choiceHeaders.tags, 'name=value,name=value: is logged, and usage is grouped by it (`groupBy=tag:name`).'),
   choice(
     choiceHeaders.strict,
     '`true`: what a target cannot honour is refused with 400 instead of being named in x-dragoman-warnings, and no larger model stands in.',

@@ -146,7 +146,7 @@ const letters: Readonly<Record<Face, string>> = { chat: 'C', responses: 'R', mes
 const words: readonly (readonly [Outcome, string])[] = [
   ['works', 'works'],
   ['translated', 'translated'],
-  ['said', 'said'],
+  ['said', 'warned'],
   ['lost', 'lost'],
   ['broken', 'refused'],
 ];
@@ -164,15 +164,15 @@ export function pageOf(cells: readonly Cell[]): string {
     ['| feature | chat | responses | messages | gemini |', '|---|---|---|---|---|']
       .concat(rows.map(({ name }) => `| ${[name, ...wires.map((wire) => cellOf(name, wire))].join(' | ')} |`))
       .join('\n');
-  return `# Features, interfaces and wires
+  return `# Feature matrix
 
-What becomes of a feature between an interface of Dragoman and the wire of a provider. This page is written by \`npm run matrix\`: each cell is a call against the scripted vendors of \`test/support/fakes/vendors\`, and says what arrived there, what came back and which warnings were given. \`test/matrix\` holds the calls; it asks all of them streamed, too, with the same outcomes, and at addresses that nobody knows, where nothing is lost either.
+How each feature maps from client API to provider API. This page is written by \`npm run matrix\`: each cell is a call against the scripted vendors of \`test/support/fakes/vendors\`, and says what arrived there, what came back and which warnings were given. \`test/matrix\` holds the calls; it asks all of them streamed, too, with the same outcomes, and at addresses that nobody knows, where nothing is lost either.
 
 Interfaces: **C** chat completions, **R** responses, **M** messages, **G** gencompat. An interface or a wire that has no words for a feature is not named. Where nothing else is said, the providers are OpenAI (chat: gpt-4o; responses: gpt-4o or gpt-5), Anthropic (claude-opus-4-6) and Google (gemini-3-flash-preview).
 
 - **works**: the interface is the provider's own, and the feature arrives as the client wrote it.
 - **translated**: it arrives, or has its effect, in the words of the provider.
-- **said**: it is not possible there. The answer says so in \`x-dragoman-warnings\`; with \`x-dragoman-strict: true\`, or where nothing could be answered without it, it is a 400 that names the field.
+- **warned**: it is not possible there. The answer says so in \`x-dragoman-warnings\`; with \`x-dragoman-strict: true\`, or where nothing could be answered without it, it is a 400 that names the field.
 - **refused**: the provider refuses what the client wrote in the provider's own words.
 ${cells.some(({ outcome }) => outcome === 'lost') ? '- **lost**: it does not arrive, and nothing says so.\n' : ''}
 ## What a client asks for

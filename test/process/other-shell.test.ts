@@ -79,6 +79,8 @@ describe('commands in another shell than the server', () => {
     expect(await ran(home, ['team', 'delete', '--name', 'ops'])).toMatchObject({ code: 1, errors: 'dragoman: There is no team ops.\n' });
     expect((await ran(home, ['plan', 'delete', '--name', 'gold'])).out).toBe('The plan gold is deleted.\n');
 
+    expect((await ran(home, ['user', 'set-role', '--email', 'ada@example.org', '--role', 'auditor'])).out).toBe('ada@example.org now has the role auditor.\n');
+    expect(await ran(home, ['user', 'set-role', '--email', 'ada@example.org', '--role', 'king'])).toMatchObject({ code: 2 });
     expect(await ran(home, ['user', 'delete', '--email', 'ada@example.org'])).toMatchObject({ code: 2 });
     expect((await ran(home, ['user', 'delete', '--email', 'ada@example.org', '--yes'])).out).toBe('ada@example.org is deleted.\n');
     expect((await ran(home, ['user', 'list', '--query', 'ada'])).out).toBe('No user matches.\n');

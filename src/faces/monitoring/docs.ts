@@ -17,7 +17,7 @@ export function docsPage(document: Document): string {
   const schemas = Object.entries((document.components?.schemas ?? {}) as Readonly<Record<string, Schema>>);
   const contents = groups.map(
     ({ id, title, entries: own }) =>
-      `<li><a href="#${id}">${escaped(title)}</a><ul>${own.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}"><b>${method.toUpperCase()}</b> ${escaped(short(path))}</a></li>`).join('')}</ul></li>`,
+      `<li><a href="#${id}">${escaped(title)}</a><ul>${own.map(({ method, path, operation }) => `<li><a href="#${operation.operationId}"><b>${method.toUpperCase()}</b> ${breakable(short(path))}</a></li>`).join('')}</ul></li>`,
   );
   const sections = groups.map(
     ({ id, title, about, entries: own }) =>
@@ -25,20 +25,20 @@ export function docsPage(document: Document): string {
   );
   const server = escaped(document.servers[0]?.url ?? '');
   return page(
-    `${document.info.title}: every address`,
+    `${document.info.title}: API reference`,
     `<header>
 <h1><a href="/">${escaped(document.info.title)}</a> <small>${escaped(document.info.version)}</small></h1>
-<p>Every address of <code>${server}</code>, made from the values that check its requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
+<p>Every address of <code>${server}</code>, generated from the schemas that validate requests. As data: <a href="/openapi.json">openapi.json</a>.</p>
 </header>
 <div class="columns">
-<nav class="contents"><details open><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>
+<nav class="contents"><details><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>
 <main>
 <section><h2 id="keys">Keys</h2>
 <p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs.</p></section>
 ${sections.join('\n')}
 ${errorsHtml(entries)}
 <section><h2 id="schemas">Schemas</h2>
-${schemas.map(([name, schema]) => `<details id="schema-${escaped(name)}"><summary><code>${escaped(name)}</code></summary>${fieldsHtml(schema)}</details>`).join('\n')}
+${schemas.map(([name, schema]) => `<section class="schema" id="schema-${escaped(name)}"><h3><code>${escaped(name)}</code></h3>${fieldsHtml(schema)}</section>`).join('\n')}
 </section>
 </main>
 </div>`,
@@ -56,6 +56,9 @@ function entriesOf(paths: Readonly<Record<string, Readonly<Record<string, Operat
     also: (aliases.get(operation.operationId) ?? []).map((alias) => `${alias.method === method ? '' : `${alias.method.toUpperCase()} `}${alias.path}`),
   }));
 }
+
+/** A path that may break before a slash, a colon or a capital, and nowhere else while it fits. */
+const breakable = (path: string): string => escaped(path).replaceAll(/(?=[/:])|(?<=[a-z])(?=[A-Z])/g, '<wbr>');
 
 const short = (path: string): string => path.replace(/^\/server\/(chatcompat\/v1|messages\/v1|gencompat\/v1beta|admin|mine)(?=\/)/, '');
 
@@ -77,7 +80,7 @@ function entryHtml({ method, path, also, operation }: Entry): string {
     answered ? `<h4>Answer <code>${status}</code></h4>${fieldsHtml(answered.schema)}${exampleHtml(answered)}` : '',
     errors.length > 0 ? `<h4>Errors</h4><p>${errors.map((code) => `<a href="#error-${code}">${code}</a>`).join(' ')}</p>` : '',
   ];
-  return `<details id="${escaped(operationId)}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${escaped(path)}</code> <span>${prose(summary)}</span></summary>
+  return `<details id="${escaped(operationId)}"><summary><b class="${method}">${method.toUpperCase()}</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
 ${parts.join('')}</details>`;
 }
 

@@ -13,7 +13,7 @@ const groups: readonly Group[] = [
   {
     id: 'chat',
     title: 'Chat completions',
-    about: "As OpenAI's SDKs ask: the base address is `/v1`, also `/server/chatcompat/v1`.",
+    about: 'For OpenAI SDKs: the base address is `/v1`, also `/server/chatcompat/v1`.',
     of: /^\/server\/chatcompat\/v1\/(chat|completions)/,
   },
   {
@@ -25,21 +25,21 @@ const groups: readonly Group[] = [
   { id: 'embeddings', title: 'Embeddings', about: 'Vectors of texts.', of: /^\/server\/chatcompat\/v1\/embeddings/ },
   {
     id: 'media',
-    title: 'Sound, pictures, moderation',
+    title: 'Audio, images, moderation',
     about: 'Passed to a provider of the same interface.',
     of: /^\/server\/chatcompat\/v1\/(audio|images|moderations)/,
   },
   { id: 'models', title: 'Models', about: 'What may be asked, and what it can do.', of: /^\/server\/chatcompat\// },
-  { id: 'messages', title: 'Messages', about: "As Anthropic's SDKs ask: the base address is that of the server.", of: /^\/server\/messages\// },
+  { id: 'messages', title: 'Messages', about: 'For Anthropic SDKs: the base address is that of the server.', of: /^\/server\/messages\// },
   {
     id: 'content',
     title: 'Content generation',
-    about: "As Google's SDKs ask: the base address is that of the server, or `/server/gencompat`.",
+    about: 'For Google SDKs: the base address is that of the server, or `/server/gencompat`.',
     of: /^\/server\/gencompat\//,
   },
   {
     id: 'account',
-    title: 'Tokens, keys and your account',
+    title: 'Tokens and keys',
     about: 'The native interface: who you are, and what you hold.',
     of: /^\/(user\/|server\/session|\.well-known)/,
   },
@@ -51,9 +51,9 @@ const groups: readonly Group[] = [
     of: /^\/server\/admin\/(usage|logs|audit|votes)/,
   },
   { id: 'running', title: 'Administration: running the server', about: 'Providers, regions, machines and checks.', of: /^\/server\/admin\// },
-  { id: 'mine', title: 'Your own things', about: 'Plain REST over what is yours, and what is shared with you.', of: /^\/server\/mine/ },
+  { id: 'mine', title: 'Your account', about: 'Plain REST over what is yours, and what is shared with you.', of: /^\/server\/mine/ },
   { id: 'native', title: 'Native interface', about: 'Queries, datasets, agents and plugins, each answer in its envelope.', of: /^\/server\// },
-  { id: 'watching', title: 'Watching', about: 'For monitors, and for people.', of: /^\// },
+  { id: 'watching', title: 'Health and metrics', about: 'For monitoring, and for people.', of: /^\// },
 ];
 
 export interface FilledGroup extends Group {

@@ -5,7 +5,7 @@ export interface Landing {
   readonly version: string;
   /** `https://ai.example`: the address under which the client knows this server. */
   readonly server: string;
-  /** Is there a provider besides the built-in models? */
+  /** Is there a provider besides the built-in models? Its name is nothing for the public. */
   readonly hasProvider: boolean;
   /** Is the native interface there? */
   readonly hasNative: boolean;
@@ -14,6 +14,7 @@ export interface Landing {
 interface Interface {
   readonly name: string;
   readonly who: string;
+  readonly about?: string;
   readonly base: string;
   readonly snippet: string;
 }
@@ -21,14 +22,15 @@ interface Interface {
 function interfacesAt({ server, hasNative }: Landing): readonly Interface[] {
   const native = {
     name: 'native',
-    who: 'Native clients',
+    who: 'Programs for the native interface of Dragoman',
+    about: 'Questions about datasets, plugins, speech and administration, beyond what the other interfaces have.',
     base: server,
     snippet: `curl ${server}/server/get-models -X POST -H "x-access-tokens: $DRAGOMAN_KEY"`,
   };
   return [
     {
       name: 'openai',
-      who: 'OpenAI SDKs and everything that speaks like them',
+      who: 'OpenAI SDKs and other OpenAI-compatible clients',
       base: `${server}/v1`,
       snippet: `export OPENAI_BASE_URL=${server}/v1\nexport OPENAI_API_KEY="$DRAGOMAN_KEY"`,
     },
@@ -66,20 +68,20 @@ export function landingPage(landing: Landing): string {
   const { version, server, hasProvider } = landing;
   const curl = `curl ${server}/v1/chat/completions \\\n  -H "Authorization: Bearer $DRAGOMAN_KEY" \\\n  -H "Content-Type: application/json" \\\n  -d '{"model": "built-in", "messages": [{"role": "user", "content": "Say exactly: it works"}]}'`;
   const provider = hasProvider
-    ? '<p class="state ok">A model provider is configured.</p>'
+    ? '<p class="state ok">A model provider is configured. <code>GET /v1/models</code> lists the models that your key may use.</p>'
     : `<p class="state">No model provider is configured yet: only the built-in models answer. Start the server with <code>OPENAI_API_KEY</code>, <code>ANTHROPIC_API_KEY</code> or <code>GEMINI_API_KEY</code> in its environment, or list <code>providers:</code> in <code>dragoman.yaml</code>.</p>`;
   const sections = interfacesAt(landing).map(
-    ({ who, base, snippet }) => `<section class="card"><h3>${escaped(who)}</h3>
-<p>Base address <code class="pick">${escaped(base)}</code></p>
+    ({ who, about, base, snippet }) => `<section class="card"><h3>${escaped(who)}</h3>
+${about === undefined ? '' : `<p>${escaped(about)}</p>\n`}<p>Base address <code class="pick">${escaped(base)}</code></p>
 <pre class="pick"><code>${escaped(snippet)}</code></pre></section>`,
   );
   return page(
     'Dragoman',
     `<header>
 <h1>Dragoman <small>${escaped(version)}</small></h1>
-<p>This is an AI gateway, and it is running. Programs ask it for models through the interface that they know; it asks the providers, and keeps the books.</p>
+<p>This is an AI gateway, and it is running. Programs ask it for models through the interface that they know; it asks the providers, and accounts for usage.</p>
 ${provider}
-<nav class="links"><a href="${links.docs}">Every address</a> <a href="${links.openapi}">OpenAPI document</a> <a href="${links.health}">Health</a> <a href="${links.ready}">Readiness</a></nav>
+<nav class="links"><a href="${links.docs}">API reference</a> <a href="${links.openapi}">OpenAPI document</a> <a href="${links.health}">Health</a> <a href="${links.ready}">Readiness</a></nav>
 </header>
 <main>
 <h2>Try it</h2>
@@ -87,6 +89,7 @@ ${provider}
 <pre class="pick"><code>export DRAGOMAN_KEY=your-key</code></pre>
 <pre class="pick"><code>${escaped(curl)}</code></pre>
 <h2>Point your program here</h2>
+<p>Set these in the terminal of your program, not in the server's: there they would choose the provider that the server asks.</p>
 ${sections.join('\n')}
 </main>`,
   );

@@ -11,9 +11,9 @@ h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); padding-bottom: .
 h3 { font-size: 1.05rem; margin: 0 0 .5rem; }
 h4 { font-size: 1rem; margin: 1rem 0 .25rem; }
 a { color: var(--accent); }
-code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
+code { font: .9em ui-monospace, monospace; overflow-wrap: break-word; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto; margin: .5rem 0; }
-pre code { overflow-wrap: normal; }
+pre code { overflow-wrap: break-word; white-space: pre-wrap; }
 .pick { user-select: all; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin: 1rem 0; }
 .card p { margin: .25rem 0; }
@@ -23,11 +23,13 @@ pre code { overflow-wrap: normal; }
 details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 .75rem; }
 details[open] { padding-bottom: .75rem; }
 summary { cursor: pointer; padding: .6rem 0; }
-main summary { display: grid; grid-template-columns: 4.5rem 1fr; gap: 0 .5rem; align-items: baseline; }
-#schemas ~ details summary { display: block; }
-summary::-webkit-details-marker { display: none; }
+main summary { display: grid; grid-template-columns: 1rem 4.2rem minmax(0, 1fr); list-style: none; gap: 0 .5rem; align-items: baseline; }
+main details > summary::before { content: '▸'; grid-row: 1; color: var(--quiet); }
+main details[open] > summary::before { content: '▾'; }
+.schema { margin: 1.5rem 0; }
+.schema:target h3 { color: var(--accent); }
 main summary b { color: var(--accent); font-size: .85em; }
-main summary span { grid-column: 2; color: var(--quiet); }
+main summary span { grid-column: 3; color: var(--quiet); }
 details:target { border-color: var(--accent); }
 ul.fields { margin: .25rem 0; padding-left: .9rem; border-left: 2px solid var(--line); list-style: none; }
 ul.fields li { margin: .3rem 0; }
@@ -38,15 +40,18 @@ em { color: var(--accent); font-style: normal; font-size: .8em; }
 .scope { color: var(--quiet); margin: .25rem 0; }
 .contents ul { list-style: none; padding-left: .75rem; margin: .25rem 0; }
 .contents details > ul { padding-left: 0; }
-.contents a { text-decoration: none; overflow-wrap: anywhere; }
+.contents a { text-decoration: none; overflow-wrap: break-word; }
 .contents ul ul { font-size: .85em; }
 .contents ul ul b { color: var(--quiet); font-weight: normal; font-size: .85em; }
 .contents summary { font-weight: bold; }
 @media (min-width: 64rem) {
   .columns { display: grid; grid-template-columns: 19rem minmax(0, 1fr); gap: 2rem; }
-  .contents details { position: sticky; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; margin: 0; }
+  .contents details { position: sticky; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; margin: 0; padding-bottom: .75rem; }
+  @supports selector(::details-content) {
+    .contents details::details-content { content-visibility: visible; block-size: auto; }
+    .contents summary { list-style: none; pointer-events: none; }
+  }
 }
-@media (max-width: 63.9rem) { .contents details { max-height: 16rem; overflow-y: auto; } }
-@media (max-width: 40rem) { body { padding: 1rem; } main summary { grid-template-columns: 3.6rem 1fr; } }
+@media (max-width: 40rem) { body { padding: 1rem; } main summary { grid-template-columns: 1rem 3.6rem minmax(0, 1fr); } main summary span { grid-column: 1 / -1; } }
 @media print { .contents { display: none; } }
 `;

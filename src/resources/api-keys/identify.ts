@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { badKey } from '#core/fault';
+import { badKey, badToken } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
@@ -96,7 +96,7 @@ export function openIdentity(
       }
     } catch (error) {
       // Whom a change has dropped meanwhile is no longer known to be good.
-      if (before && known.get(name) === before && clock.monotonic() < before.staleUntil) return enter(before, clock.monotonic());
+      if (before && known.get(name) === before && clock.monotonic() < before.staleUntil) return enter(before, clock.monotonic(), credential);
       throw error;
     }
     const now = clock.monotonic();
@@ -107,7 +107,7 @@ export function openIdentity(
       if (learned) remember(known, mostKnown, name, learned);
       else remember(bad, mostBad, name, now + badMilliseconds);
     }
-    return enter(learned, now);
+    return enter(learned, now, credential);
   };
 
   return {
@@ -122,8 +122,8 @@ export function openIdentity(
       const name = nameOf(credential, connection);
       const found = known.get(name);
       const now = clock.monotonic();
-      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return enter(found, now);
-      if (!found && ((!isKey(credential) && !isToken(credential)) || now < (bad.get(name) ?? 0))) return enter(undefined, now);
+      if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return enter(found, now, credential);
+      if (!found && ((!isKey(credential) && !isToken(credential)) || now < (bad.get(name) ?? 0))) return enter(undefined, now, credential);
       let answer = asking.get(name);
       if (!answer) {
         answer = learn(credential, name).finally(() => asking.delete(name));
@@ -145,8 +145,8 @@ const knownOf = ({ caller, expiresIn = Infinity }: Found, startedAt: number, { n
 /** Lets in whoever has a good credential, and notes its use. @throws Fault `unauthenticated` */
 const entering =
   (used: (keyId: number) => void) =>
-  (found: Known | undefined, now: number): Caller => {
-    if (!found || found.expiresAt <= now) throw badKey();
+  (found: Known | undefined, now: number, credential: string): Caller => {
+    if (!found || found.expiresAt <= now) throw isToken(credential) ? badToken() : badKey();
     if (found.noteAt <= now) {
       found.noteAt = now + noteMilliseconds;
       used(found.caller.keyId);

@@ -109,8 +109,8 @@ async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
   const users = [...new Set(column(({ userId }) => userId).filter((userId) => userId !== null))];
   await sql`
     delete from login using (
-      select owner, (select id from login where user_id = owner order by id desc offset ${mostKept} limit 1) as last from unnest(${users}::bigint[]) as owner) as full
-    where user_id = full.owner and id <= full.last`.execute(db);
+      select owner, (select id from login where user_id = owner order by id desc offset ${mostKept} limit 1) as last from unnest(${users}::bigint[]) as owner) as crowded
+    where user_id = crowded.owner and id <= crowded.last`.execute(db);
 }
 
 /** What is nobody's is there to count the failures of a minute. */

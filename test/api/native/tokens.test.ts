@@ -298,8 +298,8 @@ onBothDatabases('access tokens', ({ place }) => {
       expect((await logins({ limit: 101 }))['response']).toHaveLength(5);
       expect((await ada.ask('GET', '/user/get-user-logins?limit=3')).body['response']).toHaveLength(3);
       expect((await logins({ limit: 1e300 }))['response']).toHaveLength(5);
-      for (const limit of [0, -1, 1.5, '5', [], null])
-        expect([limit, (await ada.ask('POST', '/user/get-user-logins', { limit })).status]).toEqual([limit, 400]);
+      expect((await logins({ limit: null }))['response']).toHaveLength(5);
+      for (const limit of [0, -1, 1.5, '5', []]) expect([limit, (await ada.ask('POST', '/user/get-user-logins', { limit })).status]).toEqual([limit, 400]);
       expect((await bob.ask('POST', '/user/get-user-logins')).body['response']).toHaveLength(1);
     },
   );

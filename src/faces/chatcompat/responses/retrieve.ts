@@ -26,7 +26,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       ...shared,
       method: 'GET',
       path: `${root}/responses/:id`,
-      summary: 'A kept response; with `stream=true` as server-sent events, those after `starting_after` alone.',
+      summary: 'A stored response; with `stream=true` as server-sent events, those after `starting_after` alone.',
       output: ResponseObject,
       async answer(asked) {
         const entry = await found(asked);
@@ -41,7 +41,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       ...shared,
       method: 'DELETE',
       path: `${root}/responses/:id`,
-      summary: 'Deletes a kept response. Responses that follow it can no longer be continued.',
+      summary: 'Deletes a stored response. Responses that follow it can no longer be continued.',
       output: Type.Object({ id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) }),
       async answer(asked) {
         const { userId, id, body, status } = await found(asked);
