@@ -93,6 +93,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   return {
     list(asking) {
       const list = async () => {
+        asking.throwIfAborted();
         noted.status = undefined;
         collected.length = 0;
         try {

@@ -11,7 +11,7 @@ import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval } from './approval.ts';
 import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpSessions } from './sessions.ts';
-import { mostServers, type McpServer, type McpServerStore } from './store.ts';
+import type { McpServer, McpServerStore } from './store.ts';
 
 /** A tool of a server as its user may call it. */
 export interface ServerTool {
@@ -134,8 +134,7 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
   return {
     of: async (reader, id, asking) => of(reader, await servers.one(reader, id), asking),
     async all(reader, asking, only) {
-      const found = await servers.list(reader, { after: 0, limit: mostServers });
-      const wanted = found.filter(({ id }) => only?.has(id) ?? true);
+      const wanted = await servers.usable(reader, only);
       const lists = await fewAtOnce(wanted, atOnce, (server) =>
         of(reader, server, asking).catch((error: unknown) => {
           asking.signal.throwIfAborted();
