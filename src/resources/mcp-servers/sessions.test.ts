@@ -21,7 +21,7 @@ function scripted(answer: (message: Message, session: string) => object | number
       }
       if (message.id === undefined) return Promise.resolve(new Response(null, { status: 202 }));
       const said = answer(message, headers['mcp-session-id'] ?? '');
-      if (typeof said === 'number') return Promise.resolve(new Response('no', { status: said }));
+      if (typeof said === 'number') return Promise.resolve(Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said }));
       if (said) return Promise.resolve(reply({ result: said }));
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
     },
@@ -46,4 +46,18 @@ test('a list of which every page comes in time has a deadline as a whole', async
   expect(pages).toBeLessThan(8);
   pages = 21;
   expect(await using((session) => session.list(signal))).toHaveLength(1);
+});
+
+test.each([404, 400, 401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
+  let known = 'session-1';
+  const { signal, using } = scripted(({ method }, session) => {
+    if (session !== known) return status;
+    return method === 'tools/list' ? { tools: [one] } : { content: [{ type: 'text', text: session }] };
+  });
+  const call = () => using(async (session) => (await session.list(signal), session.call('one', {}, signal)));
+  expect(await call()).toMatchObject({ text: 'session-1' });
+  expect(await call()).toMatchObject({ text: 'session-1' });
+  known = 'session-2';
+  await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
+  expect(await call()).toMatchObject({ text: 'session-2' });
 });

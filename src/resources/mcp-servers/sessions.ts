@@ -120,7 +120,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
           call: (tool, args, asking) => connection.call(tool, args, asking),
         });
       } catch (error) {
-        if (error instanceof McpFailure && error.trouble === 'unreachable') leave(key, using); // the next use connects anew
+        // the next use connects anew: a server that was restarted refuses the session that it no longer knows
+        if (error instanceof McpFailure && (error.trouble === 'unreachable' || error.status !== undefined)) leave(key, using);
         throw error;
       } finally {
         using.uses--;
