@@ -164,6 +164,7 @@ export function openMcpServers({ store, seal, audit, operators }: McpServerStore
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
           where id = ${id} and deleted_at is null`.execute(inside.db);
+        if (text.url !== before.url) await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
         const after = await one(reader, id, inside);
         await audit(inside, { by, action: 'mcp-server.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
         return after;

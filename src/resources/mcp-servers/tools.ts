@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import type { ResolveSecrets } from '#core/secrets';
@@ -67,6 +68,9 @@ export interface McpToolsDeps {
   readonly resolve: ResolveSecrets;
 }
 
+/** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
+const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256').update(`${digest} ${url}`).digest('base64url');
+
 /** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
 const atOnce = 4;
 
@@ -113,7 +117,8 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
     const entry = server.operatorName === null ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
     const approval = strictest(general, entry?.approval, server.approval);
     const approvals = await servers.approvals(reader.userId, server.id);
-    return definitions.map((definition) => {
+    return definitions.map((described) => {
+      const definition = { ...described, digest: digestAt(server.url, described) };
       const { name, digest } = definition;
       const isAllowed = (server.tools?.includes(name) ?? true) && (entry?.tools?.includes(name) ?? true);
       const approved = approvals.get(name);
