@@ -17,9 +17,11 @@ interface Scripted {
   readonly asking?: readonly string[];
   readonly wanted?: Partial<WantedTools>;
   readonly clients?: readonly string[];
+  readonly result?: string;
+  readonly memory?: Context['memory'];
 }
 
-async function run({ rounds, asking = [], wanted = {}, clients = [] }: Scripted) {
+async function run({ rounds, asking = [], wanted = {}, clients = [], result: text, memory }: Scripted) {
   const requests: { readonly call: GenerateCall; readonly step: number }[] = [];
   const called: string[] = [];
   const inner: Generate = async function* (call, { step }) {
@@ -49,11 +51,12 @@ async function run({ rounds, asking = [], wanted = {}, clients = [] }: Scripted)
       }),
     call(_caller, { tool, json }) {
       called.push(`${tool} ${json}`);
-      return Promise.resolve({ text: `result of ${tool}`, isError: false });
+      return Promise.resolve({ text: text ?? `result of ${tool}`, isError: false });
     },
   };
   const progress: Context['progress'] = { attempts: [] };
-  const context = { step: 0, signal: new AbortController().signal, caller: { userId: 1, teamIds: [] }, permits: new Permits(), progress } as unknown as Context;
+  const { signal } = new AbortController();
+  const context = { step: 0, signal, caller: { userId: 1, teamIds: [] }, permits: new Permits(), progress, memory } as unknown as Context;
   const foreign = {
     type: 'foreign',
     dialect: 'native',
@@ -140,4 +143,24 @@ test('a tool of nobody is refused to the model, a name that the client has is th
   expect([endless.requests.length, endless.called.length]).toEqual([25, 100]);
   expect(endless.parts.filter(({ type }) => type === 'tool-call')).toEqual([]);
   expect([endless.result.candidates[0]!.reason, endless.progress.warnings]).toEqual(['stop', [expect.stringContaining('ended before all calls')]]);
+});
+
+test('of each result what the model is shown is kept, of all of them 8 MB, and what has no room is said to the model', async () => {
+  const round = Array.from({ length: 10 }, () => ({ name: 's__a' }));
+  const { called, progress, requests } = await run({ rounds: [...Array.from({ length: 10 }, () => round), 'done'], result: 'x'.repeat(1_000_000) });
+  const texts = progress.called!.map(({ text }) => text);
+  expect(texts[0]).toBe(`${'x'.repeat(200_000)}\n[The rest is left out.]`);
+  expect(requests[1]!.call.turns.at(-1)!.parts[0]).toMatchObject({ parts: [{ text: texts[0] }] });
+  expect([texts.length, texts.join('').length < 8_500_000]).toEqual([100, true]);
+  expect([called.length > 40, called.length < 60]).toEqual([true, true]);
+  expect(progress.called!.filter(({ text, isError }) => isError && text.includes('at most 8 MB'))).toHaveLength(100 - 41);
+  expect(requests.at(-1)!.call.turns.at(-1)!.parts.at(-1)).toMatchObject({ failed: true, parts: [{ text: expect.stringContaining('was not called') as string }] });
+});
+
+test('results count against the memory of the process', async () => {
+  const result = 'x'.repeat(12_345);
+  let taken = 0;
+  const memory = { take: (bytes: number) => bytes !== result.length || ++taken <= 2 };
+  const { progress } = await run({ rounds: [[{ name: 's__a' }], [{ name: 's__a' }, { name: 's__b' }], 'done'], result, memory });
+  expect(progress.called!.map(({ isError }) => isError)).toEqual([false, false, true]);
 });

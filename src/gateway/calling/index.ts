@@ -17,6 +17,9 @@ const mostCalls = 100;
 const atOnce = 8;
 /** Characters of a result that a model is shown. */
 const mostShown = 200_000;
+/** Bytes of all results of a request. */
+const mostOfAll = 8_388_608;
+const noMore = 'there is no room for more results, which have at most 8 MB together. Answer with what you have.';
 
 type Wanting = ForeignTool & { readonly wanted: WantedTools };
 
@@ -45,7 +48,8 @@ async function* answered(
   const clients = new Set(others.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
-  const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, context)] : [];
+  const room: Room = { left: mostOfAll };
+  const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
   let toolChoice = wanted.resumed ? undefined : choice;
   let usage: Usage | undefined;
   let callsLeft = mostCalls;
@@ -76,7 +80,7 @@ async function* answered(
     const made = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
     const allowed = made.slice(0, callsLeft);
     callsLeft -= allowed.length;
-    const results = await resultsOf(tools, allowed, context);
+    const results = await resultsOf(tools, allowed, room, context);
     const left = made.slice(allowed.length).map(({ id }) => resultOf(id, 'No more tools can be called: answer with what you have.', true));
     const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
     since.push(turn, { role: 'user', parts: [...results, ...left, ...none] });
@@ -100,29 +104,49 @@ const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 'json'>
 });
 
 /** Makes the approved ones of the calls that waited. */
-async function resumedTurn(tools: ServerTools, { turns, calls, approved }: Resumed, context: Context): Promise<Turn> {
+async function resumedTurn(tools: ServerTools, { turns, calls, approved }: Resumed, room: Room, context: Context): Promise<Turn> {
   const wanted = calls.filter(({ id }) => approved.includes(id));
-  const results = await resultsOf(tools, wanted, context);
+  const results = await resultsOf(tools, wanted, room, context);
   const asked = turns.at(-1)?.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])) ?? [];
   const done = new Set(wanted.map(({ id }) => id));
   const rest = asked.filter((id) => !done.has(id)).map((id) => resultOf(id, 'The user did not approve this call.', true));
   return { role: 'user', parts: [...results, ...rest] };
 }
 
-async function resultsOf(tools: ServerTools, calls: readonly ServerToolCall[], context: Context): Promise<readonly ToolResultPart[]> {
+async function resultsOf(tools: ServerTools, calls: readonly ServerToolCall[], room: Room, context: Context): Promise<readonly ToolResultPart[]> {
   const called: CalledTool[] = [];
   for (let at = 0; at < calls.length; at += atOnce)
     called.push(
       ...(await Promise.all(
         calls.slice(at, at + atOnce).map(async (call) => {
+          const { id, name, server } = call;
+          if (room.left === 0) return { id, name, server, text: `The tool was not called: ${noMore}`, isError: true };
           const { text, isError } = await tools.call(context.caller, call, context.signal);
-          return { id: call.id, name: call.name, server: call.server, text, isError };
+          return keptIn(room, { id, name, server, text: cut(text), isError }, context);
         }),
       )),
     );
   (context.progress.called ??= []).push(...called);
-  return called.map(({ id, text, isError }) => resultOf(id, text.length > mostShown ? `${text.slice(0, mostShown)}\n[The rest is left out.]` : text, isError));
+  return called.map(({ id, text, isError }) => resultOf(id, text, isError));
 }
+
+/** The bytes that further results of a request may have: all of them are kept until it ends. */
+interface Room {
+  left: number;
+}
+
+function keptIn(room: Room, one: CalledTool, { memory }: Context): CalledTool {
+  const bytes = Buffer.byteLength(one.text);
+  if (bytes <= room.left && memory?.take(bytes) !== false) {
+    room.left -= bytes;
+    return one;
+  }
+  room.left = 0;
+  return { ...one, text: `The tool was called, and its result is left out: ${noMore}`, isError: true };
+}
+
+/** Copied: a piece of a string would keep the whole of it. */
+const cut = (text: string) => (text.length > mostShown ? `${Buffer.from(text.slice(0, mostShown)).toString()}\n[The rest is left out.]` : text);
 
 const resultOf = (id: string, text: string, failed: boolean): ToolResultPart => ({
   type: 'tool-result',

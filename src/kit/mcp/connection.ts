@@ -35,11 +35,14 @@ export type McpTrouble = 'unreachable' | 'refused' | 'sign-in';
 /** The server failed. The message is our own, and says nothing of what the server sent. */
 export class McpFailure extends Error {
   readonly trouble: McpTrouble;
+  /** The HTTP status that the server answered with, where that is why. */
+  readonly status: number | undefined;
 
-  constructor(trouble: McpTrouble, message: string, cause?: unknown) {
+  constructor(trouble: McpTrouble, message: string, { cause, status }: { readonly cause?: unknown; readonly status?: number } = {}) {
     super(message, { cause });
     this.name = 'McpFailure';
     this.trouble = trouble;
+    this.status = status;
   }
 }
 
@@ -93,6 +96,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   return {
     list(asking) {
       const list = async () => {
+        asking.throwIfAborted();
         noted.status = undefined;
         collected.length = 0;
         try {
@@ -229,12 +233,12 @@ function boundedMessage(message: unknown, collected: McpDefinition[]): unknown {
   return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
 }
 
-function failureOf(error: unknown, { status }: Noted): McpFailure {
-  if (error instanceof McpFailure) return error;
-  const text = error instanceof Error ? error.message : '';
-  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', error);
-  if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, error);
-  if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', error);
-  if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', error);
-  return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', error);
+function failureOf(cause: unknown, { status }: Noted): McpFailure {
+  if (cause instanceof McpFailure) return cause;
+  const text = cause instanceof Error ? cause.message : '';
+  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', { cause, status });
+  if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status });
+  if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', { cause });
+  if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });
+  return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', { cause });
 }

@@ -49,6 +49,9 @@ interface Entry {
 const idleMilliseconds = 60_000;
 const listMilliseconds = 300_000;
 const connectMilliseconds = 30_000;
+/** Longest time of a list with all its pages. */
+const wholeListMilliseconds = 15_000;
+const lateAnswer = () => new McpFailure('unreachable', 'The MCP server did not answer in time.');
 /** Sessions of a user, of all, and of them programs. */
 const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
@@ -78,7 +81,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     makeRoom(() => true, mostOfAll, busy);
     if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
     const late = new AbortController();
-    const cancel = clock.after(connectMilliseconds, () => late.abort(new McpFailure('unreachable', 'The MCP server did not answer in time.')));
+    const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
     const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(cancel);
     const entry: Entry = {
@@ -113,11 +116,12 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       try {
         const connection = await orAborted(using.connection, signal);
         return await work({
-          list: (asking, refresh = false) => listOf(using, connection, { now: clock.monotonic(), signal: asking, refresh }),
+          list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
           call: (tool, args, asking) => connection.call(tool, args, asking),
         });
       } catch (error) {
-        if (error instanceof McpFailure && error.trouble === 'unreachable') leave(key, using); // the next use connects anew
+        // the next use connects anew: a server that was restarted refuses the session that it no longer knows
+        if (error instanceof McpFailure && (error.trouble === 'unreachable' || error.status !== undefined)) leave(key, using);
         throw error;
       } finally {
         using.uses--;
@@ -139,10 +143,13 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 function listOf(
   entry: Entry,
   connection: McpConnection,
-  { now, signal, refresh }: { readonly now: number; readonly signal: AbortSignal; readonly refresh: boolean },
+  { clock, signal, refresh }: { readonly clock: Clock; readonly signal: AbortSignal; readonly refresh: boolean },
 ): Promise<readonly McpDefinition[]> {
+  const now = clock.monotonic();
   if (!refresh && entry.tools && now - entry.tools.at < listMilliseconds) return orAborted(entry.tools.list, signal);
-  const list = connection.list(new AbortController().signal); // of all who ask meanwhile
+  const late = new AbortController();
+  const cancel = clock.after(wholeListMilliseconds, () => late.abort(lateAnswer()));
+  const list = connection.list(late.signal).finally(cancel); // of all who ask meanwhile
   const tools = { at: now, list };
   entry.tools = tools;
   list.catch(() => {

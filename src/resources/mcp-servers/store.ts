@@ -62,6 +62,8 @@ export interface ListAsked {
 export interface McpServerStore {
   /** The servers of a user, those shared with them and the operator's, by id, those behind `after`. */
   list(reader: Reader, asked: ListAsked): Promise<readonly McpServer[]>;
+  /** Those of them that are asked for tools, or of these alone: the reader's own first, then the operator's; at most 200. */
+  usable(reader: Reader, only?: ReadonlySet<number>): Promise<readonly McpServer[]>;
   /** @throws Fault `not-found` for one that the reader may not use, and for one that was deleted */
   one(reader: Reader, id: number): Promise<McpServer>;
   headersOf(id: number): Promise<ServerHeaders | undefined>;
@@ -120,6 +122,12 @@ export function openMcpServers({ store, seal, audit, operators }: McpServerStore
   return {
     list: (reader, { after, limit, inactive = false }) =>
       read(reader, sql`id > ${after} and (${inactive}::boolean or deleted_at is null) order by id limit ${limit}`),
+    usable: (reader, only) =>
+      read(
+        reader,
+        sql`deleted_at is null and ${only ? sql`id = any(${[...only]}::bigint[])` : sql`true`}
+          order by owner_id is not distinct from ${reader.userId} desc, owner_id is null desc, id limit ${mostServers}`,
+      ),
     one: (reader, id) => one(reader, id),
     add: (userId, text, by) =>
       store.transaction(async (inside) => {
@@ -156,6 +164,7 @@ export function openMcpServers({ store, seal, audit, operators }: McpServerStore
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
           where id = ${id} and deleted_at is null`.execute(inside.db);
+        if (text.url !== before.url) await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
         const after = await one(reader, id, inside);
         await audit(inside, { by, action: 'mcp-server.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
         return after;

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import type { ResolveSecrets } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
+import { fewAtOnce } from '#kit/async/few-at-once';
 import { McpFailure, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
@@ -10,7 +12,7 @@ import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval } from './approval.ts';
 import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpSessions } from './sessions.ts';
-import { mostServers, type McpServer, type McpServerStore } from './store.ts';
+import type { McpServer, McpServerStore } from './store.ts';
 
 /** A tool of a server as its user may call it. */
 export interface ServerTool {
@@ -28,7 +30,11 @@ export interface ServerTool {
 export interface McpTools {
   /** All tools of a server. @throws Fault `not-found`, `forbidden`, McpFailure */
   of(reader: Reader, id: number, asked: Asking): Promise<readonly ServerTool[]>;
-  /** The allowed tools of all servers of the reader, or of these; a server that does not answer has none. */
+  /**
+   * The allowed tools of all servers of the reader, or of these; a server that does not answer has none.
+   *
+   * @throws Fault `rate-limited`, `overloaded` where too many are in use
+   */
   all(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<readonly ServerTool[]>;
   /**
    * Calls a tool. That the reader may use the server and the tool is checked right before.
@@ -61,6 +67,16 @@ export interface McpToolsDeps {
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
 }
+
+/** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
+const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256').update(`${digest} ${url}`).digest('base64url');
+
+/** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
+const atOnce = 4;
+
+/** Whether one server alone has failed, or must not be used as it is set up: it says nothing of the others. */
+const isOfServer = (error: unknown) => error instanceof McpFailure || (error instanceof Fault && ofServer.has(error.code));
+const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
 export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
   const noted = (id: number, failure?: McpFailure) => servers.noted(id, failure?.trouble ?? 'ok', failure?.message ?? null).catch(() => {});
@@ -101,7 +117,8 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
     const entry = server.operatorName === null ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
     const approval = strictest(general, entry?.approval, server.approval);
     const approvals = await servers.approvals(reader.userId, server.id);
-    return definitions.map((definition) => {
+    return definitions.map((described) => {
+      const definition = { ...described, digest: digestAt(server.url, described) };
       const { name, digest } = definition;
       const isAllowed = (server.tools?.includes(name) ?? true) && (entry?.tools?.includes(name) ?? true);
       const approved = approvals.get(name);
@@ -122,10 +139,14 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
   return {
     of: async (reader, id, asking) => of(reader, await servers.one(reader, id), asking),
     async all(reader, asking, only) {
-      const found = await servers.list(reader, { after: 0, limit: mostServers });
-      const wanted = found.filter(({ id }) => only?.has(id) ?? true);
-      const lists = await Promise.all(wanted.map((server) => of(reader, server, asking).catch(() => [])));
-      asking.signal.throwIfAborted();
+      const wanted = await servers.usable(reader, only);
+      const lists = await fewAtOnce(wanted, atOnce, (server) =>
+        of(reader, server, asking).catch((error: unknown) => {
+          asking.signal.throwIfAborted();
+          if (isOfServer(error)) return [];
+          throw error;
+        }),
+      );
       return lists.flat().filter(({ isAllowed }) => isAllowed);
     },
     async call(reader, { server: id, tool, args, digest }, signal) {

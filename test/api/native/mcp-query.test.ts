@@ -110,3 +110,43 @@ test(
       expect([enabled, (await ada.ask('POST', '/server/query', { message: 'x', enabled_mcp_tools: enabled })).status]).toEqual([enabled, 400]);
   },
 );
+
+test('a server is asked for its tools however many others are shared with its user', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const [ada, bob] = [await person(all), await person(all)];
+  const share = async (name: string) => {
+    const id = (await bob.ask('POST', root, { name, url: mcp.url })).body['id'] as number;
+    expect((await bob.ask('PUT', `${root}/${id}/grants`, { items: [{ user: ada.id, right: 'read' }] })).status).toBe(200);
+    return id;
+  };
+  const shared: number[] = [];
+  for (let at = 0; at < 200; at++) shared.push(await share(`b${at}`));
+  const own = (await ada.ask('POST', root, { name: 'own', url: mcp.url })).body['id'] as number;
+  const ask = async (id: number, name: string) =>
+    (await ada.ask('POST', '/server/query', { message: `Call ${name}__one now.`, enabled_mcp_tools: [`${id}_one`] })).body['tool_responses'];
+  expect(await ask(own, 'own')).toMatchObject([{ name: 'own__one', response: 'done' }]);
+  expect(await ask(shared.at(-1)!, 'b199')).toMatchObject([{ name: 'b199__one', response: 'done' }]);
+  expect(mcp.asked.filter(({ method }) => method === 'tools/list')).toHaveLength(2);
+});
+
+test('what was approved at one address is not at another: no approval stays, and no call that waits is made there', { timeout: long }, async () => {
+  const [mcp, other] = [await startScriptedMcp([toolNamed('one')]), await startScriptedMcp([toolNamed('one')])];
+  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}", "${other.origin}"] }\n` });
+  const [ada, bob] = [await person(all), await person(all)];
+  const id = (await bob.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+  await bob.ask('PUT', `${root}/${id}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+  const approved = async () => ((await ada.ask('GET', `${root}/${id}/tools`)).body['items'] as { approved: boolean }[]).map((tool) => tool.approved);
+  expect((await ada.ask('POST', `${root}/${id}/tools/one/approve`)).body).toMatchObject({ approved: true });
+  const asked = { message: 'Call s__one now.', enabled_mcp_tools: { [id]: [['one', true]] } };
+  const [call] = (await ada.ask('POST', '/server/query', asked)).body['tool_calls_unified'] as [{ id: string }];
+  expect(await approved()).toEqual([true]);
+
+  expect((await bob.ask('PUT', `${root}/${id}`, { name: 's', url: other.url })).status).toBe(200);
+  expect(await approved()).toEqual([false]);
+  const { body } = await ada.ask('POST', '/server/query', { ...asked, tools_to_execute: [call.id] });
+  expect(body['tool_responses']).toMatchObject([{ is_error: true, response: expect.stringContaining('has changed since it was approved') as string }]);
+  expect([...mcp.asked, ...other.asked].filter(({ method }) => method === 'tools/call')).toEqual([]);
+  expect((await bob.ask('PUT', `${root}/${id}`, { name: 's', url: mcp.url })).status).toBe(200);
+  expect(await approved()).toEqual([false]);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { openMcpSessions, type McpSession } from './sessions.ts';
+
+type Message = { readonly id?: unknown; readonly method: string };
+
+/** Sessions with a server that answers each request with a result, a status, or not at all. */
+function scripted(answer: (message: Message, session: string) => object | number | undefined) {
+  let sessionsOpened = 0;
+  const streams: GuardedStreams = {
+    open({ body, method, headers = {}, signal }) {
+      if (method !== 'POST') return Promise.resolve(new Response(null, { status: 405 }));
+      const message = JSON.parse(body!) as Message;
+      const reply = (said: object, more: Record<string, string> = {}) =>
+        Response.json({ jsonrpc: '2.0', id: message.id, ...said }, { headers: { 'content-type': 'application/json', ...more } });
+      if (message.method === 'server/discover') return Promise.resolve(reply({ error: { code: -32_601, message: 'Method not found' } }));
+      if (message.method === 'initialize') {
+        const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } };
+        return Promise.resolve(reply({ result }, { 'mcp-session-id': `session-${++sessionsOpened}` }));
+      }
+      if (message.id === undefined) return Promise.resolve(new Response(null, { status: 202 }));
+      const said = answer(message, headers['mcp-session-id'] ?? '');
+      if (typeof said === 'number') return Promise.resolve(Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said }));
+      if (said) return Promise.resolve(reply({ result: said }));
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
+    },
+  };
+  const clock = testClock();
+  const sessions = openMcpSessions({ streams, clock });
+  const { signal } = new AbortController();
+  const using = <Result>(work: (session: McpSession) => Promise<Result>) =>
+    sessions.use({ userId: 1, serverId: 1, place: { url: 'https://mcp.example/mcp', headers: {} }, signal }, work);
+  return { clock, signal, using };
+}
+
+const one = { name: 'one', description: '', inputSchema: { type: 'object' } };
+
+test('a list of which every page comes in time has a deadline as a whole', async () => {
+  let pages = 0;
+  const { clock, signal, using } = scripted(() => {
+    clock.advance(4000); // each page
+    return ++pages > 20 ? { tools: [one] } : { tools: [one], nextCursor: String(pages) };
+  });
+  await expect(using((session) => session.list(signal))).rejects.toMatchObject({ trouble: 'unreachable', message: expect.stringContaining('in time') as string });
+  expect(pages).toBeLessThan(8);
+  pages = 21;
+  expect(await using((session) => session.list(signal))).toHaveLength(1);
+});
+
+test.each([404, 400, 401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
+  let known = 'session-1';
+  const { signal, using } = scripted(({ method }, session) => {
+    if (session !== known) return status;
+    return method === 'tools/list' ? { tools: [one] } : { content: [{ type: 'text', text: session }] };
+  });
+  const call = () => using(async (session) => (await session.list(signal), session.call('one', {}, signal)));
+  expect(await call()).toMatchObject({ text: 'session-1' });
+  expect(await call()).toMatchObject({ text: 'session-1' });
+  known = 'session-2';
+  await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
+  expect(await call()).toMatchObject({ text: 'session-2' });
+});
