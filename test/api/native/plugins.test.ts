@@ -585,6 +585,42 @@ onBothDatabases('plugins of users', ({ place }) => {
     expect(await ask()).toBe(404);
   });
 
+  test('are changed in where they reach by their owners alone', { timeout: long }, async () => {
+    const here = await visited(await place());
+    const [eve, dan] = [await person(here), await person(here)];
+    const shared = async (plugin: object) => {
+      const { id, fields } = (await eve.ask('POST', mine, { title: 'x', ...plugin })).body as { id: number; fields?: object };
+      await eve.ask('PUT', `${mine}/${id}/grants`, { items: [{ user: dan.email, right: 'admin' }] });
+      return { at: `${mine}/${id}`, whole: { title: 'x', ...plugin, ...(fields ? { fields } : {}) } };
+    };
+    const request = { method: 'POST', url: 'https://a.example/', headers: { b: '1', a: '2' }, body: { z: '{{words}}', a: 1 } };
+    const script = { code: 'export default () => 1', hosts: ['https://a.example'] };
+    const prompt = await shared({ ...parrot, plugin_name: 'a-prompt' });
+    const http = await shared({ plugin_name: 'a-call', kind: 'http', request });
+    const run = await shared({ plugin_name: 'a-script', kind: 'script', script });
+    for (const [{ at, whole }, change, field] of [
+      [prompt, { kind: 'http', template: undefined, request }, 'kind'],
+      [prompt, { kind: 'script', template: undefined, script }, 'kind'],
+      [http, { request: { ...request, url: 'https://evil.example/' } }, 'request'],
+      [http, { request: { ...request, headers: {} } }, 'request'],
+      [http, { fields: { type: 'object', properties: { words: { type: 'string', default: 'x' } } } }, 'fields'],
+      [http, { kind: 'prompt', request: undefined, template: 'a {{words}}' }, 'kind'],
+      [run, { script: { ...script, code: 'export default ({ search }) => search("a")' } }, 'script'],
+      [run, { script: { ...script, hosts: [...script.hosts, 'https://evil.example'] } }, 'script'],
+      [run, { script: { code: script.code } }, 'script'],
+    ] as const) {
+      const { status, body } = await dan.ask('PUT', at, { ...whole, ...change });
+      expect([change, status, body['message']]).toEqual([change, 403, expect.stringMatching(new RegExp(`^${field} `))]);
+    }
+    for (const [{ at, whole }, change] of [
+      [prompt, { template: 'Now {{other}}', fields: undefined }],
+      [http, { title: 'A call', description: 'It calls.', category: 'Calls' }],
+      [run, { title: 'A script' }],
+    ] as const)
+      expect(await dan.ask('PUT', at, { ...whole, ...change })).toMatchObject({ status: 200, body: JSON.parse(JSON.stringify(change)) as object });
+    expect((await eve.ask('PUT', run.at, { ...run.whole, script: { ...script, hosts: [] } })).status).toBe(200);
+  });
+
   test.each([
     [{ ...parrot, plugin_name: 'a b' }, 'plugin_name'],
     [{ ...parrot, title: '' }, 'title'],
