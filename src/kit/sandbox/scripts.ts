@@ -90,6 +90,7 @@ interface Thread {
 function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Script, clock: Pick<Clock, 'after' | 'monotonic'>): Promise<string> {
   const over = new AbortController();
   let used = 0;
+  let answers = 0;
   let since: number | undefined;
   let cancelOwn = () => {};
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -105,6 +106,7 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
   };
   const answer = (done: CallDone) => {
     goesOn();
+    answers++;
     worker.postMessage(done);
   };
   const called = async (at: number, name: string, json: string): Promise<void> => {
@@ -121,8 +123,9 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
   const leave = () => reject(signal.reason);
   const heard = (event: ScriptEvent) => {
     if (event.type === 'call') void called(event.call, event.name, event.json);
-    else if (event.type === 'waiting') waits();
-    else if (event.type === 'done') resolve(event.text);
+    else if (event.type === 'waiting') {
+      if (event.answers === answers) waits(); // else it works on an answer that came meanwhile
+    } else if (event.type === 'done') resolve(event.text);
     else if (event.type === 'failed') reject(new ScriptFailed(event.message));
   };
   const died = () => reject(new ScriptFailed('The script needed more than it may have.'));
