@@ -113,7 +113,7 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
     try {
       const call = Object.hasOwn(calls, name) ? calls[name] : undefined;
       if (!call) throw new ScriptFailed(`There is no ${name} here.`);
-      const value = await call(parseJson(Buffer.from(json)) as readonly unknown[], over.signal);
+      const value = await call(argumentsIn(json), over.signal);
       answer({ type: 'answer', call: at, json: JSON.stringify(value ?? null) });
     } catch (error) {
       if (error instanceof ScriptFailed) answer({ type: 'answer', call: at, error: error.message });
@@ -147,4 +147,16 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
     worker.off('message', heard);
     over.abort(new Error('The script has ended.'));
   });
+}
+
+/** The script may have made something else of what writes its arguments. */
+function argumentsIn(json: string): readonly unknown[] {
+  let given: unknown;
+  try {
+    given = parseJson(Buffer.from(json));
+  } catch {
+    // not JSON
+  }
+  if (!Array.isArray(given)) throw new ScriptFailed('The arguments of a call must be JSON.');
+  return given;
 }
