@@ -22,7 +22,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   site = await openSite('127.0.0.2');
   const outside = outsideOf((host) => (host === 'inner.example' ? ['127.0.0.1'] : [publicAddress]), '127.0.0.2');
-  server = await startTestServer({ outside, upstream: upstream.url });
+  server = await startTestServer({ outside, upstream: upstream.url, yaml: `outbound: { allow: ["http://api.example:${site.port}"] }\n` });
   all = visitorsOf(server);
   [ada, bob] = [await person(all), await person(all)];
 });
@@ -363,6 +363,24 @@ describe('a call over HTTP', () => {
   ])('%j is refused with 400 and the name of the field', async (request, field) => {
     const { status, body } = await ada.ask('POST', mine, { plugin_name: 'bad', title: 'x', kind: 'http', request });
     expect([status, body['message']]).toEqual([400, expect.stringContaining(field)]);
+  });
+
+  test.each([
+    [{ headers: { 'X-Key': '{{secret.KEY}}' } }, 400],
+    [{ query: { key: 'a {{secret.KEY}}' } }, 400],
+    [{ method: 'POST', body: { a: ['{{secret.KEY}}'] } }, 400],
+    [{ headers: { '{{secret.KEY}}': 'a' } }, 400],
+    [{ headers: { 'X-Key': '{{secret.KEY}}' }, url: 'https://a.example/' }, 201],
+    [{ headers: { 'X-Key': 'a' } }, 201],
+  ])('%j with an address without TLS is refused where it uses secrets, also of an OpenAPI document', async (more, status) => {
+    const name = () => `plain-${Math.random().toString(36).slice(2)}`;
+    const request = { method: 'GET', url: 'http://a.example/', ...more };
+    const answer = await ada.ask('POST', mine, { plugin_name: name(), title: 'x', kind: 'http', request });
+    expect([answer.status, status === 400 ? answer.body['message'] : '']).toEqual([status, expect.stringContaining(status === 400 ? 'request.url' : '')]);
+    if (!('headers' in more)) return;
+    const openapi = { openapi: '3.1.0', servers: [{ url: request.url }], paths: { '/a': { get: { operationId: 'a' } } } };
+    const declared = { openapi, operationId: 'a', headers: more.headers };
+    expect((await ada.ask('POST', mine, { plugin_name: name(), title: 'x', kind: 'http', request: declared })).status).toBe(status);
   });
 
   test('has the secrets of its owner filled in, whoever runs it; one that there is not is refused, and its place is never sent', async () => {
