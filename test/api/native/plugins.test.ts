@@ -443,6 +443,15 @@ describe('a script', () => {
     expect(site.requests).toHaveLength(1);
   });
 
+  test('fetches at most 50 times a run', async () => {
+    says('text/plain', 'x');
+    const code = 'export default async ({ fetch, values }) => { let n = 0; for (; n < values.n; n++) await fetch(values.url); return n; }';
+    await script('busy', code, [`http://api.example:${site.port}`]);
+    expect((await run('busy', { url: address('/a'), n: 50 })).body['message']).toBe('50');
+    const { status, body } = await run('busy', { url: address('/a'), n: 51 });
+    expect([status, body['message'], site.requests.length]).toEqual([422, expect.stringContaining('at most 50 times'), 100]);
+  });
+
   test("searches under the rights of who runs it; another's script that reaches hosts does not", async () => {
     const code = 'export default async ({ search }) => (await search("heron", { datasets: "all" })).length';
     await share(await script('seeker', code));
