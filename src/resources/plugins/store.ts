@@ -3,7 +3,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import { unknownThing } from '#http/noun-route';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import { builtInPlugins } from './built-in.ts';
@@ -15,7 +15,7 @@ export interface PluginStore {
   list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPlugin[]>;
   /** @throws Fault `not-found` for one that the reader may not use */
   one(reader: Reader, id: number): Promise<OwnPlugin>;
-  /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared. Undefined: there is none. */
+  /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared with them or a team of theirs, else with everybody. Undefined: there is none. */
   named(reader: Reader, name: string): Promise<Plugin | OwnPlugin | undefined>;
   /** @throws Fault `conflict` for a name that is taken, and where the user has as many as a user may have */
   add(userId: number, text: PluginText): Promise<OwnPlugin>;
@@ -66,7 +66,10 @@ export function openPlugins(store: Store): PluginStore {
     async named(reader, name) {
       const own = builtInPlugins.find((plugin) => plugin.name === name.toLowerCase());
       if (own || !/^[\w-]{1,64}$/.test(name)) return own;
-      const found = await read(reader, sql`lower(name) = ${name.toLowerCase()} order by owner_id <> ${reader.userId}::bigint, id limit 1`);
+      const found = await read(
+        reader,
+        sql`lower(name) = ${name.toLowerCase()} order by owner_id <> ${reader.userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id limit 1`,
+      );
       return found[0];
     },
     add: (userId, text) =>

@@ -207,6 +207,21 @@ describe('a question with a plugin', () => {
   });
 });
 
+test('of shared plugins of a name, one that is shared with the user or a team of theirs comes before one that everybody has', async () => {
+  const [eve, dan, cat] = [await person(all), await person(all), await person(all)];
+  const shared = async (by: Person, grant: object, says: string) => {
+    const id = await made({ ...parrot, plugin_name: 'same-name', template: `Say exactly: ${says}` }, by);
+    await by.ask('PUT', `${mine}/${id}/grants`, { items: [{ ...grant, right: 'read' }] });
+  };
+  const says = async () => (await run('same-name', {}, {}, cat)).body['message'];
+  await shared(eve, { everybody: true }, 'of everybody');
+  expect(await says()).toBe('of everybody');
+  await shared(dan, { user: cat.email }, 'of dan');
+  expect(await says()).toBe('of dan');
+  await made({ ...parrot, plugin_name: 'same-name', template: 'Say exactly: own' }, cat);
+  expect(await says()).toBe('own');
+});
+
 describe('a prompt', () => {
   test(proves('P-14', 'is filled in once, and what is filled in stays text'), async () => {
     await made({ ...parrot, plugin_name: 'inert', template: 'Say exactly: {{words}} ${7*7} <%= 7 %> {{7*7}} {{constructor.name}}' });
