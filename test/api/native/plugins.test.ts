@@ -207,6 +207,15 @@ describe('a question with a plugin', () => {
   });
 });
 
+test('the log of a user has what they wrote to a plugin, and not its template', async () => {
+  const id = await made({ ...parrot, plugin_name: 'logged', template: 'Say exactly: a hidden recipe for {{words}}' });
+  await share(id);
+  const logs = async () => ((await bob.ask('POST', '/user/get-user-logs')).body['response'] as { prompt: string }[]).slice(0, 2).map(({ prompt }) => prompt);
+  expect((await run('logged', { words: 'soup' }, {}, bob)).status).toBe(200);
+  await bob.ask('POST', '/server/query', { message: '[[logged]] bread', model: 'built-in' });
+  await expect.poll(logs, { timeout: 5000 }).toEqual(['bread', '{"words":"soup"}']);
+});
+
 test('of shared plugins of a name, one that is shared with the user or a team of theirs comes before one that everybody has', async () => {
   const [eve, dan, cat] = [await person(all), await person(all), await person(all)];
   const shared = async (by: Person, grant: object, says: string) => {
