@@ -207,6 +207,31 @@ describe('a question with a plugin', () => {
   });
 });
 
+test.each([
+  ['/server/query-plugin', { message: 'a' }],
+  ['/server/execute-plugin', {}],
+])('%s looks up datasets for keys with a scope that reads them', async (path, body) => {
+  const ask = (scopes: readonly string[], dataset: unknown) =>
+    person(all, {}, { scopes }).then((by) =>
+      by.ask('POST', path, { ...body, model: 'built-in', plugin_name: 'rewrite', plugin_values: { text: 'a' }, dataset }),
+    );
+  for (const dataset of ['all', 'gone', ['all']]) {
+    const { status, body: answer } = await ask(['plugins'], dataset);
+    expect([status, answer['message']]).toEqual([403, 'dataset needs the scope query or datasets.']);
+    for (const more of ['query', 'datasets']) expect((await ask(['plugins', more], dataset)).status).toBe(dataset === 'gone' ? 404 : 200);
+  }
+  for (const dataset of [undefined, null, 'none', []]) expect((await ask(['plugins'], dataset)).status).toBe(200);
+});
+
+test('a file with a plugin is looked up in no dataset by a key of plugins alone', async () => {
+  const { key } = await person(all, {}, { scopes: ['plugins'] });
+  const fields = new FormData();
+  for (const [name, value] of Object.entries({ plugin_name: 'summarise', model: 'built-in', dataset: 'all' })) fields.set(name, value);
+  fields.set('file', new Blob(['A heron.']), 'heron.txt');
+  const answer = await fetch(`${server.url}/server/execute-plugin-with-file`, { method: 'POST', headers: { 'x-access-tokens': key }, body: fields });
+  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining('query or datasets')]);
+});
+
 test('the log of a user has what they wrote to a plugin, and not its template', async () => {
   const id = await made({ ...parrot, plugin_name: 'logged', template: 'Say exactly: a hidden recipe for {{words}}' });
   await share(id);
