@@ -37,6 +37,8 @@ export interface KnowledgeQueryDeps {
   readonly acting: Pick<Acting, 'waiting' | 'resolve' | 'streams'>;
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
+  /** The setting `outbound.allow`. */
+  readonly allowed: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -52,7 +54,9 @@ export interface KnowledgeQuery {
   close(): Promise<void>;
 }
 
-export function openKnowledgeQuery({ database: { store, seal }, calls, personas, search, acting, convert, clock, log }: KnowledgeQueryDeps): KnowledgeQuery {
+export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
+  const { database, calls, personas, search, acting, convert, allowed, clock, log } = deps;
+  const { store, seal } = database;
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
@@ -62,7 +66,7 @@ export function openKnowledgeQuery({ database: { store, seal }, calls, personas,
   const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf, administers: async () => false });
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
   const votes = openVotes({ store, seal, clock, bodies, log: problem });
-  const plugins = openPluginsNoun({ database: { store }, calls, acting, search, convert, clock });
+  const plugins = openPluginsNoun({ database, calls, acting, search, convert, allowed, clock });
   const queries: QueryDeps = {
     generate: calls.pipeline.chatcompat,
     models,

@@ -64,7 +64,7 @@ export async function openKnowledge({
   const personas = openPersonas(store);
   const { citers } = personas;
   const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, citers, log });
-  const queries = openKnowledgeQuery({ database, calls, personas, acting, search: found.search, convert, clock, log });
+  const queries = openKnowledgeQuery({ database, calls, personas, acting, search: found.search, convert, allowed: first.outbound.allow, clock, log });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],

@@ -31,6 +31,8 @@ export interface PluginsDeps {
   readonly search: SearchPassages;
   readonly convert: RunDeps['convert'];
   readonly clock: Clock;
+  /** The setting `outbound.allow`. */
+  readonly allowed: readonly string[];
 }
 
 /** Plugins with what they may reach. */
@@ -41,7 +43,7 @@ export interface OpenPlugins {
   close(): Promise<void>;
 }
 
-export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock }: PluginsDeps): OpenPlugins {
+export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock, allowed }: PluginsDeps): OpenPlugins {
   const plugins = openPlugins(store);
   const { fetcher } = calls.web;
   const administers = (caller: Caller, id: number) => plugins.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
@@ -65,7 +67,7 @@ export function openPluginsNoun({ database: { store }, calls, acting, search, co
     own: pluginRoutes({
       plugins,
       sharing,
-      readDocument: (caller, signal = new AbortController().signal) => documentAt(fetcher, String(caller.userId), signal),
+      checks: (caller, signal = new AbortController().signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
     }),
     close: () => scripts.close(),
   };

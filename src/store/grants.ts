@@ -63,7 +63,13 @@ export function readableFiles(reader: Reader, right: Right = 'read'): RawBuilder
 const granted = (kind: string, right: Right, reader: Reader, id: RawBuilder<unknown>) => sql<boolean>`
   ${id} in (select thing_id from grants where kind = ${sql.lit(kind)} and level >= ${sql.lit(levels[right])} and ${given(reader)})`;
 
-const given = ({ userId, teamIds }: Reader) => sql<boolean>`(user_id = ${userId}::bigint or team_id = any(${[...teamIds]}::bigint[]) or everybody)`;
+/** Is the right to a thing given by name, to the reader or one of their teams? Else to everybody, which anybody can do with a thing of theirs. */
+export const isGivenByName = (kind: string, reader: Reader, { id }: Pick<ThingColumns, 'id'>): RawBuilder<boolean> => sql<boolean>`
+  ${id} in (select thing_id from grants where kind = ${sql.lit(kind)} and ${givenByName(reader)})`;
+
+const given = (reader: Reader) => sql<boolean>`(${givenByName(reader)} or everybody)`;
+
+const givenByName = ({ userId, teamIds }: Reader) => sql<boolean>`(user_id = ${userId}::bigint or team_id = any(${[...teamIds]}::bigint[]))`;
 
 /** The grants of a thing: users first, then teams, then everybody; of users and teams that are there. */
 export async function grantsOf({ db }: Access, kind: string, thing: number): Promise<readonly Grant[]> {

@@ -22,9 +22,10 @@ export interface CallDone {
   readonly error?: string;
 }
 
-/** `waiting`: nothing goes on until a call is answered. */
+/** `waiting`: nothing goes on until a call is answered, after so many answers. */
 export type ScriptEvent =
-  | { readonly type: 'ready' | 'waiting' }
+  | { readonly type: 'ready' }
+  | { readonly type: 'waiting'; readonly answers: number }
   | { readonly type: 'call'; readonly call: number; readonly name: string; readonly json: string }
   | { readonly type: 'done'; readonly text: string }
   | { readonly type: 'failed'; readonly message: string };
@@ -67,6 +68,7 @@ class Run {
   readonly #vm: QuickJS;
   readonly #open = new Map<number, Deferred>();
   #made = 0;
+  #answers = 0;
   #isOver = false;
 
   constructor(vm: QuickJS) {
@@ -93,6 +95,7 @@ class Run {
     const deferred = this.#open.get(call);
     if (!deferred || this.#isOver) return;
     this.#open.delete(call);
+    this.#answers++;
     this.#guarded(() => {
       if (error === undefined) deferred.resolve(this.#vm.newString(json ?? 'null'));
       else deferred.reject(this.#vm.newError(new Error(error)));
@@ -116,7 +119,7 @@ class Run {
     this.#vm.executePendingJobs();
     if (this.#isOver) return;
     if (this.#open.size === 0) this.#fail('The script waits for something that never comes.');
-    else tell({ type: 'waiting' });
+    else tell({ type: 'waiting', answers: this.#answers });
   }
 
   #ended(text: string): JSValueHandle {

@@ -90,6 +90,7 @@ interface Thread {
 function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Script, clock: Pick<Clock, 'after' | 'monotonic'>): Promise<string> {
   const over = new AbortController();
   let used = 0;
+  let answers = 0;
   let since: number | undefined;
   let cancelOwn = () => {};
   const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -105,13 +106,14 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
   };
   const answer = (done: CallDone) => {
     goesOn();
+    answers++;
     worker.postMessage(done);
   };
   const called = async (at: number, name: string, json: string): Promise<void> => {
     try {
       const call = Object.hasOwn(calls, name) ? calls[name] : undefined;
       if (!call) throw new ScriptFailed(`There is no ${name} here.`);
-      const value = await call(parseJson(Buffer.from(json)) as readonly unknown[], over.signal);
+      const value = await call(argumentsIn(json), over.signal);
       answer({ type: 'answer', call: at, json: JSON.stringify(value ?? null) });
     } catch (error) {
       if (error instanceof ScriptFailed) answer({ type: 'answer', call: at, error: error.message });
@@ -121,8 +123,9 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
   const leave = () => reject(signal.reason);
   const heard = (event: ScriptEvent) => {
     if (event.type === 'call') void called(event.call, event.name, event.json);
-    else if (event.type === 'waiting') waits();
-    else if (event.type === 'done') resolve(event.text);
+    else if (event.type === 'waiting') {
+      if (event.answers === answers) waits(); // else it works on an answer that came meanwhile
+    } else if (event.type === 'done') resolve(event.text);
     else if (event.type === 'failed') reject(new ScriptFailed(event.message));
   };
   const died = () => reject(new ScriptFailed('The script needed more than it may have.'));
@@ -144,4 +147,16 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
     worker.off('message', heard);
     over.abort(new Error('The script has ended.'));
   });
+}
+
+/** The script may have made something else of what writes its arguments. */
+function argumentsIn(json: string): readonly unknown[] {
+  let given: unknown;
+  try {
+    given = parseJson(Buffer.from(json));
+  } catch {
+    // not JSON
+  }
+  if (!Array.isArray(given)) throw new ScriptFailed('The arguments of a call must be JSON.');
+  return given;
 }

@@ -79,10 +79,16 @@ export type PluginFields = Static<typeof PluginFields>;
 /** The JSON document at an address that a user chose. @throws Fault `invalid` */
 export type ReadDocument = (url: string) => Promise<unknown>;
 
+export interface PluginChecks {
+  readonly readDocument: ReadDocument;
+  /** Origins that secrets are sent to without TLS too: the setting `outbound.allow`. */
+  readonly allowed: readonly string[];
+}
+
 const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** What is stored of a plugin as its author wrote it. @throws Fault `invalid` naming the field */
-export async function pluginOf(given: PluginFields, readDocument: ReadDocument): Promise<PluginText> {
+export async function pluginOf(given: PluginFields, checks: PluginChecks): Promise<PluginText> {
   for (const [name, kind] of [
     ['template', 'prompt'],
     ['request', 'http'],
@@ -92,7 +98,7 @@ export async function pluginOf(given: PluginFields, readDocument: ReadDocument):
       throw new Fault('invalid', `${name} is required for the kind ${kind}.`, { field: name, reason: 'missing' });
     if (given.kind !== kind && given[name] !== undefined) throw wrong(name, `is for the kind ${kind}`);
   }
-  const { definition, fields: declared } = await definitionOf(given, readDocument);
+  const { definition, fields: declared } = await definitionOf(given, checks);
   const fields = given.fields ?? declared ?? derived(definition);
   if (fields) checkFields(fields, definition);
   const { plugin_name: name, title, description = '', category = '', file_mode: fileMode = false } = given;
@@ -101,7 +107,7 @@ export async function pluginOf(given: PluginFields, readDocument: ReadDocument):
 
 async function definitionOf(
   { kind, template, request, script }: PluginFields,
-  readDocument: ReadDocument,
+  { readDocument, allowed }: PluginChecks,
 ): Promise<{ readonly definition: Definition; readonly fields?: JsonObject }> {
   if (kind === 'prompt') {
     if (placesIn(template!).secrets.length > 0) throw wrong('template', 'must not name secrets: they never go to a model');
@@ -123,7 +129,7 @@ async function definitionOf(
       ...(body === undefined ? {} : { body }),
       ...(answer === undefined ? {} : { answer }),
     };
-    return { definition: { kind, request: checkedRequest(declared) } };
+    return { definition: { kind, request: checkedRequest(declared, allowed) } };
   }
   if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
   if (method ?? url ?? query ?? body) throw wrong('request', 'has either openapi, or method, url, query and body');
@@ -131,15 +137,17 @@ async function definitionOf(
   const document = address === undefined ? (typeof openapi === 'string' ? parsed(openapi) : openapi) : await readDocument(address);
   const found = operationOf(document, operationId, address);
   const all = { ...found.request, ...(headers ? { headers: { ...found.request.headers, ...headers } } : {}), ...(answer === undefined ? {} : { answer }) };
-  return { definition: { kind, request: checkedRequest(all) }, fields: found.fields };
+  return { definition: { kind, request: checkedRequest(all, allowed) }, fields: found.fields };
 }
 
-function checkedRequest(request: DeclaredRequest): DeclaredRequest {
+function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): DeclaredRequest {
   const origin = /^https?:\/\/[^/?#\\]*/i.exec(request.url)?.[0] ?? '';
   if (origin.includes('{')) throw wrong('request.url', 'must have places for fields in its path alone');
   if (/[?#]/.test(request.url)) throw wrong('request.url', 'must have no query: that is request.query');
-  originOf(origin, 'request.url');
+  const at = originOf(origin, 'request.url');
   if (placesIn(request.url).secrets.length > 0) throw wrong('request.url', 'must not name secrets: addresses are written into logs');
+  if (at.startsWith('http:') && placesIn(JSON.stringify(request)).secrets.length > 0 && !allowed.some((one) => URL.parse(one)?.origin === at))
+    throw wrong('request.url', 'must be an https address where the request uses secrets');
   for (const name of Object.keys(request.headers ?? {}))
     if (!isHeader(name.toLowerCase())) throw wrong(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
   if (request.method === 'GET' && request.body !== undefined) throw wrong('request.body', 'is not sent with GET');

@@ -6,7 +6,7 @@ import type { Reader } from '#store/grants';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { cursorOf, idBefore, pageOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
-import { PluginFields, pluginOf, type ReadDocument } from './definition.ts';
+import { PluginFields, pluginOf, type PluginChecks } from './definition.ts';
 import { mostPlugins, type PluginStore } from './store.ts';
 import type { OwnPlugin } from './types.ts';
 
@@ -29,7 +29,7 @@ const Exported = Type.Object({ format: Type.Literal('dragoman-plugin'), version:
 export interface PluginRoutesDeps {
   readonly plugins: PluginStore;
   readonly sharing: Pick<Sharing, 'list' | 'set'>;
-  readonly readDocument: (caller: Caller, signal: AbortSignal | undefined) => ReadDocument;
+  readonly checks: (caller: Caller, signal: AbortSignal | undefined) => PluginChecks;
 }
 
 const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
@@ -42,7 +42,7 @@ const common = { scope: 'plugins', owner: 'caller', output: PluginObject } as co
 const query = Type.Object(ownerQuery, { additionalProperties: false });
 
 /** A user's own plugins. */
-export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDeps): readonly NounRoute[] {
+export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -72,7 +72,7 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
       input: PluginFields,
       makes: true,
       answer: async ({ caller, query: whose, input, signal }) =>
-        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input, readDocument(caller, signal)))),
+        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input, checks(caller, signal)))),
     }),
     nounRoute({
       ...common,
@@ -90,7 +90,7 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
       query,
       input: PluginFields,
       answer: async ({ caller, params, query: whose, input, signal }) =>
-        shown(await plugins.change(reader(caller, whose), idIn(params, 'id', 'plugin'), await pluginOf(input, readDocument(caller, signal)))),
+        shown(await plugins.change(reader(caller, whose), idIn(params, 'id', 'plugin'), await pluginOf(input, checks(caller, signal)))),
     }),
     nounRoute({
       ...common,
@@ -100,7 +100,7 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
       query,
       answer: async ({ caller, params, query: whose }) => shown(await plugins.remove(reader(caller, whose), idIn(params, 'id', 'plugin'))),
     }),
-    ...fileRoutes({ plugins, readDocument }),
+    ...fileRoutes({ plugins, checks }),
     ...grantRoutes({
       sharing,
       scope: 'plugins',
@@ -112,7 +112,7 @@ export function pluginRoutes({ plugins, sharing, readDocument }: PluginRoutesDep
 }
 
 /** Plugins as files. */
-function fileRoutes({ plugins, readDocument }: Pick<PluginRoutesDeps, 'plugins' | 'readDocument'>): readonly NounRoute[] {
+function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'checks'>): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -123,7 +123,7 @@ function fileRoutes({ plugins, readDocument }: Pick<PluginRoutesDeps, 'plugins' 
       input: Exported,
       makes: true,
       answer: async ({ caller, query: whose, input, signal }) =>
-        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, readDocument(caller, signal)))),
+        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, checks(caller, signal)))),
     }),
     nounRoute({
       ...common,

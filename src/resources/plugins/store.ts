@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import { unknownThing } from '#http/noun-route';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import { builtInPlugins } from './built-in.ts';
@@ -14,11 +15,11 @@ export interface PluginStore {
   list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPlugin[]>;
   /** @throws Fault `not-found` for one that the reader may not use */
   one(reader: Reader, id: number): Promise<OwnPlugin>;
-  /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared. Undefined: there is none. */
+  /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared with them or a team of theirs, else with everybody. Undefined: there is none. */
   named(reader: Reader, name: string): Promise<Plugin | OwnPlugin | undefined>;
   /** @throws Fault `conflict` for a name that is taken, and where the user has as many as a user may have */
   add(userId: number, text: PluginText): Promise<OwnPlugin>;
-  /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` */
+  /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only, and for what its owner alone changes; `conflict` */
   change(reader: Reader, id: number, text: PluginText): Promise<OwnPlugin>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number): Promise<OwnPlugin>;
@@ -65,7 +66,10 @@ export function openPlugins(store: Store): PluginStore {
     async named(reader, name) {
       const own = builtInPlugins.find((plugin) => plugin.name === name.toLowerCase());
       if (own || !/^[\w-]{1,64}$/.test(name)) return own;
-      const found = await read(reader, sql`lower(name) = ${name.toLowerCase()} order by owner_id <> ${reader.userId}::bigint, id limit 1`);
+      const found = await read(
+        reader,
+        sql`lower(name) = ${name.toLowerCase()} order by owner_id <> ${reader.userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id limit 1`,
+      );
       return found[0];
     },
     add: (userId, text) =>
@@ -87,8 +91,7 @@ export function openPlugins(store: Store): PluginStore {
         .transaction(async (inside) => {
           const before = await one(reader, id, inside, sql`for update`);
           if (before.right === 'read') throw new Fault('forbidden', 'This plugin is shared with you to be used, not to be changed.');
-          if (before.right !== 'owner' && (usesSecrets(before) || usesSecrets(text)))
-            throw new Fault('forbidden', 'Only its owner changes a plugin that uses secrets: they would be sent where the change says.');
+          if (before.right !== 'owner') refuseOfOwner(before, text);
           refuseReserved(text);
           await sql`
             update plugin set name = ${text.name}, title = ${text.title}, description = ${text.description}, category = ${text.category}, kind = ${text.definition.kind},
@@ -127,6 +130,22 @@ const nameTaken = () => new Fault('conflict', 'plugin_name is that of another pl
 
 function taken(error: unknown): never {
   throw isDuplicate(error) ? nameTaken() : error;
+}
+
+/** What others change must not make the plugin reach further: its owner runs it with more rights than they have. */
+function refuseOfOwner(before: PluginText, after: PluginText): void {
+  if (usesSecrets(before)) throw new Fault('forbidden', 'Only its owner changes a plugin that uses secrets: they would be sent where the change says.');
+  const field = ownersField(before, after);
+  if (field) throw new Fault('forbidden', `${field} is changed by the owner of the plugin alone.`, { field });
+}
+
+/** The field of a change that is its owner's to change; of prompts only the kind. */
+function ownersField(before: PluginText, after: PluginText): 'kind' | 'request' | 'script' | 'fields' | undefined {
+  const { kind: had } = before.definition;
+  if (after.definition.kind !== had) return 'kind';
+  if (had === 'prompt') return undefined;
+  if (!isDeepStrictEqual(before.definition, after.definition)) return had === 'http' ? 'request' : 'script';
+  return isDeepStrictEqual(before.fields, after.fields) ? undefined : 'fields';
 }
 
 const usesSecrets = ({ definition }: PluginText): boolean => placesIn(JSON.stringify(definition)).secrets.length > 0;

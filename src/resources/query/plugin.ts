@@ -55,11 +55,12 @@ export async function maybeTagged(deps: QueryDeps, asked: Omit<AskedOfPlugin, 'n
 const runOf = ({ plugins }: QueryDeps, { caller, name, values, text, files, signal }: AskedOfPlugin) =>
   plugins.run({ caller, name, values, ...(text === undefined ? {} : { text }), files, signal: signal ?? new AbortController().signal });
 
-function answering(deps: QueryDeps, run: PluginRun, { caller, fields, files, streams }: AskedOfPlugin): Conversation {
+function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, text, files, streams }: AskedOfPlugin): Conversation {
   if (run.type === 'question') {
     const system = typeof fields.system_prompt === 'string' ? fields.system_prompt : '';
     const all = { ...fields, message: run.message, system_prompt: system };
-    return query(deps, { caller, fields: all, files, ...(streams ? { streams } : {}), ...(run.output ? { output: run.output } : {}) });
+    const asked = values === undefined ? (text ?? '').trim() : JSON.stringify(values); // the template may not be the user's to see
+    return query(deps, { caller, fields: all, files, asked, ...(streams ? { streams } : {}), ...(run.output ? { output: run.output } : {}) });
   }
   const uuid = randomUUID();
   return new Conversation({

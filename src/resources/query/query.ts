@@ -26,6 +26,8 @@ export interface Asked {
   readonly caller: Caller;
   readonly fields: QueryFields;
   readonly files: readonly UploadedFile[];
+  /** What the user wrote, for the log, where the message is made of it. */
+  readonly asked?: string;
   /** What the answer is to be; absent: text. */
   readonly output?: GenerateCall['output'];
   /** Whether the answer is to come as a stream; absent: as the request says. */
@@ -33,7 +35,7 @@ export interface Asked {
 }
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
-export function query(deps: QueryDeps, { caller, fields, files, output = { type: 'text' }, streams }: Asked): Conversation {
+export function query(deps: QueryDeps, { caller, fields, files, asked, output = { type: 'text' }, streams }: Asked): Conversation {
   const turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
   const toolChoice = toolChoiceOf(fields.tool_choice, tools);
@@ -63,6 +65,7 @@ export function query(deps: QueryDeps, { caller, fields, files, output = { type:
       dialect: 'native',
       model: modelIn(fields.model, deps.defaults().chat),
       turns,
+      ...(asked === undefined ? {} : { asked }),
       tools,
       ...(toolChoice ? { toolChoice } : {}),
       output,

@@ -1,10 +1,12 @@
 import { Type, type Static } from 'typebox';
+import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import type { QueryDeps } from './deps.ts';
 import { Completion, completionMembers, FollowUpFields, QueryFields } from './fields.ts';
 import { followUp } from './follow-up.ts';
+import { datasetsOf } from './looked-up.ts';
 import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plugin.ts';
 
 const PluginFields = Type.Object({
@@ -61,6 +63,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
         const tagged = taggedIn(fields.message);
         const name = given ?? plugin ?? tagged?.name;
         if (!name) throw new Fault('invalid', 'plugin_name is required.', { field: 'plugin_name', reason: 'missing' });
+        refuseLookingUp(caller, fields);
         const text = tagged?.name === name ? tagged.text : lastOf(fields.message);
         return askedOfPlugin(deps, { caller, fields, name, values: values ?? undefined, text, files, signal });
       },
@@ -96,6 +99,13 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
   ];
 }
 
+/** A key that runs plugins alone reads no datasets through them. @throws Fault `forbidden` */
+function refuseLookingUp({ scopes }: Caller, { dataset }: Pick<QueryFields, 'dataset'>): void {
+  if (!scopes || scopes.includes('query') || scopes.includes('datasets')) return;
+  const asked = datasetsOf(dataset);
+  if (asked === 'all' || asked.length > 0) throw new Fault('forbidden', 'dataset needs the scope query or datasets.', { field: 'dataset', reason: 'scope' });
+}
+
 function requireFile(files: readonly UploadedFile[]): void {
   if (files.length === 0) throw new Fault('invalid', 'file is required: send a form with one or more files.', { field: 'file', reason: 'missing' });
 }
@@ -107,5 +117,6 @@ function executed(
   { input, ...asked }: Pick<AskedOfPlugin, 'caller' | 'files' | 'signal'> & { readonly input: Static<typeof WithFileFields> },
 ) {
   const { plugin_name: plugin, plugin_values: values, ...fields } = input;
+  refuseLookingUp(asked.caller, fields);
   return askedOfPlugin(deps, { ...asked, fields: { ...fields, message: '-' }, name: plugin, values: values ?? {} });
 }

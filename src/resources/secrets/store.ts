@@ -5,7 +5,7 @@ import { secretsIn, withSecrets, type ResolveSecrets } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Audit } from '#store/auditing';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 
 /** A secret, without its value, which nothing gives back. */
@@ -40,7 +40,7 @@ export interface SecretStore {
   administered(reader: Reader, id: number): Promise<number>;
   /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
   lock(inside: Access, id: number): Promise<number | undefined>;
-  /** A user's own secret of a name comes before one that is shared with them; of several shared ones the oldest counts. */
+  /** A user's own secret of a name comes before one that is shared with them; of several shared ones the oldest counts, and those that everybody has come last. */
   readonly resolve: ResolveSecrets;
 }
 
@@ -151,7 +151,7 @@ const resolving =
       select owner_id as owner, name, sealed from secret
       where name = any(${[...names]}::text[]) and ${allows(kind, 'read', reader, thing)}
         and exists (select from users where users.id = owner_id and removed_at is null)
-      order by owner_id <> ${userId}::bigint, id`.execute(db);
+      order by owner_id <> ${userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id`.execute(db);
     const values = new Map<string, string>();
     for (const { owner, name, sealed: envelope } of rows) if (!values.has(name)) values.set(name, seal.open(envelope, contextOf(owner, name)).toString());
     const missing = names.find((name) => !values.has(name));

@@ -22,7 +22,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   site = await openSite('127.0.0.2');
   const outside = outsideOf((host) => (host === 'inner.example' ? ['127.0.0.1'] : [publicAddress]), '127.0.0.2');
-  server = await startTestServer({ outside, upstream: upstream.url });
+  server = await startTestServer({ outside, upstream: upstream.url, yaml: `outbound: { allow: ["http://api.example:${site.port}"] }\n` });
   all = visitorsOf(server);
   [ada, bob] = [await person(all), await person(all)];
 });
@@ -207,6 +207,55 @@ describe('a question with a plugin', () => {
   });
 });
 
+test.each([
+  ['/server/query-plugin', { message: 'a' }],
+  ['/server/execute-plugin', {}],
+])('%s looks up datasets for keys with a scope that reads them', async (path, body) => {
+  const ask = (scopes: readonly string[], dataset: unknown) =>
+    person(all, {}, { scopes }).then((by) =>
+      by.ask('POST', path, { ...body, model: 'built-in', plugin_name: 'rewrite', plugin_values: { text: 'a' }, dataset }),
+    );
+  for (const dataset of ['all', 'gone', ['all']]) {
+    const { status, body: answer } = await ask(['plugins'], dataset);
+    expect([status, answer['message']]).toEqual([403, 'dataset needs the scope query or datasets.']);
+    for (const more of ['query', 'datasets']) expect((await ask(['plugins', more], dataset)).status).toBe(dataset === 'gone' ? 404 : 200);
+  }
+  for (const dataset of [undefined, null, 'none', []]) expect((await ask(['plugins'], dataset)).status).toBe(200);
+});
+
+test('a file with a plugin is looked up in no dataset by a key of plugins alone', async () => {
+  const { key } = await person(all, {}, { scopes: ['plugins'] });
+  const fields = new FormData();
+  for (const [name, value] of Object.entries({ plugin_name: 'summarise', model: 'built-in', dataset: 'all' })) fields.set(name, value);
+  fields.set('file', new Blob(['A heron.']), 'heron.txt');
+  const answer = await fetch(`${server.url}/server/execute-plugin-with-file`, { method: 'POST', headers: { 'x-access-tokens': key }, body: fields });
+  expect([answer.status, await answer.text()]).toEqual([403, expect.stringContaining('query or datasets')]);
+});
+
+test('the log of a user has what they wrote to a plugin, and not its template', async () => {
+  const id = await made({ ...parrot, plugin_name: 'logged', template: 'Say exactly: a hidden recipe for {{words}}' });
+  await share(id);
+  const logs = async () => ((await bob.ask('POST', '/user/get-user-logs')).body['response'] as { prompt: string }[]).slice(0, 2).map(({ prompt }) => prompt);
+  expect((await run('logged', { words: 'soup' }, {}, bob)).status).toBe(200);
+  await bob.ask('POST', '/server/query', { message: '[[logged]] bread', model: 'built-in' });
+  await expect.poll(logs, { timeout: 5000 }).toEqual(['bread', '{"words":"soup"}']);
+});
+
+test('of shared plugins of a name, one that is shared with the user or a team of theirs comes before one that everybody has', async () => {
+  const [eve, dan, cat] = [await person(all), await person(all), await person(all)];
+  const shared = async (by: Person, grant: object, says: string) => {
+    const id = await made({ ...parrot, plugin_name: 'same-name', template: `Say exactly: ${says}` }, by);
+    await by.ask('PUT', `${mine}/${id}/grants`, { items: [{ ...grant, right: 'read' }] });
+  };
+  const says = async () => (await run('same-name', {}, {}, cat)).body['message'];
+  await shared(eve, { everybody: true }, 'of everybody');
+  expect(await says()).toBe('of everybody');
+  await shared(dan, { user: cat.email }, 'of dan');
+  expect(await says()).toBe('of dan');
+  await made({ ...parrot, plugin_name: 'same-name', template: 'Say exactly: own' }, cat);
+  expect(await says()).toBe('own');
+});
+
 describe('a prompt', () => {
   test(proves('P-14', 'is filled in once, and what is filled in stays text'), async () => {
     await made({ ...parrot, plugin_name: 'inert', template: 'Say exactly: {{words}} ${7*7} <%= 7 %> {{7*7}} {{constructor.name}}' });
@@ -365,6 +414,24 @@ describe('a call over HTTP', () => {
     expect([status, body['message']]).toEqual([400, expect.stringContaining(field)]);
   });
 
+  test.each([
+    [{ headers: { 'X-Key': '{{secret.KEY}}' } }, 400],
+    [{ query: { key: 'a {{secret.KEY}}' } }, 400],
+    [{ method: 'POST', body: { a: ['{{secret.KEY}}'] } }, 400],
+    [{ headers: { '{{secret.KEY}}': 'a' } }, 400],
+    [{ headers: { 'X-Key': '{{secret.KEY}}' }, url: 'https://a.example/' }, 201],
+    [{ headers: { 'X-Key': 'a' } }, 201],
+  ])('%j with an address without TLS is refused where it uses secrets, also of an OpenAPI document', async (more, status) => {
+    const name = () => `plain-${Math.random().toString(36).slice(2)}`;
+    const request = { method: 'GET', url: 'http://a.example/', ...more };
+    const answer = await ada.ask('POST', mine, { plugin_name: name(), title: 'x', kind: 'http', request });
+    expect([answer.status, status === 400 ? answer.body['message'] : '']).toEqual([status, expect.stringContaining(status === 400 ? 'request.url' : '')]);
+    if (!('headers' in more)) return;
+    const openapi = { openapi: '3.1.0', servers: [{ url: request.url }], paths: { '/a': { get: { operationId: 'a' } } } };
+    const declared = { openapi, operationId: 'a', headers: more.headers };
+    expect((await ada.ask('POST', mine, { plugin_name: name(), title: 'x', kind: 'http', request: declared })).status).toBe(status);
+  });
+
   test('has the secrets of its owner filled in, whoever runs it; one that there is not is refused, and its place is never sent', async () => {
     const id = await made({
       plugin_name: 'secretive',
@@ -423,6 +490,15 @@ describe('a script', () => {
     for (const url of ['http://other.example/', `http://api.example.evil.example:${site.port}/`, 'http://127.0.0.1/', 'file:///etc/passwd', ''])
       expect([url, (await run('fetcher', { url })).status]).toEqual([url, 422]);
     expect(site.requests).toHaveLength(1);
+  });
+
+  test('fetches at most 50 times a run', async () => {
+    says('text/plain', 'x');
+    const code = 'export default async ({ fetch, values }) => { let n = 0; for (; n < values.n; n++) await fetch(values.url); return n; }';
+    await script('busy', code, [`http://api.example:${site.port}`]);
+    expect((await run('busy', { url: address('/a'), n: 50 })).body['message']).toBe('50');
+    const { status, body } = await run('busy', { url: address('/a'), n: 51 });
+    expect([status, body['message'], site.requests.length]).toEqual([422, expect.stringContaining('at most 50 times'), 100]);
   });
 
   test("searches under the rights of who runs it; another's script that reaches hosts does not", async () => {
@@ -583,6 +659,42 @@ onBothDatabases('plugins of users', ({ place }) => {
     expect((await dan.ask('PUT', `${mine}/${id}`, secretive)).status).toBe(403);
     await grant([]);
     expect(await ask()).toBe(404);
+  });
+
+  test('are changed in where they reach by their owners alone', { timeout: long }, async () => {
+    const here = await visited(await place());
+    const [eve, dan] = [await person(here), await person(here)];
+    const shared = async (plugin: object) => {
+      const { id, fields } = (await eve.ask('POST', mine, { title: 'x', ...plugin })).body as { id: number; fields?: object };
+      await eve.ask('PUT', `${mine}/${id}/grants`, { items: [{ user: dan.email, right: 'admin' }] });
+      return { at: `${mine}/${id}`, whole: { title: 'x', ...plugin, ...(fields ? { fields } : {}) } };
+    };
+    const request = { method: 'POST', url: 'https://a.example/', headers: { b: '1', a: '2' }, body: { z: '{{words}}', a: 1 } };
+    const script = { code: 'export default () => 1', hosts: ['https://a.example'] };
+    const prompt = await shared({ ...parrot, plugin_name: 'a-prompt' });
+    const http = await shared({ plugin_name: 'a-call', kind: 'http', request });
+    const run = await shared({ plugin_name: 'a-script', kind: 'script', script });
+    for (const [{ at, whole }, change, field] of [
+      [prompt, { kind: 'http', template: undefined, request }, 'kind'],
+      [prompt, { kind: 'script', template: undefined, script }, 'kind'],
+      [http, { request: { ...request, url: 'https://evil.example/' } }, 'request'],
+      [http, { request: { ...request, headers: {} } }, 'request'],
+      [http, { fields: { type: 'object', properties: { words: { type: 'string', default: 'x' } } } }, 'fields'],
+      [http, { kind: 'prompt', request: undefined, template: 'a {{words}}' }, 'kind'],
+      [run, { script: { ...script, code: 'export default ({ search }) => search("a")' } }, 'script'],
+      [run, { script: { ...script, hosts: [...script.hosts, 'https://evil.example'] } }, 'script'],
+      [run, { script: { code: script.code } }, 'script'],
+    ] as const) {
+      const { status, body } = await dan.ask('PUT', at, { ...whole, ...change });
+      expect([change, status, body['message']]).toEqual([change, 403, expect.stringMatching(new RegExp(`^${field} `))]);
+    }
+    for (const [{ at, whole }, change] of [
+      [prompt, { template: 'Now {{other}}', fields: undefined }],
+      [http, { title: 'A call', description: 'It calls.', category: 'Calls' }],
+      [run, { title: 'A script' }],
+    ] as const)
+      expect(await dan.ask('PUT', at, { ...whole, ...change })).toMatchObject({ status: 200, body: JSON.parse(JSON.stringify(change)) as object });
+    expect((await eve.ask('PUT', run.at, { ...run.whole, script: { ...script, hosts: [] } })).status).toBe(200);
   });
 
   test.each([

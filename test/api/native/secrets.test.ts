@@ -129,6 +129,13 @@ onBothDatabases('secrets', ({ place }) => {
       await expect(secrets.resolve(eve, '{{secret.T}}')).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('no secret T') as string });
       await expect(secrets.resolve(bob, '{{secret.U}}')).rejects.toMatchObject({ code: 'invalid' });
       expect(await secrets.resolve(eve, '{{secret.}} {{ secret.T }} {secret.T}')).toBe('{{secret.}} {{ secret.T }} {secret.T}');
+      await sql`insert into grants (kind, thing_id, everybody, level) values ('secret', ${(await secrets.add(eve, { name: 'V', value: 'for everybody' }, by)).id}, true, 1)`.execute(
+        store.db,
+      );
+      expect(await secrets.resolve(bob, '{{secret.V}}')).toBe('for everybody');
+      const teams = await secrets.add(ada, { name: 'V', value: 'for the team' }, by);
+      await sql`insert into grants (kind, thing_id, team_id, level) values ('secret', ${teams.id}, ${team}, 1)`.execute(store.db);
+      expect(await secrets.resolve(bob, '{{secret.V}}')).toBe('for the team');
       await secrets.add(bob, { name: 'T', value: 'own' }, by);
       expect(await secrets.resolve(bob, '{{secret.T}}')).toBe('own');
       await sql`delete from team_members`.execute(store.db);

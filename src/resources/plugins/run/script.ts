@@ -27,7 +27,7 @@ interface Running {
   readonly context: Context;
 }
 
-const mostSearches = 10;
+const [mostSearches, mostFetches] = [10, 50];
 
 /** Runs the script of a plugin. @returns its text. @throws Fault `unprocessable` saying what the script did wrong, and what stops its calls */
 export async function ranScript({ script, values, file, model, isOwn, context }: Running, deps: ScriptDeps): Promise<string> {
@@ -35,6 +35,7 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
   const hosts = new Set(script.hosts);
   let asked = 0;
   let searched = 0;
+  let sent = 0;
   const calls = {
     llm: (args: readonly unknown[], within: AbortSignal) => {
       if (asked >= steps.inner.most) throw new ScriptFailed(`A script asks models at most ${steps.inner.most} times.`);
@@ -44,7 +45,10 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
         deps.generate,
       );
     },
-    fetch: (args: readonly unknown[], within: AbortSignal) => fetched(args, hosts, String(caller.userId), within, deps.send),
+    fetch(args: readonly unknown[], within: AbortSignal) {
+      if (sent++ >= mostFetches) throw new ScriptFailed(`A script fetches at most ${mostFetches} times.`);
+      return fetched(args, hosts, String(caller.userId), within, deps.send);
+    },
     async search([question, options]: readonly unknown[], within: AbortSignal) {
       if (!isOwn && hosts.size > 0) throw new ScriptFailed("Another user's script that reaches hosts does not search your datasets.");
       if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
