@@ -166,9 +166,10 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   };
   const answer = await wholeAnswer(generate, withPassthrough(understood, sink), context);
   const started = answer.find((event) => event.type === 'started');
+  const whole = forwarded ? undefined : await words.whole(fold(answer)); // before the headers: it may warn
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
   if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
-  else exchange.sendJson(200, await words.whole(fold(answer)), headers);
+  else exchange.sendJson(200, whole, headers);
 }
 
 /** Bytes of the text of a call, more than any model reads. The rest of a body is media. */

@@ -154,7 +154,10 @@ test('of each result what the model is shown is kept, of all of them 8 MB, and w
   expect([texts.length, texts.join('').length < 8_500_000]).toEqual([100, true]);
   expect([called.length > 40, called.length < 60]).toEqual([true, true]);
   expect(progress.called!.filter(({ text, isError }) => isError && text.includes('at most 8 MB'))).toHaveLength(100 - 41);
-  expect(requests.at(-1)!.call.turns.at(-1)!.parts.at(-1)).toMatchObject({ failed: true, parts: [{ text: expect.stringContaining('was not called') as string }] });
+  expect(requests.at(-1)!.call.turns.at(-1)!.parts.at(-1)).toMatchObject({
+    failed: true,
+    parts: [{ text: expect.stringContaining('was not called') as string }],
+  });
 });
 
 test('results count against the memory of the process', async () => {

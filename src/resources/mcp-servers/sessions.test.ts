@@ -21,7 +21,8 @@ function scripted(answer: (message: Message, session: string) => object | number
       }
       if (message.id === undefined) return Promise.resolve(new Response(null, { status: 202 }));
       const said = answer(message, headers['mcp-session-id'] ?? '');
-      if (typeof said === 'number') return Promise.resolve(Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said }));
+      if (typeof said === 'number')
+        return Promise.resolve(Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said }));
       if (said) return Promise.resolve(reply({ result: said }));
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
     },
@@ -42,7 +43,10 @@ test('a list of which every page comes in time has a deadline as a whole', async
     clock.advance(4000); // each page
     return ++pages > 20 ? { tools: [one] } : { tools: [one], nextCursor: String(pages) };
   });
-  await expect(using((session) => session.list(signal))).rejects.toMatchObject({ trouble: 'unreachable', message: expect.stringContaining('in time') as string });
+  await expect(using((session) => session.list(signal))).rejects.toMatchObject({
+    trouble: 'unreachable',
+    message: expect.stringContaining('in time') as string,
+  });
   expect(pages).toBeLessThan(8);
   pages = 21;
   expect(await using((session) => session.list(signal))).toHaveLength(1);
@@ -54,7 +58,11 @@ test.each([404, 400, 401, 500])('a server that was restarted and answers the old
     if (session !== known) return status;
     return method === 'tools/list' ? { tools: [one] } : { content: [{ type: 'text', text: session }] };
   });
-  const call = () => using(async (session) => (await session.list(signal), session.call('one', {}, signal)));
+  const call = () =>
+    using(async (session) => {
+      await session.list(signal);
+      return session.call('one', {}, signal);
+    });
   expect(await call()).toMatchObject({ text: 'session-1' });
   expect(await call()).toMatchObject({ text: 'session-1' });
   known = 'session-2';

@@ -74,8 +74,14 @@ const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256'
 /** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
 const atOnce = 4;
 
-/** Whether one server alone has failed, or must not be used as it is set up: it says nothing of the others. */
-const isOfServer = (error: unknown) => error instanceof McpFailure || (error instanceof Fault && ofServer.has(error.code));
+/** No tools, where one server alone has failed or must not be used as it is set up: that says nothing of the others. @throws what else there is */
+const orNone =
+  (signal: AbortSignal) =>
+  (error: unknown): readonly ServerTool[] => {
+    signal.throwIfAborted();
+    if (error instanceof McpFailure || (error instanceof Fault && ofServer.has(error.code))) return [];
+    throw error;
+  };
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
 export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
@@ -140,13 +146,7 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
     of: async (reader, id, asking) => of(reader, await servers.one(reader, id), asking),
     async all(reader, asking, only) {
       const wanted = await servers.usable(reader, only);
-      const lists = await fewAtOnce(wanted, atOnce, (server) =>
-        of(reader, server, asking).catch((error: unknown) => {
-          asking.signal.throwIfAborted();
-          if (isOfServer(error)) return [];
-          throw error;
-        }),
-      );
+      const lists = await fewAtOnce(wanted, atOnce, (server) => of(reader, server, asking).catch(orNone(asking.signal)));
       return lists.flat().filter(({ isAllowed }) => isAllowed);
     },
     async call(reader, { server: id, tool, args, digest }, signal) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Caller, Context } from '#core/context';
 import type { ForeignTool, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
+import type { GenerateResult } from '#core/fold';
 import type { WaitingCalls, WantedTool } from '#core/conversation';
 import type { QueryFields } from './fields.ts';
 
@@ -79,6 +80,20 @@ export async function wantedTool(
   const tools = [...fields.tools, ...again.map(({ server, tool }) => ({ server, tool, asks: true }))];
   const resumed = taken ? { resumed: { ...taken, approved: fields.approved } } : {};
   return [{ type: 'foreign', dialect: 'native', value: {}, field: 'enabled_mcp_tools', wanted: { tools, ...resumed } }];
+}
+
+/** Keeps the calls that wait for their user. @returns the answer, without those that are too large to be kept: nobody could approve them */
+export async function withKeptCalls(
+  result: GenerateResult,
+  turns: readonly Turn[],
+  waiting: WaitingTools,
+  { caller, progress }: Context,
+): Promise<GenerateResult> {
+  if (!progress.waiting || (await waiting.keep(caller.userId, conversationOf(turns), progress.waiting))) return result;
+  (progress.warnings ??= []).push('enabled_mcp_tools: calls that need an approval are left out, as the conversation before them is too large to be kept');
+  const left = new Set(progress.waiting.calls.map(({ id }) => id));
+  const candidates = result.candidates.map((one) => ({ ...one, parts: one.parts.filter((part) => part.type !== 'tool-call' || !left.has(part.id)) }));
+  return { ...result, candidates };
 }
 
 /** Tells one conversation from another. */

@@ -260,3 +260,28 @@ test('a message that is longer than the context of the model is refused, and nam
   });
   expect(calls).toEqual([]);
 });
+
+test.each([true, false])('calls that wait for an approval are offered only where they are kept: %s', async (isKept) => {
+  const { ask, progress } = scripted({
+    deps: {
+      waiting: { keep: () => Promise.resolve(isKept), take: () => Promise.resolve(undefined) },
+      async *generate(_call, context) {
+        const call = { id: 'c1', name: 's__one', json: '{}', server: 1, tool: 'one', digest: 'd' };
+        context.progress.waiting = { turns: [], calls: [call] };
+        const events: readonly GenerateEvent[] = [
+          { type: 'started', model: 'm-1', ignored: [] },
+          { type: 'text', candidate: 0, text: 'I call it.' },
+          { type: 'tool-call', candidate: 0, call: 0, id: 'c1', name: 's__one', json: '{}' },
+          { type: 'tool-call', candidate: 0, call: 1, id: 'c2', name: 'own', json: '{}' },
+          { type: 'finished', candidate: 0, reason: 'tool', raw: 'tool' },
+        ];
+        yield await Promise.resolve(events);
+      },
+    },
+  });
+  const completion = await ask({ message: 'Is it so?' });
+  const ids = isKept ? ['c1', 'c2'] : ['c2'];
+  expect([completion.message, completion.tool_calls_unified.map(({ id }) => id)]).toEqual(['I call it.', ids]);
+  expect(completion.tool_calls).toHaveLength(ids.length);
+  expect(progress.warnings).toEqual(isKept ? undefined : [expect.stringContaining('too large to be kept')]);
+});

@@ -14,7 +14,7 @@ import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
-import { conversationOf, mcpFieldsIn, wantedTool } from './mcp-tools.ts';
+import { mcpFieldsIn, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
 import { dateIn } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
@@ -81,7 +81,7 @@ export function query(deps: QueryDeps, { caller, fields, files, asked, output = 
     soFar: (text) => emptyCompletion(uuid, prefix + text),
     async whole(result, context) {
       const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-      const completion = completionOf(result, context, {
+      const completion = completionOf(await withKeptCalls(result, turns, deps.waiting, context), context, {
         uuid,
         persona,
         datasets: datasetsSaid(where),
@@ -90,9 +90,8 @@ export function query(deps: QueryDeps, { caller, fields, files, asked, output = 
         prefix,
         at,
       });
-      const { requestId, progress } = context;
+      const { requestId } = context;
       const model = result.started.model;
-      if (progress.waiting) await deps.waiting.keep(caller.userId, conversationOf(turns), progress.waiting);
       await deps.keep({ uuid, userId: caller.userId, requestId, model, message: questionOf(turns), answer: completion.message, passages: material.passages });
       return completion;
     },
