@@ -2,7 +2,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, Transport } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
-import { definitionsIn, isRecord, mostTools, type McpDefinition } from './definitions.ts';
+import { definitionsIn, isRecord, mostDefinitions, mostTools, type McpDefinition } from './definitions.ts';
 import { withMessageLimit } from './message-limit.ts';
 import { mostResultBytes, resultText, type McpResult } from './result.ts';
 
@@ -14,8 +14,10 @@ export interface RemoteServer {
 }
 
 export interface McpConnection {
-  /** At most 128 tools. @throws McpFailure */
+  /** At most 128 tools, with at most 512 KB together. @throws McpFailure */
   list(signal: AbortSignal): Promise<readonly McpDefinition[]>;
+  /** Whether the last list had more than 512 KB of definitions, so that the rest is left out. */
+  isCut(): boolean;
   /** @throws McpFailure, which does not say that the tool has done nothing */
   call(tool: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpResult>;
   close(): Promise<void>;
@@ -64,7 +66,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
   const closing = new AbortController();
   const noted: Noted = { pending: new Set() };
-  const collected: McpDefinition[] = [];
+  const collected: Collected = { definitions: [], bytes: 0, isCut: false };
+  let isCut = false;
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, signal });
   const asFailure = (error: unknown) => {
@@ -98,20 +101,24 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       const list = async () => {
         asking.throwIfAborted();
         noted.status = undefined;
-        collected.length = 0;
+        forget(collected);
         try {
           await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
           const names = new Set<string>();
-          return collected.filter(({ name }) => !names.has(name) && names.add(name)).slice(0, mostTools);
+          isCut = collected.isCut;
+          return collected.definitions.filter(({ name }) => !names.has(name) && names.add(name));
         } catch (error) {
           asking.throwIfAborted();
           throw failureOf(error, noted);
+        } finally {
+          forget(collected);
         }
       };
       const after = listing.then(list, list); // one at a time: what comes is collected
       listing = after;
       return after;
     },
+    isCut: () => isCut,
     async call(tool, args, asking) {
       noted.status = undefined;
       try {
@@ -207,8 +214,17 @@ function idIn(text: string): unknown {
   return isRecord(message) && 'method' in message ? message['id'] : undefined;
 }
 
+/** What came of a list of tools so far. */
+interface Collected {
+  definitions: McpDefinition[];
+  bytes: number;
+  isCut: boolean;
+}
+
+const forget = (collected: Collected) => void Object.assign(collected, { definitions: [], bytes: 0, isCut: false });
+
 /** Lets through of each list of tools what is within bounds, and notes it; asks no further when there are enough. */
-function withinBounds<One extends object>(transport: One, collected: McpDefinition[], noted: Noted): One {
+function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {
   let handler: ((message: unknown, extra?: unknown) => void) | undefined;
   const bounded = (message: unknown, extra?: unknown) => {
     if (isRecord(message) && !('method' in message)) noted.pending.delete(message['id']);
@@ -223,13 +239,19 @@ function withinBounds<One extends object>(transport: One, collected: McpDefiniti
   return transport;
 }
 
-function boundedMessage(message: unknown, collected: McpDefinition[]): unknown {
+function boundedMessage(message: unknown, collected: Collected): unknown {
   if (!isRecord(message) || !isRecord(message['result']) || !Array.isArray(message['result']['tools'])) return message;
   const { tools, nextCursor, ...rest } = message['result'];
   const found = definitionsIn(tools as readonly unknown[]);
-  collected.push(...found.slice(0, Math.max(0, mostTools - collected.length)));
-  const annotated = found.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const isEnough = collected.length >= mostTools || typeof nextCursor !== 'string';
+  const before = collected.definitions.length;
+  for (const one of found.slice(0, mostTools - before)) {
+    collected.isCut ||= collected.bytes + one.bytes > mostDefinitions;
+    if (collected.isCut) break;
+    collected.bytes += one.bytes;
+    collected.definitions.push(one);
+  }
+  const annotated = collected.definitions.slice(before).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const isEnough = collected.isCut || collected.definitions.length >= mostTools || typeof nextCursor !== 'string';
   return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
 }
 

@@ -10,10 +10,14 @@ export interface McpDefinition {
   readonly isReadOnly: boolean;
   /** Tells this definition from every other one: a changed definition has another. */
   readonly digest: string;
+  /** Of all of it, as JSON. */
+  readonly bytes: number;
 }
 
 /** Most tools of a server. */
 export const mostTools = 128;
+/** Bytes of all definitions of a server that are kept. */
+export const mostDefinitions = 524_288;
 const mostDescription = 4096;
 /** Bytes of a definition, with its schemas. */
 const mostDefinition = 65_536;
@@ -38,7 +42,8 @@ function definitionIn(tool: unknown): McpDefinition | undefined {
   const isReadOnly = isRecord(annotations) && annotations['readOnlyHint'] === true && annotations['destructiveHint'] !== true;
   const text = jsonOf({ name, said, inputSchema, isReadOnly });
   if (text === undefined || text.length > mostDefinition) return undefined;
-  return { name, description: shortened(said), inputSchema, isReadOnly, digest: createHash('sha256').update(text).digest('base64url') };
+  const digest = createHash('sha256').update(text).digest('base64url');
+  return { name, description: shortened(said), inputSchema, isReadOnly, digest, bytes: Buffer.byteLength(text) };
 }
 
 /** Undefined for what is nested too deeply to be written. */

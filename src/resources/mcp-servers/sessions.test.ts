@@ -69,3 +69,16 @@ test.each([404, 400, 401, 500])('a server that was restarted and answers the old
   await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
   expect(await call()).toMatchObject({ text: 'session-2' });
 });
+
+test('of the definitions of a server 512 KB are kept, no further page is asked for, and that something is left out is said', async () => {
+  let pages = 0;
+  let size = 60_000;
+  const { signal, using } = scripted(() => {
+    const tools = Array.from({ length: 4 }, (_, at) => ({ ...one, name: `t${pages}.${at}`, inputSchema: { type: 'object', description: 'x'.repeat(size) } }));
+    return { tools, nextCursor: ++pages < 20 ? String(pages) : undefined };
+  });
+  const listed = () => using(async (session) => [(await session.list(signal, true)).length, session.isCut()]);
+  expect([await listed(), pages]).toEqual([[8, true], 3]);
+  [pages, size] = [0, 10];
+  expect([await listed(), pages]).toEqual([[80, false], 20]);
+});

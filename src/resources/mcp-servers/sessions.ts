@@ -12,6 +12,7 @@ export interface McpSession {
   /** Kept for five minutes, and until the server says that its tools changed. */
   list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
   readonly call: McpConnection['call'];
+  readonly isCut: McpConnection['isCut'];
 }
 
 export interface McpSessions {
@@ -118,6 +119,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
         return await work({
           list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
           call: (tool, args, asking) => connection.call(tool, args, asking),
+          isCut: () => connection.isCut(),
         });
       } catch (error) {
         // the next use connects anew: a server that was restarted refuses the session that it no longer knows

@@ -71,6 +71,8 @@ export interface McpToolsDeps {
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
 const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256').update(`${digest} ${url}`).digest('base64url');
 
+const cutList = 'The definitions of the tools of the MCP server have more than 512 KB together: the tools behind these are left out.';
+
 /** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
 const atOnce = 4;
 
@@ -85,7 +87,7 @@ const orNone =
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
 export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
-  const noted = (id: number, failure?: McpFailure) => servers.noted(id, failure?.trouble ?? 'ok', failure?.message ?? null).catch(() => {});
+  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
 
   /** @throws Fault where it must not be connected to */
   async function placeOf(server: McpServer): Promise<RemoteServer | Program> {
@@ -109,11 +111,12 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
 
   async function using<Result>(reader: Reader, server: McpServer, signal: AbortSignal, work: Parameters<McpSessions['use']>[1]): Promise<Result> {
     try {
-      const result = await sessions.use({ userId: reader.userId, serverId: server.id, place: await placeOf(server), signal }, work);
-      await noted(server.id);
+      const place = await placeOf(server);
+      const [result, isCut] = await sessions.use({ userId: reader.userId, serverId: server.id, place, signal }, async (session) => [await work(session), session.isCut()] as const); // prettier-ignore
+      await noted(server.id, 'ok', isCut ? cutList : null);
       return result as Result;
     } catch (error) {
-      if (error instanceof McpFailure) await noted(server.id, error);
+      if (error instanceof McpFailure) await noted(server.id, error.trouble, error.message);
       throw error;
     }
   }

@@ -229,6 +229,11 @@ test(
     evil.script(() => ({ tools: [toolNamed(`p${page++}`)], nextCursor: String(page) }));
     expect((await tools()).length).toBeLessThanOrEqual(128);
     evil.script(() => ({
+      tools: Array.from({ length: 15 }, (_, at) => toolNamed(`l${at}`, { inputSchema: { type: 'object', description: 'x'.repeat(60_000) } })),
+    }));
+    expect(await tools()).toHaveLength(8);
+    expect((await ada.ask('GET', `${root}/${id}`)).body).toMatchObject({ state: 'ok', lastError: expect.stringContaining('512 KB') as string });
+    evil.script(() => ({
       tools: [
         toolNamed('one', { description: `\u001B[31m\u202E${'d'.repeat(10_000)}` }),
         toolNamed('one', { description: 'second' }),
