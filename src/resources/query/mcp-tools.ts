@@ -97,4 +97,4 @@ export async function withKeptCalls(
 }
 
 /** Tells one conversation from another. */
-export const conversationOf = (turns: readonly Turn[]): string => createHash('sha256').update(JSON.stringify(turns)).digest('base64url');
+const conversationOf = (turns: readonly Turn[]): string => createHash('sha256').update(JSON.stringify(turns)).digest('base64url');
