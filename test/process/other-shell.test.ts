@@ -186,7 +186,7 @@ test('the completion scripts are understood by their shells, and complete comman
     return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim();
   };
   expect(asked('dragoman us')).toBe('user usage');
-  expect(asked('dragoman user s')).toBe('set-plan suspend');
+  expect(asked('dragoman user s')).toBe('set-plan set-role suspend');
   expect(asked('dragoman key create --na')).toBe('--name');
   expect(await ran(home, ['completion', 'csh'])).toMatchObject({ code: 2 });
 });

@@ -174,8 +174,9 @@ test('a port that is in use is refused with a sentence that names the way out', 
 
 test('an unknown command is named, and the help refers to the options of the server', () => {
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
-  expect(run('strat')).toMatchObject({ status: 2, stderr: 'dragoman: There is no command strat. Run dragoman --help for a list of commands.\n' });
-  expect(run('--help').stdout).toContain('dragoman serve --help');
+  const typed = 'node bin/dragoman.js';
+  expect(run('strat')).toMatchObject({ status: 2, stderr: `dragoman: There is no command strat. Run ${typed} --help for a list of commands.\n` });
+  expect(run('--help').stdout).toContain(`${typed} serve --help`);
 }, 60_000);
 
 test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
