@@ -82,8 +82,8 @@ test('a run that goes on after two orderly restarts is booked for each part of i
   };
   await expect.poll(rows, { timeout: 5000 }).toEqual([
     [0, 'cancelled'],
-    [100, 'cancelled'],
-    [200, 'completed'],
+    [1000, 'cancelled'],
+    [2000, 'completed'],
   ]);
   await last.close();
 });
