@@ -1,4 +1,11 @@
+import { Type } from 'typebox';
 import { Fault } from '#core/fault';
+
+/** What a request for a page of a list may say. */
+export const pageQuery = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
+  cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+};
 
 /** Where a list goes on, as clients carry it: a list's name and what its last item is found by. Opaque to them, and good for that list only. */
 export function cursorOf(list: string, place: readonly (string | number)[]): string {

@@ -2,13 +2,12 @@ import { Type, type Static } from 'typebox';
 import type { Actor } from '#core/audit';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import type { KeyKeeping } from './keeping.ts';
 import { KeyObject, KeyPatch, KeyWanted, MadeKey, orNull, RotatedKey, shownKey } from './shapes.ts';
 
 const page = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-  cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  ...pageQuery,
 };
 const KeyPage = Type.Object({ items: Type.Array(KeyObject), nextCursor: orNull(Type.String()) });
 

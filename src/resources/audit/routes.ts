@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { Store } from '#store/open';
 import { auditTrail, type AuditRow } from './store.ts';
@@ -25,8 +25,7 @@ const AuditItem = Type.Object({
 
 const AuditQuery = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
     userId: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Only by this user; 0: by who works on the machine.' })),
     action: word('Only this action.'),
     targetKind: word('Only what was done to this kind of thing: user, key, team, plan, regions, holder.'),

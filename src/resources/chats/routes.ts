@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { badCursor, cursorOf, idBefore, pageOf, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, idBefore, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
 import { longestTitle, type Chat, type ChatStore } from './store.ts';
@@ -84,8 +84,7 @@ const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
 /** Does the caller see what was said, and not only that there are chats? */
 const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) => ownerOf(caller, whose) === caller.userId;
 const page = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-  cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+  ...pageQuery,
 };
 
 function listRoutes(chats: ChatStore): readonly NounRoute[] {

@@ -5,7 +5,7 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Job, Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
-import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
 import { ingestionKind, ownerOf, payloadOf, progressOf } from './ingestion.ts';
 
@@ -38,8 +38,7 @@ const JobQuery = Type.Object(
     kind: Type.Optional(Type.String({ maxLength: 100 })),
     state: Type.Optional(Type.Enum([...states])),
     dataset: Type.Optional(Type.String({ maxLength: 400, description: 'The full name.' })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
   },
   { additionalProperties: false },
 );

@@ -3,7 +3,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
@@ -63,8 +63,7 @@ export const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false 
 export const PageQuery = Type.Object(
   {
     ...ownerQuery,
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
   },
   { additionalProperties: false },
 );

@@ -1,11 +1,9 @@
 import { Type } from 'typebox';
-import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { McpFailure } from '#kit/mcp/connection';
-import type { Reader } from '#store/grants';
-import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
 import { ServerFields, ServerObject, shown, textOf } from './shapes.ts';
@@ -41,11 +39,6 @@ const toolShown = ({ definition: { name, description, inputSchema }, isAllowed, 
   approved: isApproved,
 });
 
-const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
-  const userId = ownerOf(caller, query);
-  return userId === caller.userId ? caller : { userId, teamIds: [] };
-};
-
 const query = Type.Object(ownerQuery, { additionalProperties: false });
 const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'MCP server');
 const never = () => new AbortController().signal;
@@ -63,15 +56,14 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       query: Type.Object(
         {
           ...ownerQuery,
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),
       output: Type.Object({ items: Type.Array(ServerObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
         await met();
-        const found = await servers.list(reader(caller, whose), { after: idBefore('mcp-servers', cursor), limit: limit + 1 });
+        const found = await servers.list(readerOf(caller, whose), { after: idBefore('mcp-servers', cursor), limit: limit + 1 });
         return pageOf(found.map(shown), limit, ({ id }) => cursorOf('mcp-servers', [id]));
       },
     }),
@@ -91,7 +83,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       path: `${root}/:id`,
       summary: 'One of your MCP servers, with how it was when it was used last.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await servers.one(reader(caller, whose), idOf(params))),
+      answer: async ({ caller, params, query: whose }) => shown(await servers.one(readerOf(caller, whose), idOf(params))),
     }),
     nounRoute({
       ...common,
@@ -102,7 +94,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       input: ServerFields,
       async answer({ caller, by, params, query: whose, input }) {
         const text = textOf(input, policy());
-        const server = await servers.change(reader(caller, whose), idOf(params), () => text, by);
+        const server = await servers.change(readerOf(caller, whose), idOf(params), () => text, by);
         changed(server.id);
         return shown(server);
       },
@@ -114,7 +106,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       summary: 'Deletes one of your MCP servers: nobody can use it any more.',
       query,
       async answer({ caller, by, params, query: whose }) {
-        const server = await servers.remove(reader(caller, whose), idOf(params), by);
+        const server = await servers.remove(readerOf(caller, whose), idOf(params), by);
         changed(server.id);
         return shown(server);
       },
@@ -125,7 +117,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       scope: 'mcp',
       path: `${root}/:id`,
       what: 'MCP server',
-      administered: (caller, params, whose) => servers.administered(reader(caller, whose), idOf(params)),
+      administered: (caller, params, whose) => servers.administered(readerOf(caller, whose), idOf(params)),
     }),
   ];
 }
@@ -140,7 +132,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       summary: 'The tools of an MCP server, asked anew.',
       output: Type.Object({ items: Type.Array(ToolObject) }),
       async answer({ caller, params, query: whose, signal = never() }) {
-        const found = await asFaults(() => tools.of(reader(caller, whose), idOf(params), { signal, refresh: true }));
+        const found = await asFaults(() => tools.of(readerOf(caller, whose), idOf(params), { signal, refresh: true }));
         return { items: found.map(toolShown) };
       },
     }),
@@ -151,7 +143,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
       output: ToolObject,
       answer: async ({ caller, by, params, query: whose, signal = never() }) =>
-        toolShown(await asFaults(() => tools.approve(reader(caller, whose), idOf(params), params['tool'] ?? '', by, signal))),
+        toolShown(await asFaults(() => tools.approve(readerOf(caller, whose), idOf(params), params['tool'] ?? '', by, signal))),
     }),
     nounRoute({
       ...common,
@@ -168,7 +160,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         error: Type.Optional(Type.String()),
       }),
       async answer({ caller, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
-        const [who, id, began] = [reader(caller, whose), idOf(params), performance.now()];
+        const [who, id, began] = [readerOf(caller, whose), idOf(params), performance.now()];
         const milliseconds = () => Math.round(performance.now() - began);
         try {
           if (tool !== undefined) {
@@ -190,7 +182,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         path: `${root}/:id/oauth`,
         summary: 'Signing in at an MCP server is not supported yet: give a token in its headers.',
         async answer({ caller, params, query: whose }) {
-          const { operatorName } = await servers.one(reader(caller, whose), idOf(params));
+          const { operatorName } = await servers.one(readerOf(caller, whose), idOf(params));
           if (operatorName !== null) throw unknownThing('sign-in');
           throw new Fault('unsupported', 'Signing in at MCP servers is not supported yet: give a token in the headers of the server.');
         },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
@@ -53,8 +53,7 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       query: Type.Object(
         {
           ...ownerQuery,
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),

@@ -2,9 +2,8 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import type { Reader } from '#store/grants';
-import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { PluginFields, pluginOf, type PluginChecks } from './definition.ts';
 import { mostPlugins, type PluginStore } from './store.ts';
@@ -32,11 +31,6 @@ export interface PluginRoutesDeps {
   readonly checks: (caller: Caller, signal: AbortSignal | undefined) => PluginChecks;
 }
 
-const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
-  const userId = ownerOf(caller, query);
-  return userId === caller.userId ? caller : { userId, teamIds: [] };
-};
-
 const root = '/server/mine/plugins';
 const common = { scope: 'plugins', owner: 'caller', output: PluginObject } as const;
 const query = Type.Object(ownerQuery, { additionalProperties: false });
@@ -52,14 +46,13 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       query: Type.Object(
         {
           ...ownerQuery,
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),
       output: Type.Object({ items: Type.Array(PluginObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await plugins.list(reader(caller, whose), { after: idBefore('plugins', cursor), limit: limit + 1 });
+        const found = await plugins.list(readerOf(caller, whose), { after: idBefore('plugins', cursor), limit: limit + 1 });
         return pageOf(found.map(shown), limit, ({ id }) => cursorOf('plugins', [id]));
       },
     }),
@@ -80,7 +73,7 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       path: `${root}/:id`,
       summary: 'One of your plugins.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await plugins.one(reader(caller, whose), idIn(params, 'id', 'plugin'))),
+      answer: async ({ caller, params, query: whose }) => shown(await plugins.one(readerOf(caller, whose), idIn(params, 'id', 'plugin'))),
     }),
     nounRoute({
       ...common,
@@ -90,7 +83,7 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       query,
       input: PluginFields,
       answer: async ({ caller, params, query: whose, input, signal }) =>
-        shown(await plugins.change(reader(caller, whose), idIn(params, 'id', 'plugin'), await pluginOf(input, checks(caller, signal)))),
+        shown(await plugins.change(readerOf(caller, whose), idIn(params, 'id', 'plugin'), await pluginOf(input, checks(caller, signal)))),
     }),
     nounRoute({
       ...common,
@@ -98,7 +91,7 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       path: `${root}/:id`,
       summary: 'Deletes one of your plugins.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await plugins.remove(reader(caller, whose), idIn(params, 'id', 'plugin'))),
+      answer: async ({ caller, params, query: whose }) => shown(await plugins.remove(readerOf(caller, whose), idIn(params, 'id', 'plugin'))),
     }),
     ...fileRoutes({ plugins, checks }),
     ...grantRoutes({
@@ -106,7 +99,7 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       scope: 'plugins',
       path: `${root}/:id`,
       what: 'plugin',
-      administered: (caller, params, whose) => plugins.administered(reader(caller, whose), idIn(params, 'id', 'plugin')),
+      administered: (caller, params, whose) => plugins.administered(readerOf(caller, whose), idIn(params, 'id', 'plugin')),
     }),
   ];
 }
@@ -133,7 +126,7 @@ function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'che
       query,
       output: Exported,
       async answer({ caller, params, query: whose }): Promise<Static<typeof Exported>> {
-        const plugin = await plugins.one(reader(caller, whose), idIn(params, 'id', 'plugin'));
+        const plugin = await plugins.one(readerOf(caller, whose), idIn(params, 'id', 'plugin'));
         if (plugin.right === 'read') throw new Fault('forbidden', 'This plugin is shared with you to be used, not to be copied.');
         return { format: 'dragoman-plugin', version: 1, plugin: textOf(plugin) };
       },

@@ -1,10 +1,8 @@
 import { Type } from 'typebox';
-import type { Caller } from '#core/context';
 import { secretName } from '#core/secrets';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import type { Reader } from '#store/grants';
-import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { mostSecrets, type Secret, type SecretStore } from './store.ts';
 
@@ -38,11 +36,6 @@ const SecretObject = Type.Object({
 
 const shown = ({ createdAt, updatedAt, ...secret }: Secret) => ({ ...secret, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
 
-const reader = (caller: Caller, query: { readonly owner?: number | undefined }): Reader => {
-  const userId = ownerOf(caller, query);
-  return userId === caller.userId ? caller : { userId, teamIds: [] };
-};
-
 /** A user's own secrets, and those shared with them: names alone. */
 export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
   const root = '/server/mine/secrets';
@@ -57,14 +50,13 @@ export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list'
       query: Type.Object(
         {
           ...ownerQuery,
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...pageQuery,
         },
         { additionalProperties: false },
       ),
       output: Type.Object({ items: Type.Array(SecretObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await secrets.list(reader(caller, whose), { after: idBefore('secrets', cursor), limit: limit + 1 });
+        const found = await secrets.list(readerOf(caller, whose), { after: idBefore('secrets', cursor), limit: limit + 1 });
         return pageOf(found.map(shown), limit, ({ id }) => cursorOf('secrets', [id]));
       },
     }),
@@ -84,7 +76,7 @@ export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list'
       path: `${root}/:id`,
       summary: 'One of your secrets, without its value.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await secrets.one(reader(caller, whose), idIn(params, 'id', 'secret'))),
+      answer: async ({ caller, params, query: whose }) => shown(await secrets.one(readerOf(caller, whose), idIn(params, 'id', 'secret'))),
     }),
     nounRoute({
       ...common,
@@ -94,7 +86,7 @@ export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list'
       query,
       input: SecretText,
       answer: async ({ caller, by, params, query: whose, input }) =>
-        shown(await secrets.change(reader(caller, whose), idIn(params, 'id', 'secret'), input, by)),
+        shown(await secrets.change(readerOf(caller, whose), idIn(params, 'id', 'secret'), input, by)),
     }),
     nounRoute({
       ...common,
@@ -102,14 +94,14 @@ export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list'
       path: `${root}/:id`,
       summary: 'Deletes one of your secrets.',
       query,
-      answer: async ({ caller, by, params, query: whose }) => shown(await secrets.remove(reader(caller, whose), idIn(params, 'id', 'secret'), by)),
+      answer: async ({ caller, by, params, query: whose }) => shown(await secrets.remove(readerOf(caller, whose), idIn(params, 'id', 'secret'), by)),
     }),
     ...grantRoutes({
       sharing,
       scope: 'unscoped',
       path: `${root}/:id`,
       what: 'secret',
-      administered: (caller, params, whose) => secrets.administered(reader(caller, whose), idIn(params, 'id', 'secret')),
+      administered: (caller, params, whose) => secrets.administered(readerOf(caller, whose), idIn(params, 'id', 'secret')),
     }),
   ];
 }

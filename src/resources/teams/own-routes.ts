@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Store } from '#store/open';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
 import { usersNamed, type Team, type Teams } from './store.ts';
@@ -38,8 +38,7 @@ const MemberKeyObject = Type.Object({
 
 const PageQuery = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
   },
   { additionalProperties: false },
 );

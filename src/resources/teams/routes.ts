@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { PlanNames } from '#core/plan-names';
@@ -29,8 +29,7 @@ export const TeamObject = Type.Object({
 });
 const TeamQuery = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
   },
   { additionalProperties: false },
 );

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#core/fault';
 import type { PlanNames } from '#core/plan-names';
@@ -50,8 +50,7 @@ const UserObject = Type.Object({ id: Type.Integer(), email: Type.String(), plan,
 const UserQuery = Type.Object(
   {
     query: Type.Optional(Type.String({ maxLength: 254, description: 'A part of the e-mail address.' })),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-    cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+    ...pageQuery,
   },
   { additionalProperties: false },
 );

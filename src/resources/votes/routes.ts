@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { badCursor, cursorOf, pageOf, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import type { Vote, VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
@@ -55,8 +55,7 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
       summary: 'Answers that users voted against, with what was asked and what the answer was made from; newest first. That they were looked at is audited.',
       query: Type.Object(
         {
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
-          cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
+          ...pageQuery,
           userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
           from: time('Not before.'),
           to: time('Before.'),
