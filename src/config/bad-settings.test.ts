@@ -282,9 +282,11 @@ describe('a variable or an option is refused by its name', () => {
     },
   );
 
-  test('neither is the public address of the server', () => {
-    const env = { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: 'https://gateway.example.org/v1' };
-    expect(complaint(() => readFrom('publicUrl: https://gateway.example.org', { env }))).toContain('is the address of this server itself');
+  test('neither is the public address of the server; another path of it may lead elsewhere', () => {
+    const told = (address: string) =>
+      complaint(() => readFrom('publicUrl: https://gateway.example.org', { env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: address } }));
+    expect(told('https://gateway.example.org/v1')).toContain('is the address of this server itself');
+    expect(told('https://gateway.example.org/ollama/v1')).toBeUndefined();
   });
 
   test.each([

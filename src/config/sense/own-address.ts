@@ -4,6 +4,8 @@ import type { Settings } from '../schema/index.ts';
 import type { Trouble } from './trouble.ts';
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})$/;
+/** Behind a proxy, other paths of the public origin may lead to other servers. */
+const ownPath = /^\/(?:$|v1|server)/;
 const everywhere = new Set(['0.0.0.0', '::']);
 
 /** Providers whose address is that of this server: each call would call itself. */
@@ -21,7 +23,7 @@ const text =
 function isOwn(address: string, { host, port, publicUrl }: Settings): boolean {
   const url = URL.parse(address);
   if (!url) return false;
-  if (URL.parse(publicUrl)?.origin === url.origin) return true;
+  if (URL.parse(publicUrl)?.origin === url.origin) return ownPath.test(url.pathname);
   if (Number(url.port || (url.protocol === 'https:' ? 443 : 80)) !== port) return false;
   const asked = bareHost(url.hostname);
   const own = bareHost(host);
