@@ -69,6 +69,7 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
   const plugins = openPluginsNoun({ database, calls, acting, search, convert, allowed, clock });
   const queries: QueryDeps = {
     generate: calls.pipeline.chatcompat,
+    affords: calls.pipeline.affords,
     models,
     defaults: () => defaultsIn(settings()),
     promptOf: async (caller, persona) => (await personas.usable(caller, persona)).prompt,

@@ -1,4 +1,5 @@
-import type { Caller } from '#core/context';
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import type { Generate } from '#core/generate';
 import type { KnownModels } from '#core/known-models';
@@ -12,6 +13,8 @@ import type { Web } from './web.ts';
 /** What questions are answered with. */
 export interface QueryDeps {
   readonly generate: Generate;
+  /** Checks that a call could be made and paid for now. @throws Fault as `generate` does before any provider is asked */
+  readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
   /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** Names of models: of a question that names none, of follow-up questions, and of what words questions anew (undefined: nothing does). */

@@ -51,6 +51,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
     ownedBy: 'x',
   };
   const all: QueryDeps = {
+    affords: async () => {},
     async *generate(call, { step }) {
       calls.push({ call, step });
       const text = rewording && step > 0 ? await rewording(call) : answer;

@@ -57,6 +57,8 @@ export function query(deps: QueryDeps, { caller, fields, files, asked, output = 
     const system = [...systemTurn([own]), ...systemTurn([...dated, ...instructionsFor(material)])];
     const ready = { ...call, turns: [...system, ...withMaterial(turns, material)], ...coolest(fields, model, context) };
     await refuseLong(ready, model, deps, context);
+    // A call that was approved is made once: not for an answer that is refused then.
+    if (mcp.approved.length > 0) await deps.affords(ready, context);
     return { ...ready, tools: [...ready.tools, ...(await wantedTool(mcp, turns, deps.waiting, context))] };
   };
 

@@ -61,6 +61,12 @@ onBothDatabases('MCP tools in questions', ({ place }) => {
       expect((await bob.ask('POST', '/server/query', approving)).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, message: 'Something else.' })).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: [call.id, 'other'] })).status).toBe(404);
+      await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
+      const greeted = async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status;
+      await expect.poll(greeted, { timeout: 5000 }).toBe(429);
+      expect((await ada.ask('POST', '/server/query', approving)).status).toBe(429);
+      await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: null });
+      await expect.poll(greeted, { timeout: 5000 }).toBe(200);
       expect(calls()).toBe(0);
       const both = await Promise.all([1, 2].map(() => ada.ask('POST', '/server/query', approving)));
       expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404]);
