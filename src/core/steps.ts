@@ -31,14 +31,20 @@ export const steps = {
   tier: { within: ['alternative'], each: 10_000, most: 100 },
   /** The restarts of a background response. */
   take: { within: ['alternative'], each: 1000, most: 1000 },
+  /** The answers of models and calls of tools of an agent's run. */
+  run: { within: ['alternative'], each: 1000, most: 1000 },
+  /** The calls that a script makes in the course of a run. */
+  scripted: { within: ['run'], each: 40, most: 20 },
+  /** The vectors of the questions that a run looks up in datasets. */
+  lookedUp: { within: ['run'], from: 900, each: 1, most: 100 },
   /** The rounds in which tools of MCP servers are called. */
   tools: { within: ['take'], each: 40, most: 25 },
   /** The rounds of a web search, for answers with one candidate and for those with several. */
-  round: { within: ['take', 'tools'], each: 2, most: 12 },
+  round: { within: ['take', 'run', 'scripted', 'tools'], each: 2, most: 12 },
   repairableRound: { within: ['tier'], each: 200, most: 12 },
   /** The repairs of one answer, one per candidate, and the repair of an answer that has one candidate; the answer itself comes before them. */
   repairs: { within: ['repairableRound', 'alternative'], from: 1, each: 1, most: 128 },
-  repair: { within: ['repairableRound', 'round', 'tools', 'take'], from: 1, each: 1, most: 1 },
+  repair: { within: ['repairableRound', 'round', 'tools', 'take', 'run', 'scripted'], from: 1, each: 1, most: 1 },
 } as const satisfies Readonly<Record<string, StepRange>>;
 
 /**

@@ -1,0 +1,58 @@
+import type { FollowOptions, ToldEvent } from '#core/run';
+import { unknownThing } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import type { Store } from '#store/open';
+import { topic, type RunRows } from './rows.ts';
+import type { KeptEvent } from './writer.ts';
+
+/** Runs of other machines are looked at so often where nothing was heard of them. */
+const lookMilliseconds = 1000;
+const heartbeatMilliseconds = 15_000;
+
+export interface FollowDeps {
+  readonly store: Pick<Store, 'subscribe'>;
+  readonly rows: RunRows;
+  readonly clock: Clock;
+}
+
+/** The events of a run: those that are stored, then those that come, wherever it is worked on. See `Runs.follow`. */
+export async function* follow(
+  { store, rows, clock }: FollowDeps,
+  { userId, id }: { readonly userId: number; readonly id: string },
+  { after, signal, untilWaits = false }: FollowOptions,
+): AsyncGenerator<ToldEvent | undefined> {
+  let wake = new AbortController();
+  let last = after;
+  let beatAt = clock.monotonic() + heartbeatMilliseconds;
+  const rouse = () => wake.abort();
+  const unsubscribe = store.subscribe(topic, (change) => (change.type === 'reset' || change.payload === id) && rouse());
+  signal.addEventListener('abort', rouse);
+  try {
+    for (;;) {
+      if (signal.aborted) throw signal.reason;
+      wake = new AbortController();
+      const now = await rows.progress(userId, id);
+      if (!now) throw unknownThing('run');
+      for (const { first, sealed } of last < now.seq ? await rows.events(id, last) : [])
+        for (const [at, event] of (rows.opened(userId, sealed) as unknown as readonly KeptEvent[]).entries())
+          if (first + at > last) {
+            if (signal.aborted) throw signal.reason;
+            last = first + at;
+            beatAt = clock.monotonic() + heartbeatMilliseconds;
+            yield { ...event, run: id, seq: last };
+          }
+      if (last < now.seq) continue;
+      if (now.state !== 'running' && (now.state !== 'waiting' || untilWaits)) return;
+      const left = beatAt - clock.monotonic();
+      if (left <= 0) {
+        beatAt = clock.monotonic() + heartbeatMilliseconds;
+        yield undefined;
+        continue;
+      }
+      await clock.sleep(Math.min(lookMilliseconds, left), wake.signal).catch(() => {});
+    }
+  } finally {
+    unsubscribe();
+    signal.removeEventListener('abort', rouse);
+  }
+}

@@ -1,0 +1,181 @@
+import { Type, type Static } from 'typebox';
+import type { JsonObject } from '#core/json';
+import type { ShownRun } from '#core/run';
+import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
+import { ownerOf, ownerQuery } from '../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import type { OpenRuns } from './store.ts';
+import { afterOf, updatesOf } from './updates.ts';
+
+const object = Type.Unsafe<JsonObject>(Type.Object({}));
+const orNull = <Of extends Parameters<typeof Type.Union>[0][number]>(one: Of) => Type.Union([one, Type.Null()]);
+
+const WaitsForObject = Type.Union([
+  Type.Object({ type: Type.Literal('approval'), call: Type.String(), server: orNull(Type.String()), tool: Type.String(), arguments: object }),
+  Type.Object({
+    type: Type.Literal('question'),
+    question: Type.String(),
+    message: Type.String(),
+    schema: Type.Optional(object),
+    url: Type.Optional(Type.String()),
+  }),
+]);
+
+const RunObject = Type.Object({
+  id: Type.String(),
+  kind: Type.Enum(['agent', 'deep_agent']),
+  agentId: orNull(Type.Integer()),
+  version: orNull(Type.Integer()),
+  state: Type.Enum(['running', 'waiting', 'completed', 'failed', 'cancelled']),
+  waitsFor: orNull(WaitsForObject),
+  message: orNull(Type.String({ description: 'The answer, when the run is completed.' })),
+  error: orNull(Type.String({ description: 'Why it failed.' })),
+  steps: Type.Integer({ description: 'Answers of models.' }),
+  calls: Type.Integer({ description: 'Calls of tools.' }),
+  planTokens: Type.Integer(),
+  costUsd: orNull(Type.Number()),
+  requestId: Type.String(),
+  startedAt: Type.String(),
+  endedAt: orNull(Type.String()),
+});
+
+const id = { minLength: 1, maxLength: 200 };
+const root = '/server/mine/runs';
+const common = { scope: 'agent_builder', owner: 'caller', output: RunObject } as const;
+const query = Type.Object(ownerQuery, { additionalProperties: false });
+
+/** A user's runs. Another's is not there. */
+export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists your runs of agents, the newest first; they are kept for 30 days.',
+      query: Type.Object(
+        {
+          ...ownerQuery,
+          ...pageQuery,
+          kind: Type.Optional(RunObject.properties.kind),
+          state: Type.Optional(RunObject.properties.state),
+          agentId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+        },
+        { additionalProperties: false },
+      ),
+      output: Type.Object({ items: Type.Array(RunObject), nextCursor: orNull(Type.String()) }),
+      async answer({ caller, query: { limit = 50, cursor, kind, state, agentId, ...whose } }) {
+        const found = await runs.list(ownerOf(caller, whose), { kind, state, agentId, before: idBefore('runs', cursor), limit: limit + 1 });
+        const { items, nextCursor } = pageOf(found, limit, ({ number }) => cursorOf('runs', [number]));
+        return { items: items.map(shown), nextCursor };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'One of your runs.',
+      query,
+      answer: async ({ caller, params, query: whose }) => shown(await runs.one(ownerOf(caller, whose), params['id']!)),
+    }),
+    nounRoute({
+      scope: 'agent_builder',
+      owner: 'caller',
+      method: 'GET',
+      path: `${root}/:id/events`,
+      summary: 'The events of a run as server-sent events: from the start, or behind `Last-Event-ID`, and then as they come.',
+      query,
+      async answer({ caller, params, query: whose, lastEventId, signal = new AbortController().signal }) {
+        const userId = ownerOf(caller, whose);
+        const run = await runs.one(userId, params['id']!);
+        return new Updates(updatesOf(runs.follow(userId, run.id, { after: afterOf(lastEventId), signal })));
+      },
+    }),
+    ...decisionRoutes(runs),
+  ];
+}
+
+/** What users do with runs. */
+function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/cancel`,
+      summary: 'Ends a run.',
+      query,
+      answer: async ({ caller, params, query: whose }) => shown(await runs.cancel(ownerOf(caller, whose), params['id']!)),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/approve`,
+      summary: 'Approves or refuses a call that a run waits for.',
+      query,
+      input: Type.Object(
+        {
+          call: Type.String({ ...id, description: 'Of `waitsFor`.' }),
+          approved: Type.Boolean(),
+          always: Type.Optional(Type.Boolean({ description: 'Later calls of the tool need no approval, where it may be given once for all.' })),
+        },
+        { additionalProperties: false },
+      ),
+      answer: async ({ caller, params, query: whose, input: { call, approved, always = false } }) =>
+        shown(await runs.approve(ownerOf(caller, whose), params['id']!, call, { approved, always })),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/answer`,
+      summary: 'Answers a question that a run waits for.',
+      query,
+      input: Type.Object(
+        { question: Type.String({ ...id, description: 'Of `waitsFor`.' }), action: Type.Enum(['accept', 'decline', 'cancel']), content: Type.Optional(object) },
+        { additionalProperties: false },
+      ),
+      answer: async ({ caller, params, query: whose, input: { question, action, content } }) =>
+        shown(await runs.answer(ownerOf(caller, whose), params['id']!, question, { action, ...(content ? { content } : {}) })),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/resume`,
+      summary: 'Lets a run that has failed go on from its last step.',
+      query,
+      answer: async ({ caller, params, query: whose }) => shown(await runs.resume(ownerOf(caller, whose), params['id']!)),
+    }),
+  ];
+}
+
+const shown = ({
+  id: runId,
+  kind,
+  agentId,
+  version,
+  state,
+  waitsFor,
+  message,
+  error,
+  steps,
+  calls,
+  planTokens,
+  costUsd,
+  requestId,
+  startedAt,
+  endedAt,
+}: ShownRun): Static<typeof RunObject> => ({
+  id: runId,
+  kind,
+  agentId,
+  version,
+  state,
+  waitsFor,
+  message,
+  error,
+  steps,
+  calls,
+  planTokens,
+  costUsd,
+  requestId,
+  startedAt: startedAt.toISOString(),
+  endedAt: endedAt?.toISOString() ?? null,
+});

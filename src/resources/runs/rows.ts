@@ -1,0 +1,281 @@
+import { sql, type RawBuilder } from 'kysely';
+import type { Json } from '#core/json';
+import type { RunKind, RunLimits, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
+import type { Sealer } from '#kit/crypto/sealing';
+import type { Access, Store } from '#store/open';
+
+/** The topic under which the id of a run is published whenever something of it has changed. */
+export const topic = 'runs';
+
+/** Bytes of all that is sealed of a run. */
+export const mostBytes = 16 * 2 ** 20;
+
+export type StepState = 'told' | 'begun' | 'interrupted' | 'done' | 'scratch';
+
+export interface StepRow {
+  readonly key: string;
+  /** Of the booked step; −1: none. */
+  readonly number: number;
+  readonly state: StepState;
+  readonly sealed: Buffer | null;
+}
+
+/** What a run has used, and what is counted of it. */
+export interface Counted extends RunUsage {
+  readonly numbered: number;
+  readonly steps: number;
+  readonly calls: number;
+  readonly workedMs: number;
+}
+
+/** A run that this process works on. */
+export interface TakenRun extends Counted {
+  readonly id: string;
+  readonly userId: number;
+  readonly keyId: number;
+  readonly kind: RunKind;
+  readonly agentId: number | null;
+  readonly version: number | null;
+  readonly requestId: string;
+  readonly app: string;
+  readonly limits: RunLimits;
+  readonly cancelWanted: boolean;
+  readonly seq: number;
+  readonly bytes: number;
+  readonly asked: Buffer;
+  readonly startedAt: Date;
+}
+
+/** What is written of a run in one statement. */
+export interface Written {
+  readonly events: { readonly count: number; readonly sealed: Buffer } | undefined;
+  readonly steps: readonly StepRow[];
+  readonly counted: Counted;
+  readonly bytes: number;
+}
+
+export interface Ending {
+  readonly state: 'completed' | 'failed' | 'cancelled';
+  readonly ending: Buffer;
+  readonly event: Buffer;
+}
+
+interface ShownRow extends Omit<ShownRun, 'waitsFor' | 'message' | 'error'> {
+  readonly number: number;
+  readonly job: string;
+  readonly waits_for: Buffer | null;
+  readonly ending: Buffer | null;
+}
+
+/** What a waiting run waits for, with the key of the step that the answer completes. */
+export interface Waiting {
+  readonly waitsFor: WaitsFor;
+  readonly key: string;
+}
+
+export interface FoundRun extends ShownRun {
+  readonly number: number;
+  readonly job: string;
+  readonly waiting: Waiting | null;
+}
+
+/** What a page of runs is filtered by. */
+export interface RunsWanted {
+  readonly kind?: RunKind | undefined;
+  readonly state?: RunState | undefined;
+  readonly agentId?: number | undefined;
+  /** The number of the run before the first of the page; 0: none. */
+  readonly before: number;
+  readonly limit: number;
+}
+
+const shownColumns = sql`number, id, kind, agent_id as "agentId", version, state, job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
+  cost_usd as "costUsd", request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
+
+/** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
+export class RunRows {
+  readonly #store: Store;
+  readonly #seal: Sealer;
+
+  constructor(store: Store, seal: Sealer) {
+    this.#store = store;
+    this.#seal = seal;
+  }
+
+  sealed(userId: number, value: Json): Buffer {
+    return this.#seal.seal(Buffer.from(JSON.stringify(value)), contextOf(userId));
+  }
+
+  opened(userId: number, sealed: Buffer): Json {
+    return JSON.parse(this.#seal.open(sealed, contextOf(userId)).toString()) as Json;
+  }
+
+  async add(
+    run: Pick<TakenRun, 'id' | 'userId' | 'keyId' | 'kind' | 'agentId' | 'version' | 'requestId' | 'app' | 'limits' | 'asked'>,
+    job: string,
+    { db }: Access,
+  ) {
+    await sql`
+      insert into run (id, user_id, key_id, kind, agent_id, version, state, job, request_id, app, limits, asked, bytes)
+      values (${run.id}, ${run.userId}, ${run.keyId}, ${run.kind}, ${run.agentId}, ${run.version}, 'running', ${job}, ${run.requestId}, ${run.app},
+        ${JSON.stringify(run.limits)}::jsonb, ${run.asked}, ${run.asked.length})`.execute(db);
+  }
+
+  /** Makes a running run this holder's. @returns undefined where it is not running, or another job has it */
+  async take(id: string, job: string, holder: string): Promise<TakenRun | undefined> {
+    const { rows } = await sql<TakenRun>`
+      update run set holder = ${holder} where id = ${id} and job = ${job} and state = 'running'
+      returning id, user_id as "userId", key_id as "keyId", kind, agent_id as "agentId", version, request_id as "requestId", app, limits,
+        cancel_wanted as "cancelWanted", seq, numbered, steps, calls, input_tokens::float8 as "inputTokens", output_tokens::float8 as "outputTokens",
+        plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt"`.execute(
+      this.#store.db,
+    );
+    return rows[0];
+  }
+
+  /** All steps but texts of the scratch. */
+  async steps(id: string): Promise<readonly StepRow[]> {
+    const { rows } = await sql<StepRow>`select key, number, state, sealed from run_step where run_id = ${id} and state <> 'scratch'`.execute(this.#store.db);
+    return rows;
+  }
+
+  async scratch(id: string, key: string): Promise<Buffer | undefined> {
+    const { rows } = await sql<{ sealed: Buffer }>`select sealed from run_step where run_id = ${id} and key = ${key} and state = 'scratch'`.execute(
+      this.#store.db,
+    );
+    return rows[0]?.sealed;
+  }
+
+  /** Writes events and steps, all or none. @returns false where the run is no longer this holder's: then nothing was written */
+  async write(id: string, holder: string, { events, steps, counted, bytes }: Written): Promise<boolean> {
+    const count = events?.count ?? 0;
+    const said = events
+      ? sql`, said as (insert into run_event (run_id, first, last, sealed) select ${id}, seq - ${count}::int + 1, seq, ${events.sealed} from mine)`
+      : sql``;
+    const kept = steps.length > 0 ? sql`, kept as (${insertSteps(id, steps)})` : sql``;
+    const { rows } = await sql`
+      with mine as (
+        update run set seq = seq + ${count}::int, bytes = bytes + ${bytes}::bigint, ${setCounted(counted)}
+        where id = ${id} and holder = ${holder} and state = 'running' returning seq
+      ) ${said} ${kept} select seq from mine`.execute(this.#store.db);
+    if (rows.length > 0 && count > 0) await this.changed(id);
+    return rows.length > 0;
+  }
+
+  /** Lets a run wait for its user. @returns false where it is no longer this holder's, or is to be cancelled */
+  async wait(id: string, holder: string, waiting: Buffer): Promise<boolean> {
+    const done = await sql`
+      update run set state = 'waiting', holder = null, waits_for = ${waiting} where id = ${id} and holder = ${holder} and state = 'running' and not cancel_wanted`.execute(
+      this.#store.db,
+    );
+    await this.changed(id);
+    return done.numAffectedRows === 1n;
+  }
+
+  /** Ends a run with its last event. @param holder absent: whoever has it. @returns false where it is over, or another's */
+  async end(id: string, { state, ending, event }: Ending, holder?: string): Promise<boolean> {
+    const mine = holder === undefined ? sql`state in ('running', 'waiting')` : sql`state = 'running' and holder = ${holder}`;
+    const { rows } = await sql`
+      with mine as (
+        update run set state = ${state}, holder = null, waits_for = null, ending = ${ending}, ended_at = now(), seq = seq + 1,
+          bytes = bytes + ${ending.length + event.length}::bigint
+        where id = ${id} and ${mine} returning seq
+      ), said as (insert into run_event (run_id, first, last, sealed) select ${id}, seq, seq, ${event} from mine)
+      select seq from mine`.execute(this.#store.db);
+    await this.changed(id);
+    return rows.length > 0;
+  }
+
+  /** Lets a run go on that waits or has failed, under another job. @param step the answer that it waited for. @returns false where it is in another state */
+  async goOn(id: string, { job, from, step }: { readonly job: string; readonly from: 'waiting' | 'failed'; readonly step?: StepRow }, { db }: Access) {
+    const kept = step ? sql`, kept as (${insertSteps(id, [step])})` : sql``;
+    const { rows } = await sql`
+      with mine as (
+        update run set state = 'running', job = ${job}, waits_for = null, ending = null, ended_at = null, cancel_wanted = false,
+          bytes = bytes + ${step?.sealed?.length ?? 0}::bigint
+        where id = ${id} and state = ${from} returning id
+      ) ${kept} select id from mine`.execute(db);
+    return rows.length > 0;
+  }
+
+  /** @returns the state that it had and its job; undefined where it is over or not there */
+  async wantCancelled(userId: number, id: string): Promise<{ readonly state: RunState; readonly job: string } | undefined> {
+    const { rows } = await sql<{ state: RunState; job: string }>`
+      update run set cancel_wanted = true where id = ${id} and user_id = ${userId} and state in ('running', 'waiting') returning state, job`.execute(
+      this.#store.db,
+    );
+    return rows[0];
+  }
+
+  async find(userId: number, id: string): Promise<FoundRun | undefined> {
+    const { rows } = await sql<ShownRow>`select ${shownColumns} from run where id = ${id} and user_id = ${userId}`.execute(this.#store.db);
+    return rows.map((row) => this.#shown(userId, row))[0];
+  }
+
+  /** The newest first. */
+  async list(userId: number, { kind, state, agentId, before, limit }: RunsWanted): Promise<readonly FoundRun[]> {
+    const and = (condition: RawBuilder<unknown>, wanted: unknown) => (wanted === undefined || wanted === 0 ? sql`` : sql`and ${condition}`);
+    const { rows } = await sql<ShownRow>`
+      select ${shownColumns} from run where user_id = ${userId} ${and(sql`kind = ${kind}`, kind)} ${and(sql`state = ${state}`, state)}
+        ${and(sql`agent_id = ${agentId}`, agentId)} ${and(sql`number < ${before}`, before)}
+      order by number desc limit ${limit}`.execute(this.#store.db);
+    return rows.map((row) => this.#shown(userId, row));
+  }
+
+  /** How far a run has come. */
+  async progress(userId: number, id: string): Promise<{ readonly state: RunState; readonly seq: number } | undefined> {
+    const { rows } = await sql<{ state: RunState; seq: number }>`select state, seq from run where id = ${id} and user_id = ${userId}`.execute(this.#store.db);
+    return rows[0];
+  }
+
+  /** Some of its events, those behind `after`, as they were written together. */
+  async events(id: string, after: number): Promise<readonly { readonly first: number; readonly sealed: Buffer }[]> {
+    const { rows } = await sql<{ first: number; sealed: Buffer }>`
+      select first, sealed from run_event where run_id = ${id} and last > ${after} order by first limit ${batches}`.execute(this.#store.db);
+    return rows;
+  }
+
+  /** Deletes runs that are older. @returns how many went */
+  async purge(days: number): Promise<number> {
+    const gone = await sql`
+      delete from run where id = any(array(select id from run where started_at < now() - make_interval(days => ${days}) limit ${purgedAtOnce} for update skip locked))`.execute(
+      this.#store.db,
+    );
+    return Number(gone.numAffectedRows ?? 0n);
+  }
+
+  /** Tells who follows the run, on every machine; they also look from time to time. */
+  async changed(id: string): Promise<void> {
+    await this.#store.publish(topic, id).catch(() => {});
+  }
+
+  #shown(userId: number, { waits_for: waits, ending, planTokens, ...row }: ShownRow): FoundRun {
+    const waiting = row.state === 'waiting' && waits ? (this.opened(userId, waits) as unknown as Waiting) : null;
+    const end = ending ? (this.opened(userId, ending) as { readonly message: string }).message : null;
+    return {
+      ...row,
+      planTokens,
+      waiting,
+      waitsFor: waiting?.waitsFor ?? null,
+      message: row.state === 'completed' ? end : null,
+      error: row.state === 'failed' ? end : null,
+    };
+  }
+}
+
+const batches = 50;
+const purgedAtOnce = 100;
+
+const contextOf = (userId: number) => `run/${userId}`;
+
+const setCounted = ({ numbered, steps, calls, inputTokens, outputTokens, planTokens, costUsd, workedMs }: Counted) => sql`
+  numbered = ${numbered}, steps = ${steps}, calls = ${calls}, input_tokens = ${inputTokens}, output_tokens = ${outputTokens}, plan_tokens = ${planTokens},
+  cost_usd = ${costUsd}, worked_ms = ${Math.round(workedMs)}`;
+
+/** Steps of the run that the statement has changed: of `mine`. */
+function insertSteps(id: string, steps: readonly StepRow[]): RawBuilder<unknown> {
+  const rows = steps.map(({ key, number, state, sealed }) => sql`(${key}::text, ${number}::int, ${state}::text, ${sealed}::bytea)`);
+  return sql`
+    insert into run_step (run_id, key, number, state, sealed) select ${id}, one.* from (values ${sql.join(rows)}) as one (key, number, state, sealed), mine
+    on conflict (run_id, key) do update set number = excluded.number, state = excluded.state, sealed = excluded.sealed`;
+}

@@ -1,0 +1,126 @@
+import type { Caller, Context } from '#core/context';
+import { Fault, faultOf } from '#core/fault';
+import type { Generate } from '#core/generate';
+import type { Json } from '#core/json';
+import { Permits } from '#core/permits';
+import { RunWaits, type RunAsked, type RunEnd, type RunKind, type RunLoop } from '#core/run';
+import { Cancelled } from '#kit/async/client-left';
+import type { Clock } from '#kit/async/clock';
+import { randomText } from '#kit/crypto/ids';
+import type { RunRows, TakenRun } from './rows.ts';
+import { WorkingRun } from './working-run.ts';
+import { RunLost, RunWriter, type KeptEvent } from './writer.ts';
+
+export interface RunWorkerDeps {
+  readonly rows: RunRows;
+  readonly loops: Readonly<Record<RunKind, RunLoop>>;
+  readonly generate: Generate;
+  readonly rights: {
+    callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
+    watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
+  };
+  /** The memory for a run of this user. */
+  readonly memoryOf: (userId: number) => NonNullable<Context['memory']> & { letGo(): void };
+  readonly clock: Clock;
+  readonly log: (problem: string, cause: unknown) => void;
+}
+
+/** Works on a run that this process has taken up, until it ends, waits, or is interrupted. @throws RunLost, and the signal's reason where the process stops: it is taken up again */
+export async function workOn({ id, job }: { readonly id: string; readonly job: string }, signal: AbortSignal, deps: RunWorkerDeps): Promise<void> {
+  const { rows } = deps;
+  const holder = randomText(16);
+  const taken = await rows.take(id, job, holder);
+  if (!taken) return;
+  if (taken.cancelWanted || isCancelled(signal)) return void (await rows.end(id, endingOf(rows, taken, deps.clock, { state: 'cancelled' }), holder));
+  const over = new AbortController();
+  const writer = new RunWriter(taken, { rows, clock: deps.clock, holder, broke: (error) => over.abort(error) });
+  const { userId, keyId, limits } = taken;
+  const owner = { userId, keyId };
+  const memory = deps.memoryOf(userId);
+  const permits = new Permits();
+  const cancelTimer = deps.clock.after(Math.max(0, limits.seconds * 1000 - taken.workedMs), () => over.abort(tookTooLong(limits.seconds)));
+  const unwatch = deps.rights.watch({ caller: owner, cut: (reason) => over.abort(reason) });
+  permits.hold();
+  try {
+    const either = AbortSignal.any([signal, over.signal]);
+    const asked = rows.opened(userId, taken.asked) as unknown as RunAsked;
+    const callerOf = async () => mayRun(await deps.rights.callerOf(owner));
+    const first = await callerOf().catch(away);
+    const steps = new Map((await rows.steps(id)).map(({ key, ...step }) => [key, step]));
+    const shared = { ...deps, callerOf, memory, permits, writer, signal: either, taken, asked, steps };
+    const run = new WorkingRun(shared, 'main');
+    if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
+    if (first instanceof Fault) throw first;
+    const end = await deps.loops[taken.kind](run);
+    await writer.flush();
+    await rows.end(id, endingOf(rows, taken, deps.clock, { state: 'completed', ...end }), holder);
+  } catch (error) {
+    await concluded(error, { taken, holder, writer, signal, over: over.signal }, deps);
+  } finally {
+    cancelTimer();
+    unwatch();
+    permits.release();
+    memory.letGo();
+  }
+}
+
+interface Interrupted {
+  readonly taken: TakenRun;
+  readonly holder: string;
+  readonly writer: RunWriter;
+  /** Of the job. */
+  readonly signal: AbortSignal;
+  readonly over: AbortSignal;
+}
+
+/** Lets a run wait, ends it, or leaves it to be taken up again. @throws in the last case */
+async function concluded(cause: unknown, { taken, holder, writer, signal, over }: Interrupted, { rows, clock, log }: RunWorkerDeps): Promise<void> {
+  const { id, userId } = taken;
+  const end = (ending: Partial<RunEnd> & { readonly state: 'failed' | 'cancelled' }) => rows.end(id, endingOf(rows, taken, clock, ending), holder);
+  if (isCancelled(signal)) {
+    await writer.flush().catch(() => {});
+    return void (await end({ state: 'cancelled' }));
+  }
+  if (signal.aborted || cause instanceof RunLost || over.reason instanceof RunLost) throw new RunLost(cause);
+  const unwritten = await writer.flush().then(
+    () => undefined,
+    (problem: unknown) => problem,
+  );
+  if (unwritten instanceof RunLost) throw unwritten;
+  if (cause instanceof RunWaits && unwritten === undefined) {
+    const isWaiting = await rows.wait(id, holder, rows.sealed(userId, { waitsFor: cause.waitsFor, key: cause.key } as unknown as Json));
+    if (!isWaiting) await end({ state: 'cancelled' });
+    return;
+  }
+  const fault = faultOf(over.aborted ? over.reason : (unwritten ?? cause));
+  if (fault.code === 'internal') log('A run failed.', cause);
+  await end({ state: 'failed', message: fault.message });
+}
+
+/** A database that is away says nothing of the user's rights. @throws RunLost */
+function away(error: unknown): Fault {
+  if (error instanceof Fault && error.code !== 'overloaded') return error;
+  throw new RunLost(error);
+}
+
+/** The last event of a run, and what is kept of how it ended. */
+export function endingOf(
+  rows: RunRows,
+  { userId }: Pick<TakenRun, 'userId'>,
+  clock: Clock,
+  { state, message = '', citations = [] }: Partial<RunEnd> & { readonly state: 'completed' | 'failed' | 'cancelled' },
+) {
+  const data = { message: message.toWellFormed(), citations };
+  const event: KeptEvent = { event: `run.${state}`, data, timestamp: new Date(clock.now()).toISOString(), place: 'main' };
+  return { state, ending: rows.sealed(userId, data), event: rows.sealed(userId, [event] as unknown as Json) };
+}
+
+const isCancelled = ({ reason }: AbortSignal): boolean => reason instanceof Cancelled;
+
+const tookTooLong = (seconds: number) => new Fault('timed-out', `The run ended: it has reached its limit of ${seconds} seconds at work.`);
+
+/** The key may have been narrowed since. @throws Fault `forbidden` */
+function mayRun(caller: Caller): Caller {
+  if (caller.scopes && !caller.scopes.includes('agent_builder')) throw new Fault('forbidden', 'This key lacks the scope agent_builder.', { reason: 'scope' });
+  return caller;
+}
