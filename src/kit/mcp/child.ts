@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
+import { unwatched, watched } from './watchdog.ts';
 
 /** A program that speaks MCP on its standard input and output. */
 export interface Program {
@@ -38,9 +39,11 @@ export function childTransport({ command, args, env }: Program, longest: number)
       new Promise((resolve, reject) => {
         child = spawn(command, args, { shell: false, env: { ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });
         const running = child;
+        if (running.pid !== undefined) watched(running.pid);
         exited = new Promise((ended) => {
           running.once('exit', () => {
             end(running, 'SIGKILL'); // what it started and left behind
+            if (running.pid !== undefined) unwatched(running.pid);
             ended();
             transport.onclose?.();
           });

@@ -1,11 +1,13 @@
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
+import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { McpFailure } from '#kit/mcp/connection';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
+import { nameOf } from './tool-names.ts';
 import { ServerFields, ServerObject, shown, textOf } from './shapes.ts';
 import { mostServers, type McpServerStore } from './store.ts';
 import type { McpTools, ServerTool } from './tools.ts';
@@ -28,14 +30,16 @@ const ToolObject = Type.Object({
   description: Type.String(),
   inputSchema: Type.Unknown(),
   allowed: Type.Boolean(),
+  digest: Type.String({ description: 'Of this definition.' }),
   approved: Type.Boolean({ description: 'Whether you have approved it as it is now.' }),
 });
 
-const toolShown = ({ definition: { name, description, inputSchema }, isAllowed, isApproved }: ServerTool) => ({
+const toolShown = ({ definition: { name, description, inputSchema, digest }, isAllowed, isApproved }: ServerTool) => ({
   name,
   description,
   inputSchema,
   allowed: isAllowed,
+  digest,
   approved: isApproved,
 });
 
@@ -141,9 +145,18 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       method: 'POST',
       path: `${root}/:id/tools/:tool/approve`,
       summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
+      input: Type.Object(
+        {
+          digest: Type.Optional(
+            Type.String({ maxLength: 100, description: 'Of the definition that you have seen: where the tool has another by now, the answer is 409.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      inputMayBeLeftOut: true,
       output: ToolObject,
-      answer: async ({ caller, by, params, query: whose, signal = never() }) =>
-        toolShown(await asFaults(() => tools.approve(readerOf(caller, whose), idOf(params), params['tool'] ?? '', by, signal))),
+      answer: async ({ caller, by, params, query: whose, input: { digest }, signal = never() }) =>
+        toolShown(await asFaults(() => tools.approve(readerOf(caller, whose), { server: idOf(params), tool: params['tool'] ?? '', digest }, by, signal))),
     }),
     nounRoute({
       ...common,
@@ -164,6 +177,8 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         const milliseconds = () => Math.round(performance.now() - began);
         try {
           if (tool !== undefined) {
+            if (caller.mcpTools && !mayCall(caller, nameOf((await servers.one(who, id)).name, tool, id)))
+              throw new Fault('forbidden', `The key may not call ${tool}.`, { field: 'tool', reason: 'scope' });
             const result = await tools.call(who, { server: id, tool, args: args as Record<string, unknown> }, signal);
             return { state: 'ok', milliseconds: milliseconds(), result };
           }

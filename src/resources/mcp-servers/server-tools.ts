@@ -1,29 +1,59 @@
-import { createHash } from 'node:crypto';
 import { Fault } from '#core/fault';
-import { isObject, type JsonObject } from '#core/json';
-import type { ServerTool as ShownTool, ServerTools } from '#core/server-tools';
+import { argumentsIn, type JsonObject } from '#core/json';
+import { mayCall } from '#core/mcp-offers';
+import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
+import type { WantedServer, ToolsMeant } from '#core/conversation';
+import { entryOf, type McpPolicy } from './policy.ts';
+import type { McpServer, McpServerStore } from './store.ts';
+import { distinct, nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
 
-/** Characters of a name that models see. */
-const longestName = 64;
+export interface ServerToolsDeps {
+  readonly tools: McpTools;
+  readonly servers: Pick<McpServerStore, 'usable' | 'listed'>;
+  readonly policy: () => McpPolicy;
+  /** Makes sure that the operator's servers have their rows. */
+  readonly met: () => Promise<void>;
+}
 
 /** The tools of MCP servers, as the gateway calls them for models. */
-export function serverTools(tools: McpTools): ServerTools {
+export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): ServerTools {
   return {
+    async ofServer(caller, wanted, signal) {
+      const { field, credential } = wanted;
+      const entry = wanted.url === undefined ? undefined : entryOf(wanted.url, policy());
+      if (wanted.isProviders || (wanted.url !== undefined && !entry)) return undefined;
+      if (caller.scopes?.includes('mcp') === false)
+        throw new Fault('forbidden', 'The tools of MCP servers need a key with the scope mcp.', { field, reason: 'scope' });
+      if (credential !== undefined)
+        throw new Fault('invalid', `${field}.${credential} is not taken: add the server to your MCP servers, with its headers.`, {
+          field: `${field}.${credential}`,
+        });
+      await met();
+      const server = await oneOf(await servers.usable(caller), wanted, entry, servers);
+      if (!server) throw new Fault('not-found', `${field}.server_label is the name or id of no MCP server of yours.`, { field: `${field}.server_label` });
+      try {
+        const found = await tools.of(caller, server.id, { signal });
+        return { tools: found.filter((tool) => tool.isAllowed && isMeant(tool, wanted.allowed, true)).flatMap((tool) => namedTool(tool, wanted, caller)) };
+      } catch (error) {
+        if (error instanceof McpFailure) return { tools: [], error: error.message };
+        throw error;
+      }
+    },
     async offered(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
       const names = new Map<string, ShownTool>();
       const unknown: string[] = [];
       for (const { server, tool, asks } of wanted) {
         const one = found.find((other) => other.server.id === server && other.definition.name === tool);
-        if (one) add(names, shown(one, asks));
+        if (one && mayCall(caller, nameOf(one.server.name, tool, server))) add(names, shown(one, asks));
         else unknown.push(`${server}_${tool}`.slice(0, 100));
       }
       return { tools: [...names.values()], unknown };
     },
     async call(caller, { server, tool, digest, json }, signal) {
-      const args = objectIn(json);
+      const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       try {
         return await tools.call(caller, { server, tool, digest, args }, signal);
@@ -36,26 +66,63 @@ export function serverTools(tools: McpTools): ServerTools {
   };
 }
 
+/** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
+export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['one']): AgentServerTools {
+  const { tools } = deps;
+  return {
+    call: serverTools(deps).call,
+    one,
+    async of(caller, wanted, signal) {
+      const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
+      const isWanted = ({ server, definition: { name } }: ServerTool) =>
+        mayCall(caller, nameOf(server.name, name, server.id)) && wanted.some((one) => one.server === server.id && (one.tools?.includes(name) ?? true));
+      const names = new Map<string, ShownTool>();
+      for (const tool of found.filter(isWanted)) add(names, shown(tool, false));
+      return [...names.values()].flatMap((tool) => {
+        const of = found.find(({ server, definition }) => server.id === tool.server && definition.name === tool.name);
+        if (!of) return [];
+        const asks = of.approval === 'always' ? 'always' : of.needsApproval ? 'first' : 'never';
+        return [{ ...tool, serverName: of.server.name, isReadOnly: of.definition.isReadOnly, asks, isApproved: of.isApproved }];
+      });
+    },
+    remember: ({ userId }, { server, tool, digest }) => tools.remember(userId, server, { name: tool, digest }),
+  };
+}
+
 /** What is named by its client is approved by being named, unless every call is to be. */
 function shown({ server, definition, approval }: ServerTool, asks: boolean): ShownTool {
-  const { name, description, inputSchema, digest } = definition;
+  const { name, description, inputSchema, digest, isReadOnly } = definition;
   const declared = {
     type: 'function',
     name: nameOf(server.name, name, server.id),
     ...(description === '' ? {} : { description }),
     parameters: inputSchema as JsonObject,
   } as const;
-  return { declared, server: server.id, name, digest, needsApproval: asks || approval === 'always' };
+  return { declared, server: server.id, name, digest, isReadOnly, needsApproval: asks || approval === 'always' };
 }
 
-/** `<server>__<tool>`; where that is too long, or was written otherwise, it ends with digits of its own. */
-function nameOf(server: string, tool: string, id: number): string {
-  const plain = `${server}__${tool}`;
-  const name = plain.replace(/[^A-Za-z0-9_-]/g, '_');
-  return name === plain && name.length <= longestName ? name : distinct(name, `${id}/${tool}`);
+async function oneOf(
+  mine: readonly McpServer[],
+  { label }: WantedServer,
+  entry: McpPolicy['whitelist'][number] | undefined,
+  servers: Pick<McpServerStore, 'listed'>,
+): Promise<McpServer | undefined> {
+  if (!entry) return mine.find(({ name }) => name === label) ?? mine.find(({ id }) => String(id) === label);
+  return mine.find((one) => one.url !== '' && entryOf(one.url, { whitelist: [entry] })) ?? servers.listed(entry);
 }
 
-const distinct = (name: string, what: string) => `${name.slice(0, longestName - 9)}_${createHash('sha256').update(what).digest('hex').slice(0, 8)}`;
+/** @param otherwise where nothing says which are meant */
+function isMeant({ definition: { name, isReadOnly } }: ServerTool, meant: ToolsMeant | undefined, otherwise: boolean): boolean {
+  if (!meant) return otherwise;
+  const { names, readOnly } = meant;
+  return (names?.includes(name) ?? true) && (readOnly !== true || isReadOnly) && (names ?? readOnly) !== undefined;
+}
+
+function namedTool(tool: ServerTool, { unasked }: WantedServer, caller: Parameters<typeof mayCall>[0]): readonly ShownTool[] {
+  const asks = unasked !== 'all' && !isMeant(tool, unasked, false);
+  const named = shown(tool, asks);
+  return mayCall(caller, named.declared.name) ? [named] : [];
+}
 
 /** Two servers may have one name. */
 function add(names: Map<string, ShownTool>, tool: ShownTool): void {
@@ -65,15 +132,5 @@ function add(names: Map<string, ShownTool>, tool: ShownTool): void {
   else {
     const declared = { ...tool.declared, name: distinct(name, `${tool.server}/${tool.name}`) };
     names.set(declared.name, { ...tool, declared });
-  }
-}
-
-function objectIn(json: string): Readonly<Record<string, unknown>> | undefined {
-  if (json.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }

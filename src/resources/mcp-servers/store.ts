@@ -79,6 +79,8 @@ export interface McpServerStore {
   noted(id: number, state: McpServer['state'], error: string | null): Promise<void>;
   /** Makes rows of the operator's servers, whose names are these. */
   meetOperators(names: readonly string[]): Promise<void>;
+  /** The row of an address of the operator's list, which everybody may use who names it, and nobody finds in a list. */
+  listed(entry: { readonly name: string; readonly url: string }): Promise<McpServer>;
   /** The digests that a user has approved, by tool. */
   approvals(userId: number, id: number): Promise<ReadonlyMap<string, string>>;
   approve(userId: number, id: number, tool: string, digest: string, by: Actor | undefined): Promise<void>;
@@ -103,20 +105,25 @@ export interface McpServerStoreDeps {
   readonly audit: Audit;
   /** The names of the operator's servers, as they are in the settings now. */
   readonly operators: () => readonly string[];
+  /** The addresses of the operator's list, as they are in the settings now. */
+  readonly addresses: () => readonly string[];
 }
 
-export function openMcpServers({ store, seal, audit, operators }: McpServerStoreDeps): McpServerStore {
-  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly McpServer[]> => {
+export function openMcpServers({ store, seal, audit, operators, addresses }: McpServerStoreDeps): McpServerStore {
+  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store, open = operators()): Promise<readonly McpServer[]> => {
     const { rows } = await sql<Row>`
       select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
         deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
         ${levelOf(kind, reader, thing)} as level
-      from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...operators()]}::text[])) and ${where}`.execute(db);
+      from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...open]}::text[])) and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };
+  /** Of the list only what is asked for by its id. */
+  const named = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``) =>
+    (await read(reader, sql`id = ${id} and deleted_at is null ${lock}`, access, [...operators(), ...addresses()]))[0];
   const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<McpServer> => {
-    const [server] = await read(reader, sql`id = ${id} and deleted_at is null ${lock}`, access);
-    if (!server) throw unknownThing(named);
+    const server = await named(reader, id, access, lock);
+    if (!server) throw unknownThing(what);
     return server;
   };
   return {
@@ -179,13 +186,22 @@ export function openMcpServers({ store, seal, audit, operators }: McpServerStore
         await audit(inside, { by, action: 'mcp-server.delete', target: { kind, id }, before: inTrail(server) });
         return { ...server, active: false };
       }),
-    async administered(reader, id) {
-      const { right } = await one(reader, id);
-      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this MCP server, and not say who else may.');
-      return id;
-    },
+    administered: async (reader, id) => idToShare(await one(reader, id)),
+    listed: async (entry) => one({ userId: 0, teamIds: [] }, await rowOf(store, entry)),
     ...remembering({ store, seal, audit }),
   };
+}
+
+function idToShare({ id, right }: McpServer): number {
+  if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this MCP server, and not say who else may.');
+  return id;
+}
+
+async function rowOf({ db }: Pick<Store, 'db'>, { name, url }: { readonly name: string; readonly url: string }): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into mcp_server (operator_name, name, url) values (${url}, ${name}, ${url})
+    on conflict (operator_name) do update set name = excluded.name returning id`.execute(db);
+  return rows[0]!.id;
 }
 
 const sealed = (seal: Sealer, owner: number, headers: ServerText['headers']) =>
@@ -202,7 +218,7 @@ function remembering({
   store,
   seal,
   audit,
-}: Omit<McpServerStoreDeps, 'operators'>): Pick<McpServerStore, 'headersOf' | 'lock' | 'noted' | 'meetOperators' | 'approvals' | 'approve'> {
+}: Omit<McpServerStoreDeps, 'operators' | 'addresses'>): Pick<McpServerStore, 'headersOf' | 'lock' | 'noted' | 'meetOperators' | 'approvals' | 'approve'> {
   return {
     async headersOf(id) {
       const { rows } = await sql<{ owner: number; by: number; headers: Buffer }>`
@@ -247,7 +263,7 @@ function remembering({
   };
 }
 
-const named = 'MCP server';
+const what = 'MCP server';
 
 /** The values of headers are not in the trail. */
 const inTrail = ({ name, url, owner, description, tools, approval, hasHeaders, updatedAt }: McpServer) => ({

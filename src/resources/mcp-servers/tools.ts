@@ -43,8 +43,8 @@ export interface McpTools {
    * @throws Fault `not-found`, `forbidden`, `conflict` for a tool that has changed; McpFailure
    */
   call(reader: Reader, wanted: ToolWanted, signal: AbortSignal): Promise<McpResult>;
-  /** @throws Fault `not-found`, McpFailure */
-  approve(reader: Reader, id: number, tool: string, by: Actor, signal: AbortSignal): Promise<ServerTool>;
+  /** @param approved with the digest that was seen, where it is known. @throws Fault `not-found`, `conflict` where the tool has another by now; McpFailure */
+  approve(reader: Reader, approved: ApprovedTool, by: Actor, signal: AbortSignal): Promise<ServerTool>;
   /** Remembers that the user has approved a definition, by calling it. */
   remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
 }
@@ -52,6 +52,12 @@ export interface McpTools {
 export interface Asking {
   readonly signal: AbortSignal;
   readonly refresh?: boolean | undefined;
+}
+
+export interface ApprovedTool {
+  readonly server: number;
+  readonly tool: string;
+  readonly digest: string | undefined;
 }
 
 export interface ToolWanted {
@@ -92,7 +98,7 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
   /** @throws Fault where it must not be connected to */
   async function placeOf(server: McpServer): Promise<RemoteServer | Program> {
     const { stdio } = policy();
-    if (server.operatorName !== null) {
+    if (server.operatorName !== null && server.url === '') {
       const program = stdio.find(({ name }) => name === server.operatorName);
       if (!program) throw unknownThing('MCP server');
       const { command, args, env } = program;
@@ -123,7 +129,7 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
 
   async function judged(reader: Reader, server: McpServer, definitions: readonly McpDefinition[]): Promise<readonly ServerTool[]> {
     const { approval: general, stdio } = policy();
-    const entry = server.operatorName === null ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
+    const entry = server.url !== '' ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
     const approval = strictest(general, entry?.approval, server.approval);
     const approvals = await servers.approvals(reader.userId, server.id);
     return definitions.map((described) => {
@@ -163,8 +169,9 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
         return session.call(tool, args, signal);
       });
     },
-    async approve(reader, id, tool, by, signal) {
+    async approve(reader, { server: id, tool, digest }, by, signal) {
       const { definition } = await oneOf(reader, id, tool, { signal, refresh: true });
+      if (digest !== undefined && digest !== definition.digest) throw new Fault('conflict', `The tool ${tool} has changed since.`, { field: 'digest' });
       await servers.approve(reader.userId, id, tool, definition.digest, by);
       return oneOf(reader, id, tool, { signal });
     },

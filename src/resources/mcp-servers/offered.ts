@@ -1,0 +1,61 @@
+import type { Context } from '#core/context';
+import type { JsonObject } from '#core/json';
+import { mayCall, type OfferedTool, type ToolAnswer, type ToolSource } from '#core/mcp-offers';
+import { McpFailure } from '#kit/mcp/connection';
+import { offeredNames, mayHaveNamed } from './tool-names.ts';
+import type { McpServer, McpServerStore } from './store.ts';
+import type { McpTools, ServerTool } from './tools.ts';
+
+export interface OfferedDeps {
+  readonly servers: Pick<McpServerStore, 'usable'>;
+  readonly tools: McpTools;
+  /** Makes sure that the operator's servers have their rows. */
+  readonly met: () => Promise<void>;
+}
+
+/** Servers that are asked for a part of the list. */
+const atATime = 4;
+
+/** The tools of the caller's MCP servers, as tools of our own: `<server>__<tool>`. */
+export function offeredServerTools({ servers, tools, met }: OfferedDeps): ToolSource {
+  const usable = async (context: Context, wanted: (server: McpServer) => boolean) => {
+    await met();
+    return (await servers.usable(context.caller)).filter(wanted);
+  };
+  const toolsOf = async ({ caller, signal }: Context, some: readonly McpServer[]) =>
+    some.length === 0 ? [] : tools.all(caller, { signal }, new Set(some.map(({ id }) => id)));
+  return {
+    async *tools(context) {
+      const { mcpTools } = context.caller;
+      const asked = await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name)));
+      const names = new Map<string, ServerTool>();
+      for (let at = 0; at < asked.length; at += atATime) {
+        const before = names.size;
+        offeredNames(await toolsOf(context, asked.slice(at, at + atATime)), names);
+        for (const [name, tool] of [...names].slice(before)) yield offered(name, tool);
+      }
+    },
+    async call(name, args, context) {
+      const candidates = await usable(context, (server) => mayHaveNamed(server, name));
+      const tool = offeredNames(await toolsOf(context, candidates)).get(name);
+      return tool && mayCall(context.caller, name) ? called(tool, args) : undefined;
+
+      async function called({ server, definition, approval }: ServerTool, given: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
+        if (approval === 'always') return { text: unasked, isError: true };
+        try {
+          return await tools.call(context.caller, { server: server.id, tool: definition.name, digest: definition.digest, args: given }, context.signal);
+        } catch (error) {
+          if (error instanceof McpFailure) return { text: `The tool could not be called: ${error.message}`, isError: true };
+          throw error;
+        }
+      }
+    },
+  };
+}
+
+const unasked =
+  'Each call of this tool is to be approved by the user, who cannot be asked here: call it in a question (/server/query), or change its approval.';
+
+function offered(name: string, { server, definition: { description, inputSchema, isReadOnly } }: ServerTool): OfferedTool {
+  return { name, description: description || `A tool of ${server.name}.`, inputSchema: inputSchema as JsonObject, isReadOnly };
+}
