@@ -25,6 +25,8 @@ export interface Caller {
   readonly scopes?: readonly string[];
   /** Names of the models that the key may use. Absent: all. */
   readonly models?: readonly string[];
+  /** Names of the only tools that the key may call over MCP. Absent: all. */
+  readonly mcpTools?: readonly string[];
   /** Whether the key expires. */
   readonly expires?: true;
   /** Present where the credential is an access token. */
@@ -116,6 +118,8 @@ export interface Progress {
   booked?: Usage;
   /** The sum of the plan tokens booked for its calls so far. */
   planTokens?: number;
+  /** The sum of what they cost, of those whose price is known. */
+  costUsd?: number;
 }
 
 /** The findings of the guardrails on an answer. */

@@ -65,6 +65,8 @@ export interface ToolResultPart {
   readonly id: string;
   readonly parts: readonly (TextPart | MediaPart | ForeignPart)[];
   readonly failed?: boolean;
+  /** What it is the result of has been approved, and is called before the model goes on; until then the parts say that it was not. */
+  readonly approved?: ApprovedCall;
   readonly extra?: Extra;
 }
 
@@ -89,6 +91,8 @@ export interface ForeignPart {
   readonly type: 'foreign';
   /** The provider searched the web: other dialects report that, too. */
   readonly search?: Omit<SearchPart, 'type'>;
+  /** What the gateway did with tools of MCP servers, for clients that are shown that. */
+  readonly step?: ServerStep;
   readonly dialect: string;
   readonly value: JsonObject;
 }
@@ -125,6 +129,8 @@ export interface ForeignTool extends Declared {
   readonly search?: WebSearch;
   /** The tool stands for tools of MCP servers, which the gateway calls: no provider sees it. */
   readonly wanted?: WantedTools;
+  /** The tool stands for those of one MCP server, which the gateway calls if it knows the server: a provider of its dialect may. */
+  readonly server?: WantedServer;
   /** The tool is a group of callable tools, which have longer names in other dialects. */
   readonly namespace?: Namespace;
   /** The client's field, where that is not among its tools. */
@@ -205,3 +211,56 @@ export interface Resumed extends WaitingCalls {
   /** Ids of the calls that were approved; the others were not. */
   readonly approved: readonly string[];
 }
+
+/** An MCP server as a client names it. */
+export interface WantedServer {
+  readonly label: string;
+  /** Absent: the label is the name of a server of the caller's. */
+  readonly url?: string;
+  /** The server is one that only the provider knows. */
+  readonly isProviders: boolean;
+  /** The only tools that may be called. Absent: all. */
+  readonly allowed?: ToolsMeant;
+  /** The client wants to be asked before each call, except of these. */
+  readonly unasked?: ToolsMeant | 'all';
+  /** A member with a credential of the client's for the server. */
+  readonly credential?: string;
+  /** The client's field. */
+  readonly field: string;
+  /** The client has the list of its tools. */
+  readonly isListed: boolean;
+}
+
+/** Tools by their names, or those that say that they change nothing. */
+export interface ToolsMeant {
+  readonly names?: readonly string[];
+  readonly readOnly?: boolean;
+}
+
+/** A call of a tool of a labelled server. */
+interface LabelledCall {
+  readonly id: string;
+  readonly label: string;
+  /** At the server. */
+  readonly tool: string;
+  /** The arguments, as JSON. */
+  readonly json: string;
+}
+
+/** A call that the client has approved. */
+export interface ApprovedCall extends LabelledCall {
+  /** The first characters of that of the definition that was shown. */
+  readonly digest: string;
+}
+
+/** The list of a server's tools, a call that was made, or one that waits for the client's approval. */
+export type ServerStep =
+  | { readonly type: 'listed'; readonly label: string; readonly tools: readonly (FunctionTool & { readonly isReadOnly: boolean })[]; readonly error?: string }
+  | ({
+      readonly type: 'called';
+      readonly text: string;
+      readonly isError: boolean;
+      /** The id of the request for its approval, where there was one. */
+      readonly approval?: string;
+    } & LabelledCall)
+  | ({ readonly type: 'asked'; readonly digest: string } & LabelledCall);

@@ -8,6 +8,8 @@ export interface KnownModels {
   list(): readonly Model[];
   /** Whether any provider is configured. */
   readonly hasProviders: boolean;
+  /** Whoever sees these models may add a provider. */
+  readonly mayAddProviders?: boolean;
   /** The name of the model that answers for its tier before all others. */
   readonly preferred?: string | undefined;
 }
@@ -38,12 +40,13 @@ export function unknownModel(name: string, models: KnownModels, kind: Model['kin
   const names = models.list().flatMap((model) => (model.kind === kind ? [shownName(model.name)] : []));
   const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : '';
   const there = names.length === 0 ? `No ${kind} model is available to you.` : `Available: ${names.slice(0, mostNames).join(', ')}${more}.`;
-  const text = `The model \`${shownName(name)}\` does not exist or you do not have access to it. ${models.hasProviders ? '' : noProvider}${there}`;
+  const text = `The model \`${shownName(name)}\` does not exist or you do not have access to it. ${models.hasProviders ? '' : models.mayAddProviders ? addProvider : askForProvider}${there}`;
   return new Fault('not-found', text, { field: 'model', reason: 'model' });
 }
 
-const noProvider =
+const addProvider =
   'No provider is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY before the start, or add one to the settings file under providers. ';
+const askForProvider = 'No provider is configured: ask your administrator to add one. ';
 
 /** A long name is shortened. */
 export const shownName = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

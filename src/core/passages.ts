@@ -40,6 +40,8 @@ export interface PassageSearch {
   /** With those that were left out. */
   readonly explain?: boolean;
   readonly requestId: string;
+  /** The step of a run that it belongs to: what it asks models is booked within. */
+  readonly step?: number;
   /** Of the request, where it has other calls: absent, the search is all of it. */
   readonly permits?: Permits;
   readonly signal: AbortSignal;

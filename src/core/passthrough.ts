@@ -15,6 +15,8 @@ export interface Passthrough {
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
   drained(): Promise<void>;
+  /** Is told the text of the first candidate of a stream as it is forwarded, piece by piece. */
+  readonly heard?: (text: string) => void;
 }
 
 /** The call for a rule that must read the answer or that changed the request: the request is encoded, and the answer is decoded to events. */

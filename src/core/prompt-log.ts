@@ -4,8 +4,6 @@ export interface PromptLog {
   readonly most: number;
   /** Notes a request. Nothing waits for it; what is too much is dropped. */
   tell(told: ToldRequest): void;
-  /** Reads the text of an answer that was forwarded as it came. @param stream as server-sent events, else one JSON value */
-  reader(dialect: string, stream: boolean): AnswerReader;
 }
 
 /** A request and its answer. */
@@ -18,11 +16,6 @@ export interface ToldRequest {
   readonly prompt: string;
   /** UTF-16 units of the whole prompt. */
   readonly promptLength: number;
-  /** The answer as far as it was heard, cut at will, and the length of the whole: of an answer that was forwarded, and not read to its end, an estimate. */
-  answer(): { readonly text: string; readonly length: number };
-}
-
-export interface AnswerReader {
-  /** @returns the text that the next bytes complete; '' where they cannot be read */
-  read(bytes: Uint8Array): string;
+  /** Cut, and the UTF-16 units of the whole answer, as far as it was forwarded. */
+  readonly answer: { readonly text: string; readonly length: number };
 }

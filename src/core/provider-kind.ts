@@ -18,6 +18,8 @@ export interface ProviderKind {
   readonly examples?: Readonly<Record<string, object>>;
   /** The provider that an environment variable enables if no settings file names it. */
   readonly fromEnvironment?: EnvironmentProvider;
+  /** Environment variables that the SDKs of the vendor read and Dragoman does not, with the variable or the setting to use in their place. */
+  readonly unread?: Readonly<Record<string, string>>;
 }
 
 export interface EnvironmentProvider {

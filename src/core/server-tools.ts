@@ -1,4 +1,4 @@
-import type { FunctionTool, ServerToolCall, WantedTool } from './conversation.ts';
+import type { FunctionTool, ServerToolCall, WantedServer, WantedTool } from './conversation.ts';
 
 /** A tool of an MCP server as a model sees it. */
 export interface ServerTool {
@@ -9,6 +9,8 @@ export interface ServerTool {
   /** Tells the definition that the model was shown. */
   readonly digest: string;
   readonly needsApproval: boolean;
+  /** It says that it changes nothing. */
+  readonly isReadOnly: boolean;
 }
 
 /** A call that was made, and what came of it. */
@@ -25,6 +27,12 @@ export interface ServerTools {
     wanted: readonly WantedTool[],
     signal: AbortSignal,
   ): Promise<{ readonly tools: readonly ServerTool[]; readonly unknown: readonly string[] }>;
+  /**
+   * The tools of a server that the client names. Undefined: it is none that the gateway may call.
+   *
+   * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
+   */
+  ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
   /** Calls a tool for the caller, whose right is checked right before. Failures are texts for the model. @throws the signal's reason */
   call(
     caller: ServerToolCaller,
@@ -33,7 +41,41 @@ export interface ServerTools {
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 
+/** A server that a client named, with its tools. */
+export interface NamedServer {
+  readonly tools: readonly ServerTool[];
+  /** Why there are none. */
+  readonly error?: string;
+}
+
 export interface ServerToolCaller {
   readonly userId: number;
   readonly teamIds: readonly number[];
+  readonly scopes?: readonly string[];
+  readonly mcpTools?: readonly string[];
+}
+
+/** A tool of a server that an agent has. */
+export interface AgentServerTool extends ServerTool {
+  readonly serverName: string;
+  /** It says of itself that it changes nothing. */
+  readonly isReadOnly: boolean;
+  /** As the rules of the server and of the operator say: before no call, until the user has approved the definition, or before each call. */
+  readonly asks: 'never' | 'first' | 'always';
+  /** Whether the user has approved the definition. */
+  readonly isApproved: boolean;
+}
+
+/** The tools of MCP servers that agents have. */
+export interface AgentServerTools extends Pick<ServerTools, 'call'> {
+  /** The allowed tools of these servers, or of each those named. @throws the signal's reason */
+  of(
+    caller: ServerToolCaller,
+    wanted: readonly { readonly server: number; readonly tools?: readonly string[] }[],
+    signal: AbortSignal,
+  ): Promise<readonly AgentServerTool[]>;
+  /** @throws Fault `not-found` for a server that the caller may not use */
+  one(caller: ServerToolCaller, server: number): Promise<unknown>;
+  /** Remembers that the user has approved a definition. */
+  remember(caller: ServerToolCaller, tool: Pick<ServerToolCall, 'server' | 'tool' | 'digest'>): Promise<void>;
 }

@@ -71,6 +71,8 @@ export interface Pipeline {
    * Checks that the call could be made and paid for now: for a call that will be made later. @throws Fault as the pipeline does before any provider is asked
    */
   affords(call: Call, context: Context): Promise<void>;
+  /** Counts a request that may ask no model at all. @throws Fault `rate-limited`, `quota-spent`, `overloaded` */
+  enters(context: Context): Promise<void>;
 }
 
 /**
@@ -120,8 +122,21 @@ export function openPipeline({
     async affords(call, context) {
       for await (const _ of affordable(call, context));
     },
+    enters: (context) => ledger.enters(nothingAsked, context),
   };
 }
+
+/** A call of no model. */
+const nothingAsked: RoutedCall = {
+  model: '',
+  turns: [],
+  tools: [],
+  output: { type: 'text' },
+  sampling: {},
+  stream: false,
+  extra: {},
+  route: { name: '', kind: 'chat', targets: [], limits: {}, rate: { input: 0, output: 0 }, price: { input: 0, output: 0 }, created: 0, ownedBy: '' },
+};
 
 /** Checks whether a call can be paid for, without making it. */
 const affording = (ledger: Ledger): Generate<RoutedCall> =>

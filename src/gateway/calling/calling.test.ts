@@ -46,9 +46,11 @@ async function run({ rounds, asking = [], wanted = {}, clients = [], result: tex
           name: tool,
           digest: 'd',
           needsApproval: asking.includes(tool),
+          isReadOnly: false,
         })),
         unknown: [],
       }),
+    ofServer: () => Promise.resolve(undefined),
     call(_caller, { tool, json }) {
       called.push(`${tool} ${json}`);
       return Promise.resolve({ text: text ?? `result of ${tool}`, isError: false });

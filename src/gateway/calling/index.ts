@@ -1,27 +1,19 @@
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ForeignTool, ToolResultPart, Turn } from '#core/conversation';
+import type { ForeignTool, Turn } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { fold } from '#core/fold';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
-import type { Resumed, ServerToolCall, WantedTools } from '#core/conversation';
-import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
+import type { Resumed, WantedTools } from '#core/conversation';
+import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOf } from '#core/usage';
+import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
+import { shownAnswer } from './shown.ts';
 
-/** Most calls per request; after these the model is told to answer with what it has. */
-const mostCalls = 100;
-/** Calls of one round that run at once. */
-const atOnce = 8;
-/** Characters of a result that a model is shown. */
-const mostShown = 200_000;
-/** Bytes of all results of a request. */
-const mostOfAll = 8_388_608;
-const noMore = 'there is no room for more results, which have at most 8 MB together. Answer with what you have.';
-
-type Wanting = ForeignTool & { readonly wanted: WantedTools };
+type Wanting = ForeignTool & { readonly wanted?: WantedTools };
 
 /**
  * Tools of MCP servers: declares them to the model, calls them and calls the model again, until it answers. A round of which one call needs an approval, or is
@@ -29,8 +21,9 @@ type Wanting = ForeignTool & { readonly wanted: WantedTools };
  */
 export function calling(tools: ServerTools, inner: Generate): Generate {
   return where(
-    ({ tools: declared }) => declared.find((tool): tool is Wanting => tool.type === 'foreign' && tool.wanted !== undefined),
-    ({ wanted }, call, context) => inSteps(context.permits, answered(tools, inner, { call, wanted }, context)),
+    ({ tools: declared }) => declared.find((tool): tool is Wanting => tool.type === 'foreign' && (tool.wanted ?? tool.server) !== undefined),
+    ({ wanted }, call, context) =>
+      inSteps(context.permits, wanted ? answered(tools, inner, { call, wanted }, context) : shownAnswer(tools, inner, call, context)),
     inner,
   );
 }
@@ -48,7 +41,7 @@ async function* answered(
   const clients = new Set(others.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
-  const room: Room = { left: mostOfAll };
+  const room = newRoom();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
   let toolChoice = wanted.resumed ? undefined : choice;
   let usage: Usage | undefined;
@@ -77,11 +70,11 @@ async function* answered(
       yield [...held, ...(round.finished ? [{ ...round.finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
       return;
     }
-    const made = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
-    const allowed = made.slice(0, callsLeft);
+    const wantedCalls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+    const allowed = wantedCalls.slice(0, callsLeft);
     callsLeft -= allowed.length;
-    const results = await resultsOf(tools, allowed, room, context);
-    const left = made.slice(allowed.length).map(({ id }) => resultOf(id, 'No more tools can be called: answer with what you have.', true));
+    const results = (await made(tools, allowed, room, context)).map(resultOfCall);
+    const left = wantedCalls.slice(allowed.length).map(({ id }) => resultOf(id, noCallsLeft, true));
     const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
     since.push(turn, { role: 'user', parts: [...results, ...left, ...none] });
     toolChoice = undefined; // the client's forced choice has been met
@@ -89,68 +82,12 @@ async function* answered(
   }
 }
 
-/** The tools by the names that models see: one that a tool of the client has is the client's. */
-function named(offered: readonly ServerTool[], taken: ReadonlySet<string>): ReadonlyMap<string, ServerTool> {
-  return new Map(offered.flatMap((tool) => (taken.has(tool.declared.name) ? [] : [[tool.declared.name, tool] as const])));
-}
-
-const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 'json'>, { server, name: tool, digest }: ServerTool): ServerToolCall => ({
-  id,
-  name,
-  json,
-  server,
-  tool,
-  digest,
-});
-
 /** Makes the approved ones of the calls that waited. */
 async function resumedTurn(tools: ServerTools, { turns, calls, approved }: Resumed, room: Room, context: Context): Promise<Turn> {
   const wanted = calls.filter(({ id }) => approved.includes(id));
-  const results = await resultsOf(tools, wanted, room, context);
+  const results = (await made(tools, wanted, room, context)).map(resultOfCall);
   const asked = turns.at(-1)?.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])) ?? [];
   const done = new Set(wanted.map(({ id }) => id));
   const rest = asked.filter((id) => !done.has(id)).map((id) => resultOf(id, 'The user did not approve this call.', true));
   return { role: 'user', parts: [...results, ...rest] };
 }
-
-async function resultsOf(tools: ServerTools, calls: readonly ServerToolCall[], room: Room, context: Context): Promise<readonly ToolResultPart[]> {
-  const called: CalledTool[] = [];
-  for (let at = 0; at < calls.length; at += atOnce)
-    called.push(
-      ...(await Promise.all(
-        calls.slice(at, at + atOnce).map(async (call) => {
-          const { id, name, server } = call;
-          if (room.left === 0) return { id, name, server, text: `The tool was not called: ${noMore}`, isError: true };
-          const { text, isError } = await tools.call(context.caller, call, context.signal);
-          return keptIn(room, { id, name, server, text: cut(text), isError }, context);
-        }),
-      )),
-    );
-  (context.progress.called ??= []).push(...called);
-  return called.map(({ id, text, isError }) => resultOf(id, text, isError));
-}
-
-/** The bytes that further results of a request may have: all of them are kept until it ends. */
-interface Room {
-  left: number;
-}
-
-function keptIn(room: Room, one: CalledTool, { memory }: Context): CalledTool {
-  const bytes = Buffer.byteLength(one.text);
-  if (bytes <= room.left && memory?.take(bytes) !== false) {
-    room.left -= bytes;
-    return one;
-  }
-  room.left = 0;
-  return { ...one, text: `The tool was called, and its result is left out: ${noMore}`, isError: true };
-}
-
-/** Copied: a piece of a string would keep the whole of it. */
-const cut = (text: string) => (text.length > mostShown ? `${Buffer.from(text.slice(0, mostShown)).toString()}\n[The rest is left out.]` : text);
-
-const resultOf = (id: string, text: string, failed: boolean): ToolResultPart => ({
-  type: 'tool-result',
-  id,
-  parts: [{ type: 'text', text: text === '' ? '(no text)' : text.toWellFormed() }],
-  ...(failed ? { failed } : {}),
-});

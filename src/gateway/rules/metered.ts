@@ -236,6 +236,8 @@ class Meter {
     const planTokens = Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output);
     progress.booked = progress.booked ? sumOf(progress.booked, usage) : usage;
     progress.planTokens = (progress.planTokens ?? 0) + planTokens;
+    const costUsd = this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined);
+    if (costUsd !== null) progress.costUsd = (progress.costUsd ?? 0) + costUsd;
     return {
       requestId,
       step,
@@ -264,7 +266,7 @@ class Meter {
       provenance: progress.cache === 'hit' ? 'cached' : usage.source,
       balance: this.#context.balance ?? 'inference',
       planTokens,
-      costUsd: this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined),
+      costUsd,
       queueMs: this.#call.reservation.waited,
       firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
       totalMs: now - this.#startedAt,

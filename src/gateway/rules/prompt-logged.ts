@@ -5,7 +5,7 @@ import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { steps } from '#core/steps';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
-import type { AnswerReader, PromptLog, ToldRequest } from '#core/prompt-log';
+import type { PromptLog, ToldRequest } from '#core/prompt-log';
 
 /**
  * Tells the prompt log what was asked and answered, as the client wrote and saw it: it is outside all rules that change either. Calls that were never admitted
@@ -14,7 +14,7 @@ import type { AnswerReader, PromptLog, ToldRequest } from '#core/prompt-log';
 export function promptLogged(log: PromptLog, inner: Generate): Generate {
   return inBothVerbs(
     async function* (call, context) {
-      const heard = new Heard(log, call);
+      const heard = new Heard(log);
       try {
         for await (const events of inner(heard.overhearing(call), context)) {
           heard.take(events);
@@ -25,7 +25,7 @@ export function promptLogged(log: PromptLog, inner: Generate): Generate {
       }
     },
     async (call, context) => {
-      const heard = new Heard(log, call);
+      const heard = new Heard(log);
       try {
         const events = await wholeAnswer(inner, heard.overhearing(call), context);
         heard.take(events);
@@ -46,99 +46,52 @@ export const promptLoggedEmbed =
     } finally {
       const [first] = call.inputs;
       const prompt = typeof first === 'string' ? first : '';
-      if (isOwn(context)) log.tell(toldOf(log, context, prompt, () => ({ text: '', length: 0 })));
+      if (isOwn(context)) log.tell(toldOf(log, context, prompt, { text: '', length: 0 }));
     }
   };
 
 /** Was the call made, and is it that of the request? Others prepare it: they word a question anew, or look it up. */
 const isOwn = ({ step, progress }: Context): boolean => progress.booked !== undefined && step < steps.own.each;
 
-/** Bytes of a forwarded stream that are kept before they are read. */
-const unreadBytes = 16_384;
-
 /** An answer as it is overheard: what is said of the first candidate, as much as is kept. */
 class Heard {
   readonly #log: PromptLog;
-  readonly #dialect: string;
-  readonly #stream: boolean;
   #text = '';
   #length = 0;
-  #frames: Uint8Array[] = [];
-  #unread = 0;
-  #bytes = 0;
-  #readBytes = 0;
-  #reader: AnswerReader | undefined;
+  #pieces = 0;
 
-  constructor(log: PromptLog, { passthrough, stream }: GenerateCall) {
+  constructor(log: PromptLog) {
     this.#log = log;
-    this.#dialect = passthrough?.dialect ?? '';
-    this.#stream = stream;
   }
 
   /** The call, with what is forwarded of its answer told here too. */
   overhearing(call: GenerateCall): GenerateCall {
     const { passthrough } = call;
-    if (!passthrough) return call;
-    const write: typeof passthrough.write = (bytes) => {
-      this.#overhear(bytes);
-      return passthrough.write(bytes);
-    };
-    return { ...call, passthrough: { ...passthrough, write } };
+    return passthrough && call.stream ? { ...call, passthrough: { ...passthrough, heard: (text) => this.#add(text) } } : call;
   }
 
   take(events: Events): void {
     for (const event of events) {
-      if (event.type === 'passed' && event.text !== undefined) this.#isTold(event.text);
-      if ((event.type !== 'text' && event.type !== 'refusal') || event.candidate !== 0) continue;
-      this.#length += event.text.length;
-      if (this.#text.length < this.#log.most) this.#text += event.text.slice(0, this.#log.most - this.#text.length);
+      if (event.type === 'passed') this.#add(event.text ?? '');
+      if ((event.type === 'text' || event.type === 'refusal') && event.candidate === 0) this.#add(event.text);
     }
   }
 
-  /** What was forwarded need not be read. */
-  #isTold(text: string): void {
-    this.#text = beginning(text, this.#log.most);
-    this.#length = text.length;
-    this.#frames = [];
-    this.#unread = 0;
-    this.#bytes = 0;
-  }
-
-  #overhear(bytes: Uint8Array): void {
-    this.#bytes += bytes.length;
-    if (this.#text.length > this.#log.most) return;
-    this.#frames.push(bytes);
-    this.#unread += bytes.length;
-    if (this.#stream && this.#unread >= unreadBytes) this.#read();
-  }
-
-  #read(): void {
-    const reader = (this.#reader ??= this.#log.reader(this.#dialect, this.#stream));
-    for (const bytes of this.#frames) this.#text += reader.read(bytes);
-    this.#readBytes += this.#unread;
-    this.#frames = [];
-    this.#unread = 0;
+  #add(text: string): void {
+    this.#length += text.length;
+    const room = this.#log.most - this.#text.length;
+    if (room <= 0 || text === '') return;
+    this.#text += text.slice(0, room);
+    if (++this.#pieces % 16 === 0) this.#text = copied(this.#text);
   }
 
   /** The call is over. */
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (!isOwn(context)) return;
-    if (this.#unread > unreadBytes) this.#read();
-    this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), () => this.#answer()));
-  }
-
-  /** What was forwarded last is read now, when nobody waits any more. */
-  #answer(): Answer {
-    if (this.#bytes === 0) return { text: this.#text, length: this.#length };
-    if (this.#unread > 0) this.#read();
-    const length = this.#readBytes === 0 ? 0 : Math.round((this.#text.length * this.#bytes) / this.#readBytes);
-    return { text: this.#text.slice(0, this.#log.most), length };
+    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: copied(this.#text), length: this.#length }));
   }
 }
 
-type Answer = ReturnType<ToldRequest['answer']>;
-
-const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Context, prompt: string, answer: () => Answer): ToldRequest => ({
+const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Context, prompt: string, answer: ToldRequest['answer']): ToldRequest => ({
   requestId,
   userId: caller.userId,
   address,
@@ -147,8 +100,10 @@ const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Contex
   answer,
 });
 
-/** A copy, which keeps nothing of a long text in memory. */
-const beginning = (text: string, most: number): string => (text.length <= most ? text : Buffer.from(text.slice(0, most)).toString('utf8'));
+const beginning = (text: string, most: number): string => (text.length <= most ? text : copied(text.slice(0, most)));
+
+/** A piece of a string keeps the whole of it in memory: its copy does not. */
+const copied = (text: string): string => Buffer.from(text).toString('utf8');
 
 /** The text of the last turn in which the user wrote some. */
 function promptOf(turns: readonly Turn[]): string {

@@ -109,7 +109,7 @@ const common = (call: EmbedCall) => ({
   ...(call.inputs.some((input) => typeof input !== 'string') ? { unread: 'input' } : {}),
   tokens: call.inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0),
   able: (target: { readonly embed?: unknown }) => target.embed !== undefined,
-  unable: 'No provider here makes vectors for this model.',
+  unable: 'No provider here makes vectors for this model. Name an embedding model: GET /models lists them.',
 });
 
 /** Splits a call into parts, in order, each as large as providers accept. */

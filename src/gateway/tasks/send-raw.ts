@@ -17,7 +17,7 @@ export function rawSender(generate: Generate<Call>): SendRaw {
         counts,
         most,
         able: (target) => target.sendRaw !== undefined,
-        unable: `No provider here answers /${operation} for this model.`,
+        unable: `No provider here answers /${operation} for this model. Name one that has a target at an OpenAI-compatible provider.`,
         ask: (target, at) => target.sendRaw!(call, at),
       },
       context,

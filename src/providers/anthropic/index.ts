@@ -41,7 +41,13 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
   };
   const probeRequest = { upstreams, clock, url, path: path.replace(/messages$/, 'models?limit=1'), refusal: messages.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  const offered = offeredAt({ upstreams, url, path: path.replace(/messages$/, 'models?limit=1000'), headers: headersFor(apiKeys[0]) });
+  const offered = offeredAt({
+    upstreams,
+    url,
+    path: path.replace(/messages$/, 'models?limit=1000'),
+    headers: headersFor(apiKeys[0]),
+    refusal: messages.decodeFault,
+  });
   const provider = oneTarget(probes, (model, mostTokens) => {
     const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens, caching } });
     const countTokens = tokenCounter({
@@ -71,5 +77,6 @@ export const anthropic: ProviderModule = {
   serves: 'any server of the Anthropic Messages API',
   examples: { claude: { dialect: messages.name, baseUrl, apiKeys: ['${ANTHROPIC_API_KEY}'] } },
   fromEnvironment: { name: 'anthropic', key: 'ANTHROPIC_API_KEY', baseUrl },
+  unread: { ANTHROPIC_BASE_URL: 'providers.anthropic.baseUrl', ANTHROPIC_AUTH_TOKEN: 'ANTHROPIC_API_KEY' },
   make,
 };

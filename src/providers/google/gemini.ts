@@ -37,7 +37,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     const word = inPath(model.replace(/^models\//, ''));
     return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
   });
-  const offered = offeredAt({ upstreams, url, path: `${base}/models?pageSize=1000`, headers: signedWith(apiKeys[0]) });
+  const offered = offeredAt({ upstreams, url, path: `${base}/models?pageSize=1000`, headers: signedWith(apiKeys[0]), refusal: dialect.decodeFault });
   return { ...provider, offered, needsContent: (part) => !isKnownThere(part, url) };
 };
 
@@ -54,5 +54,6 @@ export const gemini: ProviderModule = {
   serves: 'any server of the Gemini API',
   examples: { gemini: { dialect: dialect.name, baseUrl, apiKeys: ['${GEMINI_API_KEY}'] } },
   fromEnvironment: { name: 'gemini', key: 'GEMINI_API_KEY', baseUrl },
+  unread: { GOOGLE_API_KEY: 'GEMINI_API_KEY', GOOGLE_GEMINI_BASE_URL: 'providers.gemini.baseUrl' },
   make,
 };

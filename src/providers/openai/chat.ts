@@ -125,7 +125,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
     return targetOf(name, endpoint, verbs, [refusals, responsesParts.quirks, embedQuirks]);
   });
   // The API accepts URLs only for images.
-  const offered = offeredAt({ upstreams, url, path: list, headers: headersFor(apiKeys[0]) });
+  const offered = offeredAt({ upstreams, url, path: list, headers: headersFor(apiKeys[0]), refusal: chat.decodeFault });
   return { ...provider, offered, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
 };
 
@@ -135,6 +135,7 @@ export const openaiChat: ProviderModule = {
   versioned: true,
   examples: { openai: { dialect: chat.name, baseUrl: openaiUrl, apiKeys: ['${OPENAI_API_KEY}'] } },
   fromEnvironment: { name: 'openai', key: 'OPENAI_API_KEY', address: 'OPENAI_BASE_URL', baseUrl: openaiUrl },
+  unread: { OPENAI_API_BASE: 'OPENAI_BASE_URL', OPENAI_ORG_ID: 'providers.openai.headers', OPENAI_PROJECT_ID: 'providers.openai.headers' },
   make,
 };
 
@@ -150,6 +151,7 @@ export const azureChat: ProviderModule = {
       apiKeys: ['${AZURE_KEY}'],
     },
   },
+  unread: { AZURE_OPENAI_API_KEY: 'providers.azure.apiKeys', AZURE_OPENAI_ENDPOINT: 'providers.azure.baseUrl' },
   make,
 };
 

@@ -1,6 +1,6 @@
 import type { Decoder } from '#dialects/shared/decoder';
 import { plainAnswer } from '#dialects/openai/chat/decode-answer';
-import { PassingFrames, estimatedTokens } from '#dialects/openai/chat/passthrough';
+import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
@@ -29,7 +29,7 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, { pas
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
-    { type: 'passed', tokens: events.some(isUsage) ? 0 : estimatedTokens(events) },
+    { type: 'passed', tokens: events.some(isUsage) ? 0 : estimatedTokens(events), text: textIn(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
 }
@@ -48,7 +48,7 @@ export async function* passStream(
   decoder: Decoder,
   { passthrough, clock, observe }: Forwarding & { readonly clock: Clock },
 ): AsyncGenerator<Events> {
-  const frames = new PassingFrames(decoder, passthrough.usageWanted, observe);
+  const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
   const held: Uint8Array[] = [];
   try {
     for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));

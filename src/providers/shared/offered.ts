@@ -1,6 +1,9 @@
+import type { Fault } from '#core/fault';
 import type { Upstreams } from '#kit/upstream/pool';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import { isObject } from '#core/json';
 import { largeBytes } from '#kit/json/large';
+import { refusalText } from './post.ts';
 import { parsed, parsedLarge } from './read-answer.ts';
 
 /** A model that a provider says it has. */
@@ -9,7 +12,7 @@ export interface OfferedModel {
   readonly kind: 'chat' | 'embedding';
 }
 
-/** Asks a provider for its models. @returns undefined where it cannot be asked, or its answer is no list of models */
+/** Asks a provider for its models. @returns undefined where it cannot be asked, or its answer is no list of models @throws Fault with `key` where it refuses the credentials */
 export type AskOffered = (signal: AbortSignal) => Promise<readonly OfferedModel[] | undefined>;
 
 interface Asked {
@@ -18,6 +21,7 @@ interface Asked {
   /** Of the list, with as many models on its first page as the provider allows. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly refusal: (status: number, text: string, headers: UpstreamResponse['headers']) => Fault;
 }
 
 const mostModels = 1000;
@@ -26,11 +30,15 @@ const patience = { headSeconds: 20, quietSeconds: 20 };
 
 /** The list of models as all three dialects have it: `data: [{id}]`, or `models: [{name, supportedGenerationMethods}]`. What is not one is not learned, nor what is too long. */
 export const offeredAt =
-  ({ upstreams, url, path, headers }: Asked): AskOffered =>
+  ({ upstreams, url, path, headers, refusal }: Asked): AskOffered =>
   async (signal) => {
     const response = await upstreams.get({ url, path, headers: { 'accept-encoding': 'identity', ...headers }, signal, ...patience });
     try {
-      if (response.status !== 200) return undefined;
+      if (response.status !== 200) {
+        const fault = refusal(response.status, await refusalText(response), response.headers);
+        if (fault.details.key) throw fault;
+        return undefined;
+      }
       const bytes = await response.whole(mostBytes);
       return modelsIn(bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes));
     } finally {

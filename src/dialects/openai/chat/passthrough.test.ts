@@ -3,7 +3,7 @@ import { splitter } from '#kit/upstream/sse';
 import type { GenerateEvent } from '#core/event';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
-import { PassingFrames } from './passthrough.ts';
+import { PassingFrames, textIn } from './passthrough.ts';
 import { answered } from './recordings/read.ts';
 
 const done = Buffer.from('data: [DONE]\n\n');
@@ -27,7 +27,7 @@ function encoded(events: readonly GenerateEvent[], usageWanted: boolean): Buffer
 
 /** The bytes that the client gets of a stream that arrives in these buffers. */
 function passed(pieces: readonly Uint8Array[], usageWanted = true) {
-  const passing = new PassingFrames(decoder('upstream-name'), usageWanted);
+  const passing = new PassingFrames(decoder('upstream-name'), { usageWanted });
   const bytes = Buffer.concat([...pieces.flatMap((piece) => passing.push(piece)), ...passing.end(), done]);
   return { bytes, passing };
 }
@@ -90,7 +90,7 @@ test.each([
   ['an error with spaces', 'data: { "error" : { "message": "no", "code": 503 } }\n\n', 'overloaded'],
   ["vLLM's error, which has no member of that name", 'data: {"object": "error", "message": "no", "code": 503}\n\n', 'overloaded'],
 ])('%s after the first word is thrown and not passed on', (_name, frame, code) => {
-  const passing = new PassingFrames(decoder('m'), true);
+  const passing = new PassingFrames(decoder('m'), { usageWanted: true });
   passing.push(Buffer.from(textChunk('hello')));
   expect(() => passing.push(Buffer.from(textChunk('more') + frame))).toThrow(expect.objectContaining({ code }));
 });
@@ -101,7 +101,7 @@ test('words that look like markers pass as they are', () => {
 });
 
 test('a candidate that was cut is missed even if another one has ended', () => {
-  const passing = new PassingFrames(decoder('m'), true);
+  const passing = new PassingFrames(decoder('m'), { usageWanted: true });
   passing.push(Buffer.from(textChunk('one') + chunk('"choices":[{"index": 1,"delta":{"content":"two"}}]') + ending));
   expect(() => passing.end()).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
 });
@@ -119,7 +119,7 @@ test('nothing passes after [DONE]', () => {
 });
 
 test('a frame without end is refused at 1 MiB, in whatever pieces it comes', () => {
-  const passing = new PassingFrames(decoder('m'), true);
+  const passing = new PassingFrames(decoder('m'), { usageWanted: true });
   passing.push(Buffer.from(textChunk('a')));
   const piece = Buffer.alloc(65_536, 'a');
   const flood = () => {
@@ -136,4 +136,38 @@ test.each([
   const { passing } = passed([Buffer.from(words.map(textChunk).join('') + ending)]);
   expect(passing.tokens).toBeGreaterThanOrEqual(least);
   expect(passing.tokens).toBeLessThanOrEqual(most);
+});
+
+describe('the text of the first candidate', () => {
+  const heardOf = (pieces: readonly Uint8Array[]): string => {
+    let heard = '';
+    const passing = new PassingFrames(decoder('m'), { usageWanted: true, heard: (text) => void (heard += text) });
+    for (const piece of pieces) passing.push(piece);
+    passing.end();
+    return heard;
+  };
+
+  test.each(recordings)('of $name is heard as it is decoded, wherever it is cut', ({ bytes }) => {
+    const said = textIn(decoded(bytes));
+    const stride = Math.max(1, Math.floor(bytes.length / 200));
+    for (let at = 0; at <= bytes.length; at += stride) expect(heardOf([bytes.subarray(0, at), bytes.subarray(at)]), `cut at byte ${at}`).toBe(said);
+  });
+
+  test('is heard with its escapes and signs, and not of members that only resemble it', () => {
+    const frame = (delta: object, index = 0) =>
+      `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta, finish_reason: null }] })}\n\n`;
+    const texts = ['a "quoted" \\ word\n', 'naïve 漢字 😀', '\\', '\\\\"', '"content":"x"', ''];
+    const frames = [
+      frame({ role: 'assistant', content: '' }),
+      ...texts.map((content) => frame({ content })),
+      frame({ reasoning_content: 'thought' }),
+      frame({ content: 'other' }, 1),
+      frame({ refusal: 'no' }),
+      `data: {"choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}\n\n`,
+      `data: {"choices":[{"index":0,"delta":{"content":"spoken"},"finish_reason":"stop"}]}\n\n`,
+    ];
+    const whole = Buffer.from(frames.join(''));
+    expect(heardOf([whole])).toBe(`${texts.join('')}nospoken`);
+    expect(heardOf(Array.from(whole, (_, at) => whole.subarray(at, at + 1)))).toBe(`${texts.join('')}nospoken`);
+  });
 });

@@ -7,15 +7,28 @@ const LF = 0x0a;
 const CR = 0x0d;
 const space = 0x20;
 const brace = 0x7b;
+const quote = 0x22;
+const backslash = 0x5c;
 const frameEnd = Buffer.from('\n\n');
 const maxFrame = 1_048_576;
 const bytesPerToken = 4;
 
 /**
  * Markers of frames that must be decoded: a finish reason, usage, an error, the name of a called tool, a candidate other than the first, the role that begins a
- * message. Inside JSON strings these quotes would be escaped. False positives are harmless: the frame is only decoded.
+ * message, content in parts. Inside JSON strings these quotes would be escaped. False positives are harmless: the frame is only decoded.
  */
-const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|role"\s*:\s*"|index"\s*:\s*[1-9])/g;
+const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|role"\s*:\s*"|index"\s*:\s*[1-9]|content"\s*:\s*\[\s*\{\s*"type)/g;
+
+/** What precedes the text in a frame of the first candidate. */
+const beforeText = /"(?:content|refusal)"\s*:\s*"/g;
+
+export interface PassingOptions {
+  readonly usageWanted: boolean;
+  /** Is called with the decoded events; of an answer that begins with thoughts every frame is decoded then. */
+  readonly observe?: ((events: readonly GenerateEvent[]) => void) | undefined;
+  /** Is called with the text of the first candidate. */
+  readonly heard?: ((text: string) => void) | undefined;
+}
 
 /**
  * Passthrough of chat completion chunks: frames are split on bytes and forwarded unchanged. Only frames with a marker are decoded, and all frames before the
@@ -27,6 +40,7 @@ export class PassingFrames {
   readonly #decoder: Decoder;
   readonly #usageWanted: boolean;
   readonly #observe: ((events: readonly GenerateEvent[]) => void) | undefined;
+  readonly #heard: ((text: string) => void) | undefined;
   #held: Buffer[] = []; // an incomplete frame
   #heldSize = 0;
   #frames = 0;
@@ -45,11 +59,11 @@ export class PassingFrames {
   /** The answer began with thoughts. */
   thinks = false;
 
-  /** @param observe is called with the decoded events; of an answer that begins with thoughts every frame is decoded then */
-  constructor(decoder: Decoder, usageWanted: boolean, observe?: (events: readonly GenerateEvent[]) => void) {
+  constructor(decoder: Decoder, { usageWanted, observe, heard }: PassingOptions) {
     this.#decoder = decoder;
     this.#usageWanted = usageWanted;
     this.#observe = observe;
+    this.#heard = heard;
   }
 
   /** Output tokens so far, estimated from the number and sizes of the frames: of many frames the smallest has one token, of few one must have been decoded. */
@@ -75,6 +89,7 @@ export class PassingFrames {
     const text = bytes.toString('latin1');
     const mixed = bytes.includes(CR);
     let marked = markedFrom(text, 0);
+    let spokenAt = this.#heard ? -1 : Infinity; // where the text of a frame begins, if it has one
     let from = 0; // start of the run of frames that are forwarded unchanged
     let at = 0;
     for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n', at)) {
@@ -83,8 +98,11 @@ export class PassingFrames {
       if (next === 1) break; // the frame is incomplete
       const plain = single && !mixed && isData(text, at);
       if (marked < at) marked = markedFrom(text, at);
-      if (plain && this.spoken && !this.#calls && !this.#done && !this.#isObserved && marked >= next) this.#count(next - at);
-      else {
+      if (plain && this.spoken && !this.#calls && !this.#done && !this.#isObserved && marked >= next) {
+        this.#count(next - at);
+        if (spokenAt < at) spokenAt = textFrom(text, at);
+        if (spokenAt < next) this.#heard!(textAt(text, spokenAt));
+      } else {
         const frame = bytes.subarray(at, next);
         const clean = this.#decode(frame, plain);
         if (clean !== frame) {
@@ -146,6 +164,7 @@ export class PassingFrames {
 
   #keep(events: readonly GenerateEvent[]): void {
     this.#observe?.(events);
+    this.#heard?.(textIn(events));
     for (const event of events) {
       if (speaks(event)) {
         this.thinks ||= event.type === 'thought' && !this.spoken;
@@ -168,6 +187,41 @@ function contentBytes(events: readonly GenerateEvent[]): number {
     else if ('text' in event) bytes += Buffer.byteLength(event.text);
   }
   return bytes;
+}
+
+/** The text of the first candidate. */
+export function textIn(events: readonly GenerateEvent[]): string {
+  let text = '';
+  for (const event of events) if ((event.type === 'text' || event.type === 'refusal') && event.candidate === 0) text += event.text;
+  return text;
+}
+
+/** The index behind the quote with which the next text begins, or Infinity. */
+function textFrom(text: string, at: number): number {
+  beforeText.lastIndex = at;
+  return beforeText.test(text) ? beforeText.lastIndex : Infinity;
+}
+
+/** The JSON string that begins here, behind its quote. @param latin1 UTF-8 bytes as characters. @returns '' where it is not valid */
+function textAt(latin1: string, from: number): string {
+  let isAscii = true;
+  let isEscaped = false;
+  let end = from;
+  for (let code = latin1.charCodeAt(end); code !== quote && end < latin1.length; code = latin1.charCodeAt(end)) {
+    if (code === backslash) {
+      isEscaped = true;
+      end++;
+    } else if (code >= 0x80) isAscii = false;
+    end++;
+  }
+  const written = latin1.slice(from, end);
+  const text = isAscii ? written : Buffer.from(written, 'latin1').toString('utf8');
+  if (!isEscaped) return text;
+  try {
+    return String(JSON.parse(`"${text}"`));
+  } catch {
+    return '';
+  }
 }
 
 /** The index of the next marker, or Infinity. */

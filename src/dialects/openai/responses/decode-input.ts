@@ -1,10 +1,11 @@
-import type { ForeignPart, MediaPart, Part, RefusalPart, SearchPart, TextPart, Turn } from '#core/conversation';
+import type { MediaPart, Part, RefusalPart, SearchPart, TextPart, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { rest, type Extra, type JsonObject } from '#core/json';
 import { bounded, invalid } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
 import { itemPlace } from './encode-items.ts';
 import { mediaOf } from './media.ts';
+import { partOfItem } from './server-steps.ts';
 import { thoughtOf } from './thoughts.ts';
 import { carriedAs, dialect, type WireContentPart, type WireItem } from './wire.ts';
 
@@ -100,7 +101,7 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
     default: {
       const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
-      const part: ForeignPart = { type: 'foreign', dialect, value: bounded(rest(item, none), place) };
+      const part = partOfItem(bounded(rest(item, none), place));
       return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }

@@ -8,6 +8,7 @@ import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
 import { declaredTools } from './declared-tools.ts';
 import { toolChoiceOf, toolsInItem, toolsOf, type Chosen } from './decode-tools.ts';
+import { withListed, withoutSteps } from './server-steps.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
@@ -64,7 +65,7 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function callOf(request: ResponsesRequest, turns: readonly Turn[]): GenerateCall {
-  const tools = declaredTools(request.tools?.flatMap(toolsOf) ?? [], turns.flatMap(toolsOfItem));
+  const tools = withListed(declaredTools(request.tools?.flatMap(toolsOf) ?? [], turns.flatMap(toolsOfItem)), turns);
   const { toolChoice, ...choice } = toolChoiceOf(request.tool_choice, tools);
   const instructions = instructionsTurn(request);
   const endUser = request.safety_identifier ?? request.user;
@@ -72,7 +73,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
   return {
     dialect,
     model: request.model,
-    turns: [...instructions, ...orderTurns(turns)],
+    turns: [...instructions, ...orderTurns(withoutSteps(turns))],
     tools,
     ...(toolChoice ? { toolChoice } : {}),
     ...(isGiven(request.parallel_tool_calls) ? { parallelToolCalls: request.parallel_tool_calls } : {}),

@@ -4,6 +4,7 @@ import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts'
 import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
 import { termsOf } from '../../shared/web-search.ts';
+import { wantedServer } from './mcp-tools.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
 /** A flat tool of this wire → a tool, and what of its namespace cannot be read. */
@@ -17,7 +18,14 @@ function toolOf(tool: WireTool, field: string): Tool {
   if (type !== 'function' && type !== 'custom') {
     const value = bounded(rest(tool, new Set()), field);
     const namespace = type === 'namespace' ? namespaceOf(value) : undefined;
-    return { type: 'foreign', ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}), ...(namespace ? { namespace } : {}), dialect, value };
+    return {
+      type: 'foreign',
+      ...(kindOf(type) === webSearchName ? { search: searchOf(value) } : {}),
+      ...(namespace ? { namespace } : {}),
+      ...(type === 'mcp' ? { server: wantedServer(value, field) } : {}),
+      dialect,
+      value,
+    };
   }
   if (!isGiven(name)) throw missing(`${field}.name`);
   const described = isGiven(description) ? { description } : {};

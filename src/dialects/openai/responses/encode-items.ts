@@ -10,17 +10,29 @@ export const prefixes = {
   custom_tool_call: 'ctc',
   image_generation_call: 'ig',
   web_search_call: 'ws',
+  mcp_list_tools: 'mcpl',
+  mcp_call: 'mcp',
+  mcp_approval_request: 'mcpr',
 } as const;
 export type ItemKind = keyof typeof prefixes;
 
 /** @param id of the response. @returns `msg_…_0`: the first item of that response */
 export const itemId = (id: string, kind: ItemKind, index: number): string => `${prefixes[kind]}_${keyOf(id)}_${index}`;
 
+/** Characters of the digest of a definition in the id of the item that asks for its approval. */
+const digestLength = 16;
+
+/** The id of an item that asks for the approval of a call, with the digest of what is to be approved. */
+export const askedId = (id: string, index: number, digest: string): string => `${itemId(id, 'mcp_approval_request', index)}_${digest.slice(0, digestLength)}`;
+
+/** @returns undefined for an id that the gateway did not make */
+export const digestIn = (id: string): string | undefined => /^mcpr_[0-9A-Za-z]{22}_\d{1,5}_([\w-]{16})$/.exec(id)?.[1];
+
 const keyOf = (id: string) => id.slice(id.indexOf('_') + 1);
 
 /** The response and the position that an item's id encodes, where the gateway made the id. `input`: an item of the response's input. */
 export function itemPlace(id: string): { readonly response: string; readonly from: 'input' | 'output'; readonly index: number } | undefined {
-  const [, key, input, index] = /^[a-z]{2,3}_([0-9A-Za-z]{22})_(i?)(\d{1,5})$/.exec(id) ?? [];
+  const [, key, input, index] = /^[a-z]{2,4}_([0-9A-Za-z]{22})_(i?)(\d{1,5})(?:_[\w-]{16})?$/.exec(id) ?? [];
   return key === undefined ? undefined : { response: `resp_${key}`, from: input === 'i' ? 'input' : 'output', index: Number(index) };
 }
 

@@ -1,11 +1,12 @@
-import type { SearchPart } from '#core/conversation';
+import type { SearchPart, ServerStep } from '#core/conversation';
 import type { GenerateEvent, PartEvent, ToolCallPiece, Usage } from '#core/event';
 import { isObject, own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import type { OpenAIError } from '../faults.ts';
-import { callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
+import { askedId, callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
 import type { Status } from './response.ts';
+import { stepItem } from './server-steps.ts';
 import { encryptedOf } from './thoughts.ts';
 import { encodeUsage } from './usage.ts';
 import { dialect } from './wire.ts';
@@ -21,6 +22,8 @@ export interface ResponseBeingWritten {
   /** Writes a frame; `frameText` where absent. */
   readonly frame?: (type: string, members: string) => string;
 }
+
+type CalledStep = Extract<ServerStep, { type: 'called' }>;
 
 /** The text of a frame. */
 export const frameText = (type: string, members: string) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
@@ -41,6 +44,7 @@ export class Encoder {
   readonly #calls = new Map<number, { readonly item: CallItem; readonly index: number; json: string }>();
   readonly #searches = new Map<string, { readonly id: string; readonly index: number }>();
   readonly #hosted = new Map<string, number>(); // indexes of the items of hosted tools by their ids
+  readonly #serverCalls = new Map<string, { readonly id: string; readonly index: number }>();
   #number = 0;
   #open: Message | Thinking | undefined;
   #model: string | undefined;
@@ -231,6 +235,7 @@ export class Encoder {
   /** An image becomes an image generation item; items of providers of this wire are sent unchanged. */
   #part(part: Extract<GenerateEvent, { type: 'part' }>['part']): string {
     if (part.type === 'search') return this.#search(part);
+    if (part.type === 'foreign' && part.step) return this.#step(part.step);
     if (part.type === 'foreign' && part.dialect !== dialect) return part.search ? this.#search({ type: 'search', ...part.search }) : '';
     const item: JsonObject | undefined =
       part.type === 'foreign'
@@ -249,6 +254,7 @@ export class Encoder {
 
   /** An event of a provider of this wire about the item of a hosted tool, with the place that the item has here. */
   #progress(part: PartEvent['part']): string {
+    if (part.type === 'foreign' && part.step?.type === 'called') return this.#beginCall(part.step);
     if (part.type !== 'foreign' || part.dialect !== dialect) return '';
     const { type: name, item, item_id: id, sequence_number: _number, output_index: _place, ...members } = part.value;
     const type = textOf(name);
@@ -263,6 +269,47 @@ export class Encoder {
     if (index === undefined || !/^response\.[a-z0-9_.]{1,100}$/.test(type)) return '';
     const others = this.#json(members).slice(1, -1);
     return this.#emit(type, `"output_index":${index},"item_id":${this.#json(id)}${others === '' ? '' : `,${others}`}`);
+  }
+
+  /** The item of a step, where it has not begun before. */
+  #step(step: ServerStep): string {
+    if (step.type === 'called') return this.#endCall(step);
+    const frames = this.#close('completed');
+    const index = this.#output.length;
+    const id = step.type === 'asked' ? askedId(textOf(this.#response['id']), index, step.digest) : this.#next('mcp_list_tools');
+    const item = stepItem(id, step);
+    this.#output.push(item);
+    const added = this.#emit(
+      'response.output_item.added',
+      `"output_index":${index},"item":${this.#json(step.type === 'listed' ? { ...item, tools: [] } : item)}`,
+    );
+    if (step.type === 'asked') return frames + added + this.#done(index, item);
+    const state = (name: string) => this.#emit(`response.mcp_list_tools.${name}`, `"item_id":"${id}","output_index":${index}`);
+    return frames + added + state('in_progress') + state(step.error === undefined ? 'completed' : 'failed') + this.#done(index, item);
+  }
+
+  #beginCall(step: CalledStep): string {
+    const frames = this.#close('completed');
+    const index = this.#output.length;
+    const id = this.#next('mcp_call');
+    const place = `"item_id":"${id}","output_index":${index}`;
+    const item = stepItem(id, step, 'in_progress');
+    this.#serverCalls.set(step.id, { id, index });
+    this.#output.push(item);
+    return (
+      frames +
+      this.#emit('response.output_item.added', `"output_index":${index},"item":${this.#json({ ...item, arguments: '' })}`) +
+      this.#emit('response.mcp_call.in_progress', place) +
+      this.#emit('response.mcp_call_arguments.delta', `${place},"delta":${this.#json(step.json)}`) +
+      this.#emit('response.mcp_call_arguments.done', `${place},"arguments":${this.#json(step.json)}`)
+    );
+  }
+
+  #endCall(step: CalledStep): string {
+    const begun = this.#serverCalls.has(step.id) ? '' : this.#beginCall(step);
+    const { id, index } = this.#serverCalls.get(step.id)!;
+    const state = step.isError ? 'failed' : 'completed';
+    return begun + this.#emit(`response.mcp_call.${state}`, `"item_id":"${id}","output_index":${index}`) + this.#done(index, stepItem(id, step));
   }
 
   #search(part: SearchPart): string {

@@ -65,6 +65,7 @@ function textOf({ text }: ResponsesRequest): JsonObject {
 
 function shownTool(tool: WireTool): JsonObject {
   const shown = rest(tool, new Set());
+  if (tool.type === 'mcp') return { ...shown, ...Object.fromEntries(['authorization', 'headers'].flatMap((name) => (name in shown ? [[name, null]] : []))) };
   if (tool.type !== 'function') return shown;
   return { ...shown, description: tool.description ?? null, parameters: tool.parameters ?? null, strict: tool.strict ?? null };
 }

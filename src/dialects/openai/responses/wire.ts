@@ -71,7 +71,10 @@ export const Item = Type.Union([
 ]);
 
 const Tool = Type.Object({
-  type: Type.String({ minLength: 1, description: '`function`, `custom` or `web_search`; other types are passed on to providers that speak this interface.' }),
+  type: Type.String({
+    minLength: 1,
+    description: '`function`, `custom`, `web_search`, or `mcp` with a server of yours; other types are passed on to providers that speak this interface.',
+  }),
   name: optional(toolName),
   description: optional(Type.String()),
   parameters: optional(anyObject('JSON Schema of the arguments: an object schema.')),

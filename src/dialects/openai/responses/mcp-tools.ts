@@ -1,0 +1,49 @@
+import type { ToolsMeant, WantedServer } from '#core/conversation';
+import { isObject, type JsonObject } from '#core/json';
+import { invalid, isGiven, missing } from '../../shared/read-fields.ts';
+
+/** A tool of the type `mcp`. https://developers.openai.com/api/docs/guides/tools-connectors-mcp @throws Fault `invalid` */
+export function wantedServer(tool: JsonObject, field: string): WantedServer {
+  const { server_label: label, server_url: url, connector_id: connector, allowed_tools: allowed, require_approval: approval } = tool;
+  if (!isGiven(label)) throw missing(`${field}.server_label`);
+  if (typeof label !== 'string' || label === '' || label.length > 256) throw invalid(`${field}.server_label`, 'must be a text of 1 to 256 characters');
+  if (isGiven(url) && typeof url !== 'string') throw invalid(`${field}.server_url`, 'must be a string');
+  const unasked = unaskedOf(approval, `${field}.require_approval`);
+  const credential = ['authorization', 'headers'].find((name) => isGiven(tool[name]));
+  return {
+    label,
+    ...(typeof url === 'string' ? { url } : {}),
+    isProviders: isGiven(connector) || isGiven(tool['tunnel_id']),
+    ...(isGiven(allowed) ? { allowed: meantBy(allowed, `${field}.allowed_tools`) } : {}),
+    ...(unasked === undefined ? {} : { unasked }),
+    ...(credential === undefined ? {} : { credential }),
+    field,
+    isListed: false,
+  };
+}
+
+const mostNames = 1000;
+
+/** Names of tools, or `{ tool_names?, read_only? }`. */
+function meantBy(value: unknown, field: string): ToolsMeant {
+  if (Array.isArray(value)) return { names: namesIn(value, field) };
+  if (!isObject(value)) throw invalid(field, 'must be an array of names or an object');
+  const { tool_names: names, read_only: readOnly } = value;
+  if (isGiven(readOnly) && typeof readOnly !== 'boolean') throw invalid(`${field}.read_only`, 'must be a boolean');
+  return { ...(isGiven(names) ? { names: namesIn(names, `${field}.tool_names`) } : {}), ...(typeof readOnly === 'boolean' ? { readOnly } : {}) };
+}
+
+function namesIn(value: unknown, field: string): readonly string[] {
+  if (!Array.isArray(value) || value.length > mostNames || !value.every((one) => typeof one === 'string'))
+    throw invalid(field, `must be an array of at most ${mostNames} names`);
+  return value;
+}
+
+/** `always` (the default), `never`, or `{ always?, never? }` with the tools that are meant. */
+function unaskedOf(value: unknown, field: string): WantedServer['unasked'] {
+  if (!isGiven(value) || value === 'always') return undefined;
+  if (value === 'never') return 'all';
+  if (!isObject(value)) throw invalid(field, 'must be "always", "never" or an object');
+  if (isGiven(value['always'])) meantBy(value['always'], `${field}.always`);
+  return isGiven(value['never']) ? meantBy(value['never'], `${field}.never`) : undefined;
+}

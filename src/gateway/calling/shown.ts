@@ -1,0 +1,188 @@
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
+import type { ApprovedCall, ForeignTool, ServerStep, ServerToolCall, Tool, ToolResultPart, Turn, WantedServer } from '#core/conversation';
+import type { Events, GenerateEvent, Usage } from '#core/event';
+import { Fault } from '#core/fault';
+import { fold } from '#core/fold';
+import type { Generate } from '#core/generate';
+import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
+import { stepOf, steps } from '#core/steps';
+import { sumOf } from '#core/usage';
+import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type Room } from './calls.ts';
+import { CallingRound } from './round.ts';
+
+/** A server that the client named, and the gateway calls. */
+interface Named extends NamedServer {
+  readonly wanted: WantedServer;
+}
+
+/**
+ * Tools of MCP servers that the client names beside its own, with all that is done shown to it: the lists of the servers, each call with its result, and calls that
+ * wait for its approval. Calls that need none are made though others wait, or are for the client. Each round is a step of its own.
+ */
+export async function* shownAnswer(tools: ServerTools, inner: Generate, call: GenerateCall, context: Context): AsyncGenerator<Events> {
+  const servers = await serversOf(tools, call.tools, context);
+  if (servers.size === 0) {
+    yield* inner(call, context);
+    return;
+  }
+  const room = newRoom();
+  const all = [...servers.values()];
+  const clients = call.tools.filter((tool) => tool.type !== 'foreign' || !servers.has(tool));
+  const names = new Set(clients.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
+  const byName = named(all.flatMap((server) => server.tools), names); // prettier-ignore
+  const labels = new Map(all.flatMap(({ wanted, tools: its }) => its.map((tool) => [tool, wanted.label] as const)));
+  const { turns, done } = await approvedTurns(call.turns, all, { tools, room }, context);
+  let ahead: readonly GenerateEvent[] = [...all.flatMap(listedBy), ...done.map((step) => shown(step))];
+  const whole = [...clients, ...[...byName.values()].map(({ declared }) => declared)];
+  const since: Turn[] = [];
+  let { toolChoice } = call;
+  let usage: Usage | undefined;
+  let callsLeft = mostCalls;
+  for (let at = 0; ; at++) {
+    const round = new CallingRound(at === 0, context);
+    const { toolChoice: _, ...bare } = call;
+    const request: GenerateCall = { ...bare, tools: whole, ...(toolChoice ? { toolChoice } : {}), turns: [...turns, ...since] };
+    for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
+      const out = events.flatMap((event) => round.take(event));
+      if (out.length === 0) continue;
+      yield at === 0 ? behindStart(out, ahead) : out;
+      if (out.some(({ type }) => type === 'started')) ahead = [];
+    }
+    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
+    const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
+    const isCut = round.finished?.reason === 'length' || round.finished?.reason === 'refused';
+    const isLast = own.length === 0 || isCut || at + 1 === steps.tools.most;
+    const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
+    const asked = isLast ? [] : labelled.filter(({ of }) => of.needsApproval);
+    const ours = isLast ? [] : labelled.filter(({ of }) => !of.needsApproval);
+    const isClients = own.some(({ name }) => names.has(name));
+    const allowed = ours.slice(0, callsLeft);
+    callsLeft -= allowed.length;
+    if (allowed.length > 0) yield allowed.map((one) => shown(calledStep(at, one, { text: '', isError: false }), true));
+    const results = await made(tools, allowed.map((one) => one.call), room, context); // prettier-ignore
+    if (allowed.length + asked.length > 0)
+      yield [...allowed.map((one, index) => shown(calledStep(at, one, results[index]!))), ...asked.map((one) => shown(askedStep(at, one)))];
+    if (isLast || asked.length > 0 || isClients) {
+      if (isLast && own.length > 0 && !isClients) (context.progress.warnings ??= []).push('tools: the answer ended before all calls of the model were made');
+      const held = round.heldOf(names);
+      const reason = round.finished?.reason === 'tool' && held.length === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
+      yield [...held, ...(round.finished ? [{ ...round.finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+      return;
+    }
+    const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));
+    const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
+    since.push(
+      { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] },
+      { role: 'user', parts: [...results.map(resultOfCall), ...left, ...none] },
+    );
+    toolChoice = undefined; // the client's forced choice has been met
+    context.signal.throwIfAborted();
+  }
+}
+
+/** Servers of one request. */
+const mostServers = 16;
+
+/** The servers that the gateway calls, by the tools that stand for them. */
+async function serversOf(tools: ServerTools, declared: readonly Tool[], { caller, signal }: Context): Promise<ReadonlyMap<Tool, Named>> {
+  const found = new Map<Tool, Named>();
+  const labels = new Set<string>();
+  for (const tool of declared.filter((one): one is ForeignTool => one.type === 'foreign')) {
+    if (tool.server) {
+      const { field, label } = tool.server;
+      if (labels.has(label)) throw new Fault('invalid', `${field}.server_label is that of another tool.`, { field: `${field}.server_label` });
+      if (labels.size === mostServers) throw new Fault('invalid', `${field}: at most ${mostServers} servers may be named.`, { field });
+      labels.add(label);
+    }
+    const server = tool.server && (await tools.ofServer(caller, tool.server, signal));
+    if (tool.server && server) found.set(tool, { ...server, wanted: tool.server });
+  }
+  return found;
+}
+
+/** The lists come before what the model says. */
+function behindStart(events: Events, ahead: readonly GenerateEvent[]): Events {
+  const at = events.findIndex(({ type }) => type === 'started');
+  return at < 0 ? events : [...events.slice(0, at + 1), ...ahead, ...events.slice(at + 1)];
+}
+
+const shown = (step: ServerStep, isBegun = false): GenerateEvent => ({
+  type: 'part',
+  candidate: 0,
+  part: { type: 'foreign', dialect: 'mcp', value: {}, step },
+  ...(isBegun ? { progress: true } : {}),
+});
+
+function listedBy({ wanted: { label, isListed }, tools, error }: Named): readonly GenerateEvent[] {
+  if (isListed) return [];
+  const all = tools.map(({ declared, name, isReadOnly }) => ({ ...declared, name, isReadOnly }));
+  return [shown({ type: 'listed', label, tools: all, ...(error === undefined ? {} : { error }) })];
+}
+
+interface Labelled {
+  readonly label: string;
+  readonly of: ServerTool;
+  readonly call: ServerToolCall;
+}
+
+/** Models may give the calls of two rounds one id. */
+const idIn = (at: number, { call: { id } }: Labelled) => `${at}.${id}`;
+
+const calledStep = (at: number, one: Labelled, { text, isError }: Pick<CalledTool, 'text' | 'isError'>): ServerStep => ({
+  type: 'called',
+  id: idIn(at, one),
+  label: one.label,
+  tool: one.of.name,
+  json: one.call.json,
+  text,
+  isError,
+});
+
+const askedStep = (at: number, one: Labelled): ServerStep => ({
+  type: 'asked',
+  id: idIn(at, one),
+  label: one.label,
+  tool: one.of.name,
+  json: one.call.json,
+  digest: one.of.digest,
+});
+
+/** The conversation with the results of the calls that were approved in it. */
+async function approvedTurns(
+  turns: readonly Turn[],
+  servers: readonly Named[],
+  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  context: Context,
+): Promise<{ readonly turns: readonly Turn[]; readonly done: readonly ServerStep[] }> {
+  const done: ServerStep[] = [];
+  const results = new Map<ToolResultPart, ToolResultPart>();
+  const once = new Map<string, { readonly text: string; readonly isError: boolean }>();
+  for (const part of turns.flatMap(({ parts }) => parts)) {
+    if (part.type !== 'tool-result' || !part.approved) continue;
+    const { id, label, tool, json } = part.approved;
+    const before = once.get(id); // what was approved once is called once
+    const result =
+      before ?? (once.size < mostCalls ? await approvedResult(part.approved, servers, { tools, room }, context) : { text: noCallsLeft, isError: true });
+    const { text, isError } = result;
+    if (!before) done.push({ type: 'called', id, label, tool, json, text, isError, approval: id });
+    once.set(id, result);
+    results.set(part, resultOf(part.id, text, isError));
+  }
+  if (done.length === 0) return { turns, done };
+  const replaced = turns.map((turn) => ({ ...turn, parts: turn.parts.map((part) => (part.type === 'tool-result' ? (results.get(part) ?? part) : part)) }));
+  return { turns: replaced, done };
+}
+
+async function approvedResult(
+  { id, label, tool: name, json, digest }: ApprovedCall,
+  servers: readonly Named[],
+  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  context: Context,
+): Promise<Pick<CalledTool, 'text' | 'isError'>> {
+  const tool = servers.find(({ wanted }) => wanted.label === label)?.tools.find((one) => one.name === name);
+  if (!tool) return { text: `There is no tool ${name} any more.`, isError: true };
+  if (!tool.digest.startsWith(digest)) return { text: `The tool ${name} has changed since it was approved.`, isError: true };
+  const [result] = await made(tools, [callOf({ id, name: tool.declared.name, json }, tool)], room, context);
+  return result!;
+}
