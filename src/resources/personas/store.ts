@@ -18,6 +18,8 @@ export type PersonaText = Pick<Persona, 'name' | 'description' | 'prompt'>;
 export interface PersonaStore {
   /** The personas of a user and those shared with them, by id, those behind `after`. */
   list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPersona[]>;
+  /** Those of `list` without their prompts: the reader's own first, then by id. */
+  names(reader: Reader): Promise<readonly Pick<Persona, 'id' | 'name' | 'description'>[]>;
   /** @throws Fault `not-found` for one that the reader may not use */
   one(reader: Reader, id: number): Promise<OwnPersona>;
   /** The built-in one, or one that the reader may use. @throws Fault `not-found` */
@@ -38,6 +40,8 @@ export interface PersonaStore {
 
 /** Most personas of a user. */
 export const mostPersonas = 1000;
+/** Most in a list of names. */
+const mostNamed = 2000;
 
 /** As `grants.kind`. */
 export const kind = 'persona';
@@ -66,6 +70,12 @@ export function openPersonas(store: Store): PersonaStore {
   };
   return {
     list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    async names(reader) {
+      const { rows } = await sql<Pick<Persona, 'id' | 'name' | 'description'>>`
+        select id, name, description from persona where ${may('read', reader)}
+        order by owner_id <> ${reader.userId}::bigint, id limit ${mostNamed}`.execute(store.db);
+      return rows;
+    },
     one: (reader, id) => one(reader, id),
     async usable(reader, id) {
       return builtInPersonas.find((persona) => persona.id === id) ?? (await one(reader, id));

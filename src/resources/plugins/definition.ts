@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { checked } from '#kit/json/check';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { operationOf } from './openapi.ts';
@@ -138,6 +139,31 @@ async function definitionOf(
   const found = operationOf(document, operationId, address);
   const all = { ...found.request, ...(headers ? { headers: { ...found.request.headers, ...headers } } : {}), ...(answer === undefined ? {} : { answer }) };
   return { definition: { kind, request: checkedRequest(all, allowed) }, fields: found.fields };
+}
+
+const requestOf = checked(Request, ({ field, message }) => new Fault('invalid', `request.${message}`, { field: `request.${field}` }));
+
+/** A request that is declared outside of a plugin, whose places are for these parameters. @throws Fault `invalid` naming the field */
+export function declaredRequest(given: JsonObject, parameters: JsonObject, allowed: readonly string[]): DeclaredRequest {
+  const { openapi, operationId, method, url, query, headers, body, answer } = requestOf(given);
+  if (openapi !== undefined || operationId !== undefined) throw wrong('request', 'has method, url, query, headers, body and answer');
+  if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
+  if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
+  const request = checkedRequest(
+    {
+      method,
+      url,
+      ...(query ? { query } : {}),
+      ...(headers ? { headers } : {}),
+      ...(body === undefined ? {} : { body }),
+      ...(answer === undefined ? {} : { answer }),
+    },
+    allowed,
+  );
+  const known = propertiesOf(parameters);
+  const unknown = placesIn(JSON.stringify(request)).fields.find((name) => !Object.hasOwn(known, name));
+  if (unknown !== undefined) throw wrong('request', `has a place for ${unknown}, which the parameters must declare`);
+  return request;
 }
 
 function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): DeclaredRequest {

@@ -6,6 +6,7 @@ import { unknownThing } from '#http/noun-route';
 import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
+import type { RunnablePlugin } from '../plugin-run.ts';
 import { builtInPlugins } from './built-in.ts';
 import { placesIn } from './template.ts';
 import type { Definition, OwnPlugin, Plugin, PluginText } from './types.ts';
@@ -13,6 +14,8 @@ import type { Definition, OwnPlugin, Plugin, PluginText } from './types.ts';
 export interface PluginStore {
   /** The plugins of a user and those shared with them, by id, those behind `after`. */
   list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPlugin[]>;
+  /** All of them without what is in them, each name once: that which `named` gives. */
+  runnable(reader: Reader): Promise<readonly RunnablePlugin[]>;
   /** @throws Fault `not-found` for one that the reader may not use */
   one(reader: Reader, id: number): Promise<OwnPlugin>;
   /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared with them or a team of theirs, else with everybody. Undefined: there is none. */
@@ -31,6 +34,8 @@ export interface PluginStore {
 
 /** Most plugins of a user. */
 export const mostPlugins = 1000;
+/** Most in a list of what somebody may run. */
+const mostRunnable = 2000;
 
 /** As `grants.kind`. */
 export const kind = 'plugin';
@@ -62,6 +67,12 @@ export function openPlugins(store: Store): PluginStore {
   };
   return {
     list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    async runnable(reader) {
+      const { rows } = await sql<Omit<RunnablePlugin, 'fields'> & { readonly fields: JsonObject | null }>`
+        select distinct on (lower(name)) name, title, description, fields from plugin where ${may('read', reader)}
+        order by lower(name), owner_id <> ${reader.userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id limit ${mostRunnable}`.execute(store.db);
+      return rows.map(({ fields, ...row }) => ({ ...row, ...(fields ? { fields } : {}) }));
+    },
     one: (reader, id) => one(reader, id),
     async named(reader, name) {
       const own = builtInPlugins.find((plugin) => plugin.name === name.toLowerCase());

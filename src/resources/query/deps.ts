@@ -7,6 +7,7 @@ import type { CountTokens } from '#core/measure';
 import type { Passage, SearchPassages } from '#core/passages';
 import type { Clock } from '#kit/async/clock';
 import type { Plugins } from '../plugin-run.ts';
+import type { DeepRuns } from '../deep-question.ts';
 import type { WaitingTools } from './mcp-tools.ts';
 import type { Web } from './web.ts';
 
@@ -29,6 +30,7 @@ export interface QueryDeps {
   readonly web: Web;
   /** Calls of tools that wait for their user. */
   readonly waiting: WaitingTools;
+  readonly deepRuns: DeepRuns;
   /** Keeps what was answered, for those who vote on it. */
   readonly keep: (answer: GivenAnswer) => Promise<void>;
   /** Whether an answer begins with two line breaks. */

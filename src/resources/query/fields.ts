@@ -46,6 +46,9 @@ const AskedFields = {
   app_name: optional(Type.String({ maxLength: 200, description: 'For the books.' })),
 };
 
+/** The id of a run. */
+const runId = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const;
+
 const ignored = optional(Type.Unknown({ description: 'Ignored.' }));
 
 /** Fields of `/server/query`. Unknown ones are ignored. */
@@ -66,7 +69,21 @@ export const QueryFields = Type.Object({
   tools: optional(Type.Array(Tool, { maxItems: 10_000 })),
   tool_choice: optional(ToolChoice),
   reasoning_effort: optional(Type.Enum(['low', 'medium', 'high'])),
-  mode: optional(Type.Enum(['chat', 'deep_agent'], { default: 'chat' })),
+  mode: optional(
+    Type.Enum(['chat', 'deep_agent'], {
+      default: 'chat',
+      description: '`deep_agent`: a run is begun that researches the question. The answer comes at once and names it in `added_obj.deep_agent_id`.',
+    }),
+  ),
+  deep_agent_id: optional(
+    Type.Integer({
+      ...runId,
+      description: 'With `mode` `deep_agent`: a run of yours. Where it waits for an answer, `message` is the answer; else its report is read first.',
+    }),
+  ),
+  prior_deep_agent_ids: optional(
+    Type.Array(Type.Integer(runId), { maxItems: 5, description: 'With `mode` `deep_agent`: runs of yours whose reports are read first.' }),
+  ),
   enabled_mcp_tools: optional(
     Type.Union([Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 }), anyObject()], {
       description:
@@ -114,7 +131,7 @@ export const completionMembers = {
   references: Type.String(),
   embedding_down: Type.Boolean(),
   vectors_down: Type.Boolean({ description: 'The passages were found by their words alone.' }),
-  added_obj: Type.Null(),
+  added_obj: orNull(Type.Object({ deep_agent_id: Type.Integer({ description: 'Of the run, for `/server/get-deep-agent` and `/server/mine/runs/{id}`.' }) })),
   tool_calls: orNull(
     Type.Array(
       Type.Object({

@@ -6,13 +6,14 @@ import { inBothVerbs, wholeAnswer } from '#core/generate';
 import type { Turn } from '#core/conversation';
 import { orAborted } from '#kit/async/or-aborted';
 import { Conversation } from '#http/noun-route';
+import { modelIn, modelOf } from './choices.ts';
 import { completionOf, saidIn } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { FollowUpFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, mostPassages } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { preparing } from './preparing.ts';
-import { materialFor, modelIn, modelOf, refuseLong, systemTurn } from './query.ts';
+import { materialFor, refuseLong, systemTurn } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 
 const mostQuestions = 3;

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Passage } from '#core/passages';
 import type { Part, Turn } from '#core/conversation';
+import { framed } from '../material-frame.ts';
 
 /** A page of the web that was found. */
 export interface WebSource {
@@ -51,14 +51,9 @@ export function withMaterial(turns: readonly Turn[], { passages, web, files, med
   const last = turns.findLastIndex(({ role }) => role === 'user');
   const question = turns[last]!;
   const entries = [...files.map(fileEntry), ...passages.map(passageEntry), ...web.map((source, at) => webEntry(source, passages.length + at + 1))];
-  const body = entries.join('\n\n');
-  const boundary = boundaryOf(body);
-  const own: readonly Turn[] = entries.length > 0 ? [{ role: 'user', parts: [{ type: 'text', text: `${boundary}\n\n${body}\n\n${boundary}` }] }] : [];
+  const own: readonly Turn[] = entries.length > 0 ? [{ role: 'user', parts: [{ type: 'text', text: framed(entries.join('\n\n')) }] }] : [];
   return [...turns.slice(0, last), ...own, media.length > 0 ? { ...question, parts: [...media, ...question.parts] } : question, ...turns.slice(last + 1)];
 }
-
-/** A line that no text can foresee that stands between two of it, and that is the same for the same material: the prompt can be cached. */
-const boundaryOf = (body: string) => `----- ${createHash('sha256').update(body).digest('hex').slice(0, 16)} -----`;
 
 const placed = ({ filename, page }: Pick<Passage, 'filename' | 'page'>) => (page === null ? filename : `${filename}, page ${page}`);
 const passageEntry = (passage: Passage, at: number) => `[${at + 1}] ${placed(passage)}\n${passage.text}`;

@@ -4,11 +4,12 @@ import { Fault } from '#core/fault';
 import { Conversation, unknownThing } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import type { PluginRun } from '../plugin-run.ts';
+import { modelIn } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
-import { modelIn, query } from './query.ts';
+import { query } from './query.ts';
 
 export interface AskedOfPlugin {
   readonly caller: Caller;
@@ -62,6 +63,8 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     const asked = values === undefined ? (text ?? '').trim() : JSON.stringify(values); // the template may not be the user's to see
     return query(deps, { caller, fields: all, files, asked, ...(streams ? { streams } : {}), ...(run.output ? { output: run.output } : {}) });
   }
+  if (fields.mode === 'deep_agent')
+    throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });
   const uuid = randomUUID();
   return new Conversation({
     call: {

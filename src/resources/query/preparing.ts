@@ -30,7 +30,8 @@ export function preparing(prepared: (call: GenerateCall, context: Context) => Pr
   );
 }
 
-function inOwnCodes(error: unknown): unknown {
+/** An unknown model is `invalid` on this interface. */
+export function inOwnCodes(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'not-found' || error.details.reason !== 'model') return error;
   return new Fault('invalid', error.message, { ...error.details, field: 'model' });
 }

@@ -12,7 +12,8 @@ import type { Model } from '#core/target';
 import { systemClock } from '#kit/async/clock';
 import type { GivenAnswer, QueryDeps } from './deps.ts';
 import type { Completion } from './fields.ts';
-import { query, type Asked } from './query.ts';
+import type { Asked } from './choices.ts';
+import { query } from './query.ts';
 
 const caller: Caller = { userId: 7, email: 'ada@example.org', role: 'user', plan: 'free', teamIds: [], keyId: 1, keyName: 'k' };
 
@@ -63,6 +64,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
       yield events;
     },
     waiting: { keep: () => Promise.resolve(true), take: () => Promise.resolve(undefined) },
+    deepRuns: { begin: () => Promise.resolve(7), find: () => Promise.resolve(undefined), answer: () => Promise.resolve() },
     models: () => ({ find: (name) => (name === 'm' ? model : undefined), list: () => [model], hasProviders: true }),
     defaults: () => ({ chat: 'm', followUp: 'm', rewording: rewording ? 'm' : undefined }),
     promptOf: () => Promise.resolve('You are kind.'),
@@ -71,7 +73,12 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
       return Promise.resolve({ passages, vectorsDown: true, warnings: ['dataset: only words were searched'] });
     },
     convert: undefined,
-    plugins: { run: () => Promise.resolve(undefined), isThere: () => Promise.resolve(false) },
+    plugins: {
+      run: () => Promise.resolve(undefined),
+      callable: () => Promise.reject(new Error('Nobody asks for this.')),
+      isThere: () => Promise.resolve(false),
+      list: () => Promise.resolve([]),
+    },
     countTokens: (texts) => Promise.resolve(texts.reduce((sum, text) => sum + Math.ceil(text.length / 4), 0)),
     web: { search: undefined, read: () => Promise.resolve(undefined), failed: () => {} },
     keep: (one) => Promise.resolve(void kept.push(one)),

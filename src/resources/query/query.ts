@@ -1,48 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerateCall } from '#core/call';
-import type { Caller, Context } from '#core/context';
+import type { Context } from '#core/context';
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
 import { promptSize, promptTokens } from '#core/measure';
 import { placesOf, type Model } from '#core/target';
-import { Conversation, unknownThing } from '#http/noun-route';
+import { Conversation } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import { attachedOf } from './attached.ts';
+import { lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
+import { deepQuery } from './deep.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
-import { datasetsOf, datasetsSaid, lookedUp, mostPassages, type LookedUp } from './looked-up.ts';
+import { datasetsSaid, lookedUp, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { mcpFieldsIn, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
 import { dateIn } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
 
-/** The persona of a question that names none. */
-const defaultPersona = 1;
-
-export interface Asked {
-  readonly caller: Caller;
-  readonly fields: QueryFields;
-  readonly files: readonly UploadedFile[];
-  /** What the user wrote, for the log, where the message is made of it. */
-  readonly asked?: string;
-  /** What the answer is to be; absent: text. */
-  readonly output?: GenerateCall['output'];
-  /** Whether the answer is to come as a stream; absent: as the request says. */
-  readonly streams?: true;
-}
-
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
-export function query(deps: QueryDeps, { caller, fields, files, asked, output = { type: 'text' }, streams }: Asked): Conversation {
+export function query(deps: QueryDeps, question: Asked): Conversation {
+  const { caller, fields, files, asked, output = { type: 'text' }, streams } = question;
+  if (fields.mode === 'deep_agent') return deepQuery(deps, question);
   const turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
   const toolChoice = toolChoiceOf(fields.tool_choice, tools);
   const where = lookedUpIn(fields);
   const persona = personaIn(fields.persona);
   const today = dateIn(fields.timezone ?? undefined, deps.clock);
-  refuseUnbuilt(fields);
   const mcp = mcpFieldsIn(fields, caller);
   const uuid = randomUUID();
   const prefix = deps.leadingNewlines() ? '\n\n' : '';
@@ -98,34 +85,6 @@ export function query(deps: QueryDeps, { caller, fields, files, asked, output = 
       return completion;
     },
   });
-}
-
-/** Names that mean the chat model of the settings: `openai_gpt` is what older clients send. */
-const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
-
-export const modelIn = (given: string | null | undefined, usual: string): string => (anyModel.has(given ?? '') ? usual : given!);
-
-/** The model that is to answer, or the first of those that the client chose. @throws Fault `invalid` where there is none of the name */
-export function modelOf(name: string, models: KnownModels, { targets }: Context): Model | undefined {
-  const model = modelNamed(models, targets?.[0] ?? name);
-  if (targets || model?.kind === 'chat') return model;
-  throw new Fault('invalid', unknownModel(name, models).message, { field: 'model', reason: 'model' });
-}
-
-function lookedUpIn({ dataset, limit_references: limit, live }: QueryFields): LookedUp {
-  return { datasets: datasetsOf(dataset), limit: Math.min(limit ?? mostPassages, mostPassages), live: live === 1 || live === 2 ? live : 0 };
-}
-
-/** An integer, also in digits; everything else is the default. @throws Fault `not-found` for one that can be no id */
-function personaIn(given: QueryFields['persona']): number {
-  const isId = typeof given === 'number' ? Number.isInteger(given) : /^-?\d{1,20}$/.test(given ?? '');
-  const id = isId ? Number(given) : defaultPersona;
-  if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
-  return id;
-}
-
-function refuseUnbuilt({ mode }: QueryFields): void {
-  if (mode === 'deep_agent') throw new Fault('unsupported', 'mode: there are no deep agents here.', { field: 'mode' });
 }
 
 /** Tokens of a model of which nothing is known. */

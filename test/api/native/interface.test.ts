@@ -225,7 +225,7 @@ test.each([
   const compat = () => ({ nativeErrors: 'http' as const, vendorNames });
   const limits = () => ({ holdHeadersSeconds: 10, requestSeconds: 600, streamSeconds: 3600 });
   const face = native([answering], { compat, clock: systemClock, limits });
-  const exchange = { method: 'POST', id: 'req_1', address: null, params: {}, query: new URLSearchParams() } as unknown as Exchange;
+  const exchange = { method: 'POST', id: 'req_1', address: null, params: {}, query: new URLSearchParams(), header: () => undefined } as unknown as Exchange;
   const json = { app_name: 'asksage', convert_to_asksage: true };
   await face.routes[0]!.answer({ exchange, caller: { userId: 1, keyId: 1 }, json } as unknown as Asked);
   expect(asked).toEqual(fields);

@@ -417,3 +417,18 @@ function programs(): readonly string[] {
     }
   });
 }
+
+test('an approval that names the definition that was seen is refused where the tool has another by now', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+  const seen = async () => ((await ada.ask('GET', `${root}/${id}/tools`)).body['items'] as [{ digest: string; approved: boolean }])[0];
+  const approve = (digest: string) => ada.ask('POST', `${root}/${id}/tools/one/approve`, { digest });
+  const { digest } = await seen();
+  mcp.script(() => ({ tools: [toolNamed('one', { description: 'Changed.' })] }));
+  expect((await approve(digest)).status).toBe(409);
+  const now = await seen();
+  expect(now.approved).toBe(false);
+  expect((await approve(now.digest)).body).toMatchObject({ approved: true });
+});

@@ -82,6 +82,19 @@ onBothDatabases('access tokens', ({ place }) => {
     },
   );
 
+  test('an address and a key that were pasted with white space around them give a token, and a password is taken as it is', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all, { password: ' with a space before' });
+    for (const pasted of [` ${ada.email}\n`, `\t${ada.email} `, `\u{a0}${ada.email}`])
+      for (const key of [`${ada.key}\r\n`, ` \u{a0}${ada.key}\t`])
+        expect([pasted, key, (await all.nobody('POST', getToken, { email: pasted, api_key: key })).status]).toEqual([pasted, key, 200]);
+    const inside = `${ada.key.slice(0, 9)} ${ada.key.slice(9)}`;
+    expect((await all.nobody('POST', getToken, { email: ada.email, api_key: inside })).status).toBe(401);
+    expect((await all.nobody('POST', getToken, { email: ada.email.replace('@', ' @'), api_key: ada.key })).status).toBe(400);
+    const byPassword = async (password: string) => (await all.nobody('POST', '/user/get-token', { email: `${ada.email} `, password })).status;
+    expect([await byPassword(' with a space before'), await byPassword('with a space before')]).toEqual([200, 401]);
+  });
+
   test("a token has its key's scopes at the moment, and rights that stand in it are not read", { timeout: long }, async () => {
     const all = await visited(await place());
     const ada = await person(all, {}, { scopes: ['passthrough'] });

@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import type { Context } from '#core/context';
+import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import type { Events } from '#core/event';
@@ -7,20 +7,22 @@ import type { Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { UploadedFile } from '#http/uploads';
 import type { AskedPlugin, PluginRun, Plugins } from '../../plugin-run.ts';
-import { page } from '../built-in.ts';
+import { builtInPlugins, page } from '../built-in.ts';
 import type { PluginStore } from '../store.ts';
 import { filled, textOfValue } from '../template.ts';
-import type { OwnPlugin, Plugin } from '../types.ts';
+import type { Definition, OwnPlugin, Plugin } from '../types.ts';
 import { valuesIn } from '../message.ts';
 import { propertiesOf, valuesOf, type KeepsTo, type Values } from '../values.ts';
 import { calledOverHttp, type CallDeps } from './http.ts';
 import { ranScript, type ScriptDeps } from './script.ts';
 
 export interface RunDeps extends CallDeps, ScriptDeps {
-  readonly plugins: Pick<PluginStore, 'named'>;
+  readonly plugins: Pick<PluginStore, 'named' | 'one' | 'runnable'>;
   readonly keepsTo: KeepsTo;
   /** Checks that a call could be made and paid for. @throws Fault */
   readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
+  /** Counts a request that may ask no model. @throws Fault */
+  readonly enters: (context: Context) => Promise<void>;
   /** Absent: files are not read. */
   readonly convert: ConvertDocument | undefined;
   /** The text of a page of the web; undefined where it cannot be read. */
@@ -29,12 +31,37 @@ export interface RunDeps extends CallDeps, ScriptDeps {
 
 /** Plugins as they are run. */
 export const runningPlugins = (deps: RunDeps): Plugins => ({
+  list: async (caller) => [...builtInPlugins, ...(await deps.plugins.runnable(caller))],
   async run(asked) {
-    const plugin = await deps.plugins.named(asked.caller, asked.name);
+    const plugin = asked.id === undefined ? await deps.plugins.named(asked.caller, asked.name) : await withId(asked.caller, asked.id, deps);
     return plugin && prepared(plugin, asked, deps);
+  },
+  async callable(caller, id) {
+    const { name, title, description, fields, definition } = await withId(caller, id, deps);
+    const tells = definition.kind !== 'prompt';
+    return { id, name, description: description || title, fields: fields ?? { type: 'object' }, isReadOnly: changesNothing(definition), tells };
   },
   isThere: async (caller, name) => (await deps.plugins.named(caller, name)) !== undefined,
 });
+
+const withId = (caller: Caller, id: number, { plugins }: RunDeps): Promise<Plugin | OwnPlugin> => {
+  const own = builtInPlugins.find((plugin) => plugin.id === id);
+  return own ? Promise.resolve(own) : plugins.one(caller, id);
+};
+
+/** Is it known that a plugin only reads? */
+function changesNothing(definition: Definition): boolean {
+  switch (definition.kind) {
+    case 'prompt':
+      return true;
+    case 'http':
+      return definition.request.method === 'GET';
+    case 'script':
+      return (definition.script.hosts ?? []).length === 0;
+    default:
+      return definition satisfies never;
+  }
+}
 
 async function prepared(plugin: Plugin | OwnPlugin, { caller, values: given, text, files, signal }: AskedPlugin, deps: RunDeps): Promise<PluginRun> {
   if (files.length > 0 && !plugin.fileMode) throw new Fault('invalid', `file: the plugin ${plugin.name} takes no files.`, { field: 'file' });
@@ -67,9 +94,10 @@ async function pageOf(values: Values, asking: { readonly owner: string; readonly
 }
 
 /** An answer that the plugin makes itself, of an account that could pay for one of a model. */
-const owning = (answer: (context: Context, call: GenerateCall) => Promise<string>, { affords }: RunDeps): Generate =>
+const owning = (answer: (context: Context, call: GenerateCall) => Promise<string>, { affords, enters }: RunDeps): Generate =>
   async function* (call, context) {
     await affords(call, context);
+    await enters(context);
     yield* inSteps(context.permits, made());
     async function* made(): AsyncGenerator<Events> {
       const text = await answer(context, call);

@@ -6,6 +6,7 @@ import { wholeAnswer, type Generate } from '#core/generate';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { SearchPassages } from '#core/passages';
 import { stepOf, steps } from '#core/steps';
+import { asPlatformSignal } from '#kit/async/platform-signal';
 import { ScriptFailed, type Scripts } from '#kit/sandbox/scripts';
 import type { DeclaredScript } from '../types.ts';
 import type { SendRequest } from './http.ts';
@@ -41,7 +42,7 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
       if (asked >= steps.inner.most) throw new ScriptFailed(`A script asks models at most ${steps.inner.most} times.`);
       return answered(
         callOf(args[0], model),
-        { ...withoutChoices(context), step: stepAt(asked++), signal: AbortSignal.any([within, asSignal(signal)]) },
+        { ...withoutChoices(context), step: stepAt(context.step, asked++), signal: AbortSignal.any([within, asPlatformSignal(signal)]) },
         deps.generate,
       );
     },
@@ -65,16 +66,8 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
   }
 }
 
-/** The first call is the request's own: its row is that of the request. */
-const stepAt = (call: number): number => (call === 0 ? 0 : stepOf(0, 'inner', call - 1));
-
-/** The platform's own kind of signal. */
-function asSignal(signal: AbortSignal): AbortSignal {
-  const own = new AbortController();
-  if (signal.aborted) own.abort(signal.reason);
-  else signal.addEventListener('abort', () => own.abort(signal.reason), { once: true });
-  return own.signal;
-}
+/** Within a run its calls are steps of its own; else the first one is the request's: its row is that of the request. */
+const stepAt = (step: number, call: number): number => (step > 0 ? stepOf(step, 'scripted', call) : call === 0 ? 0 : stepOf(0, 'inner', call - 1));
 
 /** The client's choice of models is of its own call. */
 function withoutChoices({ targets: _, tier: __, ...context }: Context): Context {
@@ -162,7 +155,7 @@ const ofConnection = new Set([
 export const isHeader = (name: string): boolean => /^[a-z0-9-]{1,64}$/.test(name) && !ofConnection.has(name) && !name.startsWith('proxy-');
 
 /** `search('question', { datasets?: 'all' | [names], limit? })` gives passages. */
-async function found(asked: unknown, options: unknown, { caller, requestId, permits, signal }: Context, search: SearchPassages) {
+async function found(asked: unknown, options: unknown, { caller, requestId, step, permits, signal }: Context, search: SearchPassages) {
   const question = textOf(asked).slice(0, 2000).toWellFormed();
   if (question.trim() === '') throw new ScriptFailed('search takes a question.');
   const { datasets = 'all', limit = 10 } = isObject(options) ? options : {};
@@ -174,6 +167,7 @@ async function found(asked: unknown, options: unknown, { caller, requestId, perm
       question,
       limit: typeof limit === 'number' ? Math.min(25, Math.max(1, Math.floor(limit) || 1)) : 10,
       requestId,
+      ...(step > 0 ? { step } : {}),
       permits,
       signal,
     });

@@ -1,0 +1,141 @@
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import type { ConvertDocument } from '#core/document';
+import { Fault } from '#core/fault';
+import { isObject, type JsonObject } from '#core/json';
+import { Permits } from '#core/permits';
+import type { RunLimits, Runs } from '#core/run';
+import type { UploadedFile } from '#http/uploads';
+import type { AgentAsked } from './loop.ts';
+import type { AgentStore } from './store.ts';
+import type { AgentToolsDeps } from './tools.ts';
+import type { Agent, AgentDefinition, OwnAgent } from './types.ts';
+
+export interface NativeAgentDeps extends Pick<AgentToolsDeps, 'keepsTo' | 'defaultModel'> {
+  readonly agents: AgentStore;
+  readonly runs: Pick<Runs, 'begin' | 'follow' | 'one' | 'cancel'>;
+  /** Checks that a call could be made and paid for. @throws Fault */
+  readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
+  /** Absent: files are not read. */
+  readonly convert: ConvertDocument | undefined;
+  /** The longest time at work. */
+  readonly seconds: () => number;
+}
+
+/** What a run of an agent is begun with. */
+export interface Beginning {
+  readonly caller: Caller;
+  readonly agent: Agent | OwnAgent;
+  readonly input: {
+    readonly message: string;
+    readonly variables?: JsonObject | undefined;
+    readonly conversation_history?: readonly { readonly message: string; readonly user: 'me' | 'system' }[] | undefined;
+  };
+  readonly files: readonly UploadedFile[];
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
+
+/** Begins a run of a stored version: of the request it takes what it is to be told, and nothing else. @throws Fault `invalid` naming the field */
+export async function begun({ caller, agent, input, files, signal, requestId }: Beginning, deps: NativeAgentDeps): Promise<string> {
+  const { definition, version } = agent;
+  const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
+  const texts = await textsOf(files, caller, signal, deps);
+  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), contextOf(caller, requestId, signal));
+  const more: AgentAsked = {
+    agentId: agent.id,
+    definition,
+    ownerId: 'owner' in agent ? agent.owner : null,
+    history: (input.conversation_history ?? []).map(({ user, message }) => ({ isUser: user === 'me', message })),
+    variables: variables ?? null,
+    files: texts,
+  };
+  return deps.runs.begin({
+    kind: 'agent',
+    agentId: agent.id,
+    version,
+    asked: { message: input.message, more: more as unknown as JsonObject },
+    limits: limitsOf(definition, deps.seconds()),
+    requestId,
+    caller,
+    app: caller.keyName,
+  });
+}
+
+const limitsOf = ({ limits = {} }: AgentDefinition, seconds: number): RunLimits => ({
+  steps: limits.steps ?? usualSteps,
+  calls: limits.calls ?? usualCalls,
+  seconds: Math.min(limits.seconds ?? seconds, seconds),
+  tokens: limits.tokens ?? usualTokens,
+});
+
+const firstCall = (model: string, message: string): GenerateCall => ({
+  model,
+  turns: [{ role: 'user', parts: [{ type: 'text', text: message }] }],
+  tools: [],
+  output: { type: 'text' },
+  sampling: {},
+  stream: true,
+  extra: {},
+});
+
+const contextOf = (caller: Caller, requestId: string, signal: AbortSignal): Context => ({
+  requestId,
+  step: 0,
+  caller,
+  face: 'native',
+  app: caller.keyName,
+  signal,
+  strict: false,
+  headers: {},
+  permits: new Permits(),
+  progress: { attempts: [] },
+});
+
+/** Bytes of all variables as JSON. */
+const mostVariables = 262_144;
+
+const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+
+/** The variables of a run: data, and read as nothing else. @throws Fault `invalid` naming one that is not declared or does not keep to its schema; `too-large` */
+async function variablesOf(
+  given: JsonObject | undefined,
+  { variables: schema }: AgentDefinition,
+  asking: { readonly owner: string; readonly signal: AbortSignal },
+  { keepsTo }: Pick<NativeAgentDeps, 'keepsTo'>,
+): Promise<JsonObject | undefined> {
+  const json = JSON.stringify(given ?? {});
+  if (Buffer.byteLength(json) > mostVariables) throw new Fault('too-large', `variables must have at most ${mostVariables} bytes.`, { field: 'variables' });
+  const names = Object.keys(given ?? {});
+  if (names.includes('__proto__')) throw wrong('variables.__proto__', 'is not known');
+  if (!schema) return given;
+  const properties = isObject(schema['properties']) ? schema['properties'] : {};
+  const unknown = names.find((name) => !Object.hasOwn(properties, name));
+  if (unknown !== undefined) throw wrong(`variables.${unknown.slice(0, 100)}`, 'is not known');
+  const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
+  const missing = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
+  if (missing !== undefined) throw new Fault('invalid', `variables.${missing} is required.`, { field: `variables.${missing}`, reason: 'missing' });
+  if (await keepsTo(schema, asking)(json)) return given;
+  const { required: _, ...rest } = schema;
+  for (const name of names)
+    if (!(await keepsTo({ ...rest, properties: { [name]: properties[name] as JsonObject } }, asking)(JSON.stringify({ [name]: given![name] }))))
+      throw wrong(`variables.${name}`, 'does not keep to what the agent declares');
+  throw wrong('variables', 'do not keep to what the agent declares');
+}
+
+/** Characters of one file, and files of a run. */
+const [mostOfFile, mostFiles] = [1_000_000, 10];
+
+async function textsOf(files: readonly UploadedFile[], { userId }: Caller, signal: AbortSignal, { convert }: NativeAgentDeps): Promise<AgentAsked['files']> {
+  if (files.length > mostFiles) throw new Fault('invalid', `file must be given at most ${mostFiles} times.`, { field: 'file' });
+  if (files.length > 0 && !convert) throw new Fault('unsupported', 'file: files are not read by this server.', { field: 'file' });
+  const texts: { name: string; text: string }[] = [];
+  for (const { filename, content } of files) {
+    const { text } = await convert!(content, { filename, owner: String(userId), signal });
+    if (text.length > mostOfFile) throw new Fault('too-large', `file: its text is longer than ${mostOfFile} characters.`, { field: 'file' });
+    texts.push({ name: filename.slice(0, 200).toWellFormed(), text: text.toWellFormed() });
+  }
+  return texts;
+}

@@ -1,0 +1,214 @@
+import { Type, type Static } from 'typebox';
+import type { Actor } from '#core/audit';
+import type { Caller } from '#core/context';
+import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import type { Audit } from '#store/auditing';
+import type { Store } from '#store/open';
+import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { grantRoutes, type Sharing } from '../sharing.ts';
+import { AgentFields, definitionOf, type AgentChecks } from './definition.ts';
+import { kind, mostAgents, type AgentStore } from './store.ts';
+import type { AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
+
+const Shown = Type.Object({
+  ...AgentFields.properties,
+  instructions: Type.Optional(AgentFields.properties.instructions),
+  description: Type.String(),
+  id: Type.Integer(),
+  uuid: Type.String(),
+  version: Type.Integer({ description: 'The one that is shown, and that you run.' }),
+  published: Type.Union([Type.Integer({ description: 'The version that others run.' }), Type.Null()]),
+  owner: Type.Integer(),
+  right: Type.Enum(['read', 'edit', 'admin', 'owner'], {
+    description: 'What the caller may do with it. Who may only use it does not see its instructions, model and tools.',
+  }),
+  createdAt: Type.String(),
+  updatedAt: Type.String(),
+});
+
+const Version = Type.Object({
+  ...AgentFields.properties,
+  version: Type.Integer(),
+  publishedAt: Type.Union([Type.String(), Type.Null()]),
+  createdAt: Type.String(),
+});
+
+export interface AgentRoutesDeps {
+  readonly store: Store;
+  readonly audit: Audit;
+  readonly agents: AgentStore;
+  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly checks: AgentChecks;
+}
+
+const root = '/server/mine/agents';
+const common = { scope: 'agent_builder', owner: 'caller', output: Shown } as const;
+const query = Type.Object(ownerQuery, { additionalProperties: false });
+const pages = Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false });
+
+/** A user's own agents. */
+export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
+  const { agents, sharing, checks } = deps;
+  const noted = noting(deps);
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: 'Lists your agents, and those shared with you.',
+      query: pages,
+      output: Type.Object({ items: Type.Array(Shown), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
+        const found = await agents.list(readerOf(caller, whose), { after: idBefore('agents', cursor), limit: limit + 1 });
+        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('agents', [id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: `Makes an agent of yours; at most ${mostAgents}.`,
+      query,
+      input: AgentFields,
+      makes: true,
+      async answer({ caller, by, query: whose, input }) {
+        const made = await agents.add(ownerOf(caller, whose), await definitionOf(input, asOwner(caller, whose), checks));
+        await noted('agent.make', by, made.id, undefined, made.definition);
+        return shown(made);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id`,
+      summary: 'One of your agents.',
+      query,
+      answer: async ({ caller, params, query: whose }) => shown(await agents.one(readerOf(caller, whose), idIn(params, 'id', 'agent'))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      path: `${root}/:id`,
+      summary: 'Makes a new version of one of your agents. Its owner runs the last version, everybody else the one that was published.',
+      query,
+      input: AgentFields,
+      async answer({ caller, by, params, query: whose, input }) {
+        const id = idIn(params, 'id', 'agent');
+        const before = await agents.one(readerOf(caller, whose), id);
+        const changed = await agents.change(readerOf(caller, whose), id, await definitionOf(input, asOwner(caller, whose), checks, id));
+        await noted('agent.change', by, id, before.definition, changed.definition);
+        return shown(changed);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      summary: 'Deletes one of your agents.',
+      query,
+      async answer({ caller, by, params, query: whose }) {
+        const gone = await agents.remove(readerOf(caller, whose), idIn(params, 'id', 'agent'));
+        await noted('agent.delete', by, gone.id, gone.definition, undefined);
+        return shown(gone);
+      },
+    }),
+    ...versionRoutes(deps, noted),
+    ...grantRoutes({
+      sharing,
+      scope: 'agent_builder',
+      path: `${root}/:id`,
+      what: 'agent',
+      administered: (caller, params, whose) => agents.administered(readerOf(caller, whose), idIn(params, 'id', 'agent')),
+    }),
+  ];
+}
+
+function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id/versions`,
+      summary: 'The versions of one of your agents, the newest first.',
+      query: pages,
+      output: Type.Object({ items: Type.Array(Version), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ caller, params, query: { limit = 50, cursor, ...whose } }) {
+        const asked = { before: idBefore('agent-versions', cursor), limit: limit + 1 };
+        const found = await agents.versions(readerOf(caller, whose), idIn(params, 'id', 'agent'), asked);
+        return pageOf(found.map(versionShown), limit, ({ version }) => cursorOf('agent-versions', [version]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${root}/:id/versions/:version`,
+      summary: 'One version of one of your agents.',
+      query,
+      output: Version,
+      answer: async ({ caller, params, query: whose }) =>
+        versionShown(await agents.version(readerOf(caller, whose), idIn(params, 'id', 'agent'), numberIn(params))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/publish`,
+      summary: 'Publishes a version of one of your agents: those whom it is shared with run it from now on.',
+      query,
+      input: Type.Object(
+        { version: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Absent: the last one.' })) },
+        { additionalProperties: false },
+      ),
+      inputMayBeLeftOut: true,
+      output: Version,
+      async answer({ caller, by, params, query: whose, input: { version } }) {
+        const id = idIn(params, 'id', 'agent');
+        const published = await agents.publish(readerOf(caller, whose), id, version);
+        await noted('agent.publish', by, id, undefined, { version: published.version });
+        return versionShown(published);
+      },
+    }),
+  ];
+}
+
+type Noted = (action: `agent.${string}`, by: Actor, id: number, before: object | undefined, after: object | undefined) => Promise<void>;
+
+/** Writes what was changed into the audit trail, without what the agent is told. */
+function noting({ store, audit }: Pick<AgentRoutesDeps, 'store' | 'audit'>): Noted {
+  const told = (one: object | undefined) => {
+    if (!one || !('instructions' in one)) return one;
+    const { name, mode, model, tools, limits } = one as AgentDefinition;
+    return { name, mode, ...(model ? { model } : {}), tools: tools.map(({ type }) => type), ...(limits ? { limits } : {}) };
+  };
+  return (action, by, id, before, after) => audit(store, { by, action, target: { kind, id }, before: told(before), after: told(after) });
+}
+
+/** Whose things an agent may name. */
+function asOwner(caller: Caller, whose: { readonly owner?: number | undefined }): Caller {
+  const reader = readerOf(caller, whose);
+  if (reader.userId === caller.userId) return caller;
+  return { ...caller, ...reader };
+}
+
+function numberIn(params: Readonly<Record<string, string>>): number {
+  const version = idIn(params, 'version', 'version');
+  if (version > 2_147_483_647) throw unknownThing('version');
+  return version;
+}
+
+function shown({ id, uuid, version, published, owner, right, definition, createdAt, updatedAt }: OwnAgent): Static<typeof Shown> {
+  const { name, description, mode, variables, ...hidden } = fieldsOf(definition);
+  const what = right === 'read' ? {} : hidden;
+  const more = { version, published, owner, right, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
+  return { id, uuid, name, description, mode, ...what, ...(variables ? { variables } : {}), ...more };
+}
+
+const versionShown = ({ version, definition, createdAt, publishedAt }: AgentVersion): Static<typeof Version> => ({
+  version,
+  ...fieldsOf(definition),
+  publishedAt: publishedAt?.toISOString() ?? null,
+  createdAt: createdAt.toISOString(),
+});
+
+/** As its author wrote it. */
+const fieldsOf = (definition: AgentDefinition) => definition as AgentFields & { readonly description: string };

@@ -1,0 +1,202 @@
+import { isDeepStrictEqual } from 'node:util';
+import { sql, type RawBuilder } from 'kysely';
+import { Fault } from '#core/fault';
+import { secretsIn } from '#core/secrets';
+import { unknownThing } from '#http/noun-route';
+import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import type { Access, Store } from '#store/open';
+import { builtInAgents } from './built-in.ts';
+import type { Agent, AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
+
+export interface AgentStore {
+  /** The agents of a user and those shared with them, by id, those behind `after`. */
+  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnAgent[]>;
+  /** A page of those by offset, with the built-in ones before them. @param search in the name or the description */
+  page(reader: Reader, asked: { readonly offset: number; readonly limit: number; readonly search?: string | undefined }): Promise<AgentPage>;
+  /** @throws Fault `not-found` for one that the reader may not use */
+  one(reader: Reader, id: number): Promise<OwnAgent>;
+  /** The built-in one, or the version that the reader runs. @throws Fault `not-found`; `conflict` for one that was not published */
+  runnable(reader: Reader, id: number): Promise<Agent | OwnAgent>;
+  /** @throws Fault `conflict` where the user has as many as a user may have */
+  add(userId: number, definition: AgentDefinition): Promise<OwnAgent>;
+  /** Makes a new version. @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only, and for what its owner alone changes */
+  change(reader: Reader, id: number, definition: AgentDefinition): Promise<OwnAgent>;
+  /** @param version absent: the last one. @throws Fault as `change`, `not-found` for a version that there is not */
+  publish(reader: Reader, id: number, version: number | undefined): Promise<AgentVersion>;
+  /** The newest first, those before `before`; 0: from the newest. @throws Fault as `change` */
+  versions(reader: Reader, id: number, asked: { readonly before: number; readonly limit: number }): Promise<readonly AgentVersion[]>;
+  /** @throws Fault as `change`, `not-found` for a version that there is not */
+  version(reader: Reader, id: number, version: number): Promise<AgentVersion>;
+  /** @throws Fault `not-found`; `forbidden` where it is another's */
+  remove(reader: Reader, id: number): Promise<OwnAgent>;
+  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
+  administered(reader: Reader, id: number): Promise<number>;
+  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
+  lock(inside: Access, id: number): Promise<number | undefined>;
+}
+
+export interface AgentPage {
+  readonly agents: readonly (Agent | OwnAgent)[];
+  readonly total: number;
+}
+
+/** Most agents of a user. */
+export const mostAgents = 1000;
+
+/** Versions of an agent that are kept, beside the published one. */
+const mostVersions = 200;
+
+/** As `grants.kind`. */
+export const kind = 'agent';
+
+interface Row extends Omit<OwnAgent, 'right' | 'isPublished'> {
+  readonly level: number;
+}
+
+const thing = { id: sql.ref('agent.id'), owner: sql.ref('agent.owner_id') };
+const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+/** The version that a reader runs. */
+const versionFor = ({ userId }: Reader) => sql`case when owner_id = ${userId}::bigint then agent.version else coalesce(published, agent.version) end`;
+const columnsFor = (reader: Reader) => sql`
+  agent.id, uuid, owner_id as owner, agent_version.version, published, definition, agent.created_at as "createdAt", updated_at as "updatedAt",
+  ${levelOf(kind, reader, thing)} as level`;
+const tables = (reader: Reader) => sql`agent join agent_version on agent_id = agent.id and agent_version.version = ${versionFor(reader)}`;
+const versionColumns = sql`version, definition, created_at as "createdAt", published_at as "publishedAt"`;
+
+export function openAgents(store: Store): AgentStore {
+  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnAgent[]> => {
+    const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(reader)} where ${may('read', reader)} and ${where}`.execute(db);
+    return rows.map(shown);
+  };
+  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<OwnAgent> => {
+    const [agent] = await read(reader, sql`agent.id = ${id} ${lock}`, access);
+    if (!agent) throw unknownThing('agent');
+    return agent;
+  };
+  const editable = async (reader: Reader, id: number, inside?: Access): Promise<OwnAgent> => {
+    const agent = await one(reader, id, inside, inside ? sql`for update of agent` : sql``);
+    if (agent.right === 'read') throw new Fault('forbidden', 'This agent is shared with you to be used, not to be changed.');
+    return agent;
+  };
+  return {
+    list: (reader, { after, limit }) => read(reader, sql`agent.id > ${after} order by agent.id limit ${limit}`),
+    page: (reader, asked) => pageOfAll(store, read, reader, asked),
+    one: (reader, id) => one(reader, id),
+    async runnable(reader, id) {
+      const own = builtInAgents.find((agent) => agent.id === id);
+      if (own) return own;
+      const agent = await one(reader, id);
+      if (agent.right !== 'owner' && agent.published === null) throw new Fault('conflict', 'This agent was not published: only its owner runs it.');
+      return agent;
+    },
+    add: (userId, definition) =>
+      store.transaction(async (inside) => {
+        await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
+        const { rows } = await sql<{ agents: number }>`select count(*)::int as agents from agent where owner_id = ${userId}`.execute(inside.db);
+        if (rows[0]!.agents >= mostAgents) throw new Fault('conflict', `A user has at most ${mostAgents} agents: delete one first.`);
+        const made = await sql<{ id: number }>`
+          insert into agent (owner_id, version) select id, 1 from users where id = ${userId} and removed_at is null returning id`.execute(inside.db);
+        if (!made.rows[0]) throw unknownThing('user');
+        await insertVersion(inside, made.rows[0].id, 1, definition);
+        return one({ userId, teamIds: [] }, made.rows[0].id, inside);
+      }),
+    ...versionsOf(store, one, editable),
+    remove: (reader, id) =>
+      store.transaction(async (inside) => {
+        const agent = await one(reader, id, inside, sql`for update of agent`);
+        if (agent.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an agent.');
+        await sql`delete from agent where id = ${id}`.execute(inside.db);
+        await forgetGrants(inside, kind, [id]);
+        return agent;
+      }),
+    async administered(reader, id) {
+      const { right } = await one(reader, id);
+      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this agent, and not say who else may.');
+      return id;
+    },
+    async lock({ db }, id) {
+      const { rows } = await sql<{ owner: number }>`select owner_id as owner from agent where id = ${id} for update`.execute(db);
+      return rows[0]?.owner;
+    },
+  };
+}
+
+type Finds = (reader: Reader, id: number, inside?: Access) => Promise<OwnAgent>;
+
+/** What is done with the versions of agents. @param editable finds an agent that the reader may change, and locks it within a transaction */
+function versionsOf(store: Store, one: Finds, editable: Finds): Pick<AgentStore, 'change' | 'publish' | 'versions' | 'version'> {
+  return {
+    change: (reader, id, definition) =>
+      store.transaction(async (inside) => {
+        const { right } = await editable(reader, id, inside);
+        const last = await versionOf(inside, id, lastOf(id));
+        if (right !== 'owner') refuseOfOwner(last.definition, definition);
+        const version = last.version + 1;
+        await insertVersion(inside, id, version, definition);
+        await sql`update agent set version = ${version}, updated_at = clock_timestamp() where id = ${id}`.execute(inside.db);
+        await sql`delete from agent_version where agent_id = ${id} and version <= ${version - mostVersions}
+          and version is distinct from (select published from agent where id = ${id})`.execute(inside.db);
+        return one(reader, id, inside);
+      }),
+    publish: (reader, id, version) =>
+      store.transaction(async (inside) => {
+        await editable(reader, id, inside);
+        const found = await versionOf(inside, id, version === undefined ? lastOf(id) : sql`${version}::int`);
+        await sql`update agent_version set published_at = clock_timestamp() where agent_id = ${id} and version = ${found.version}`.execute(inside.db);
+        await sql`update agent set published = ${found.version}, updated_at = clock_timestamp() where id = ${id}`.execute(inside.db);
+        return versionOf(inside, id, sql`${found.version}::int`);
+      }),
+    async versions(reader, id, { before, limit }) {
+      await editable(reader, id);
+      const { rows } = await sql<AgentVersion>`
+        select ${versionColumns} from agent_version where agent_id = ${id} and (${before}::int = 0 or version < ${before}::int) order by version desc limit ${limit}`.execute(
+        store.db,
+      );
+      return rows;
+    },
+    async version(reader, id, version) {
+      await editable(reader, id);
+      return versionOf(store, id, sql`${version}::int`);
+    },
+  };
+}
+
+const lastOf = (id: number) => sql`(select version from agent where id = ${id})`;
+
+async function versionOf({ db }: Pick<Access, 'db'>, id: number, version: RawBuilder<unknown>): Promise<AgentVersion> {
+  const { rows } = await sql<AgentVersion>`select ${versionColumns} from agent_version where agent_id = ${id} and version = ${version}`.execute(db);
+  if (!rows[0]) throw unknownThing('version');
+  return rows[0];
+}
+
+async function pageOfAll(
+  { db }: Store,
+  read: (reader: Reader, where: RawBuilder<unknown>) => Promise<readonly OwnAgent[]>,
+  reader: Reader,
+  { offset, limit, search = '' }: { readonly offset: number; readonly limit: number; readonly search?: string | undefined },
+): Promise<AgentPage> {
+  const wanted = search.toLowerCase();
+  const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
+  const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from ${tables(reader)} where ${may('read', reader)} and ${isFound}`.execute(db);
+  const first = own.slice(offset, offset + limit);
+  const left = limit - first.length;
+  const rest = left > 0 ? await read(reader, sql`${isFound} order by agent.id limit ${left} offset ${Math.max(0, offset - own.length)}`) : [];
+  return { agents: [...first, ...rest], total: own.length + rows[0]!.count };
+}
+
+async function insertVersion({ db }: Access, id: number, version: number, definition: AgentDefinition): Promise<void> {
+  const { name, description, mode } = definition;
+  await sql`
+    insert into agent_version (agent_id, version, name, description, mode, definition)
+    values (${id}, ${version}, ${name}, ${description}, ${mode}, ${JSON.stringify(definition)}::jsonb)`.execute(db);
+}
+
+/** Requests with secrets are sent with those of the agent's owner: who else changes the agent must not change where they go. */
+function refuseOfOwner(before: AgentDefinition, after: AgentDefinition): void {
+  const withSecrets = ({ tools }: AgentDefinition) => tools.filter((tool) => tool.type === 'http' && secretsIn(JSON.stringify(tool)).length > 0);
+  if (!isDeepStrictEqual(withSecrets(before), withSecrets(after)))
+    throw new Fault('forbidden', 'tools: requests that use secrets are changed by the owner of the agent alone.', { field: 'tools' });
+}
+
+const shown = ({ level, ...row }: Row): OwnAgent => ({ ...row, right: rightOf(level), isPublished: row.published !== null });

@@ -1,0 +1,48 @@
+import type { GenerateCall } from '#core/call';
+import type { Caller, Context } from '#core/context';
+import { Fault } from '#core/fault';
+import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
+import type { Model } from '#core/target';
+import { unknownThing } from '#http/noun-route';
+import type { UploadedFile } from '#http/uploads';
+import type { QueryFields } from './fields.ts';
+import { datasetsOf, mostPassages, type LookedUp } from './looked-up.ts';
+
+export interface Asked {
+  readonly caller: Caller;
+  readonly fields: QueryFields;
+  readonly files: readonly UploadedFile[];
+  /** What the user wrote, for the log, where the message is made of it. */
+  readonly asked?: string;
+  /** What the answer is to be; absent: text. */
+  readonly output?: GenerateCall['output'];
+  /** Whether the answer is to come as a stream; absent: as the request says. */
+  readonly streams?: true;
+}
+
+/** The persona of a question that names none. */
+const defaultPersona = 1;
+
+/** Names that mean the chat model of the settings: `openai_gpt` is what older clients send. */
+const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
+
+export const modelIn = (given: string | null | undefined, usual: string): string => (anyModel.has(given ?? '') ? usual : given!);
+
+/** The model that is to answer, or the first of those that the client chose. @throws Fault `invalid` where there is none of the name */
+export function modelOf(name: string, models: KnownModels, { targets }: Context): Model | undefined {
+  const model = modelNamed(models, targets?.[0] ?? name);
+  if (targets || model?.kind === 'chat') return model;
+  throw new Fault('invalid', unknownModel(name, models).message, { field: 'model', reason: 'model' });
+}
+
+export function lookedUpIn({ dataset, limit_references: limit, live }: QueryFields): LookedUp {
+  return { datasets: datasetsOf(dataset), limit: Math.min(limit ?? mostPassages, mostPassages), live: live === 1 || live === 2 ? live : 0 };
+}
+
+/** An integer, also in digits; everything else is the default. @throws Fault `not-found` for one that can be no id */
+export function personaIn(given: QueryFields['persona']): number {
+  const isId = typeof given === 'number' ? Number.isInteger(given) : /^-?\d{1,20}$/.test(given ?? '');
+  const id = isId ? Number(given) : defaultPersona;
+  if (id < 1 || !Number.isSafeInteger(id)) throw unknownThing('persona');
+  return id;
+}

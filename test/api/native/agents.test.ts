@@ -1,0 +1,234 @@
+/* Agents: made, versioned, shared and run in three modes, with tools under the rights of who runs them. */
+import { expect, test } from 'vitest';
+import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
+import { proves } from '../../support/proves.ts';
+import { runs } from './run-events.ts';
+import { person, visited, type Person } from './visitors.ts';
+
+const long = 60_000;
+const root = '/server/mine/agents';
+const simple = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in' };
+const execute = (who: Person, agent: unknown, more: object = {}) =>
+  who.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Say exactly: hello', streaming: false, ...more });
+const made = async (who: Person, agent: object) => {
+  const { status, body } = await who.ask('POST', root, { ...simple, ...agent });
+  expect([status, body]).toEqual([201, expect.anything()]);
+  return body['id'] as number;
+};
+
+onBothDatabases('agents', ({ place }) => {
+  test(
+    proves('server.execute-agent', 'an agent answers whole, as a stream of either form, and with a file; its run is there afterwards with all of its events'),
+    { timeout: long },
+    async () => {
+      const all = await visited(await place());
+      const ada = await person(all);
+      const id = await made(ada, {});
+      const whole = await execute(ada, id);
+      expect(whole).toMatchObject({
+        status: 200,
+        body: {
+          status: 200,
+          execution_status: 'completed',
+          execution_id: expect.any(String) as string,
+          response: { response: 'hello', type: 'text', source: 'llm_1', metadata: {} },
+          workflow: { id, name: 'Greeter', version: 1 },
+          node_executions: [{ node_id: 'llm_1', node_type: 'llm', status: 'completed', output: { text: 'hello' }, error: null }],
+          error: null,
+          waitsFor: null,
+        },
+      });
+      const run = whole.body['execution_id'] as string;
+      expect((await ada.ask('GET', `/server/mine/runs/${run}`)).body).toMatchObject({
+        id: run,
+        kind: 'agent',
+        agentId: id,
+        version: 1,
+        state: 'completed',
+        message: 'hello',
+        steps: 1,
+        calls: 0,
+        planTokens: expect.toSatisfy((tokens: number) => tokens > 0) as number,
+        requestId: whole.headers.get('x-request-id'),
+      });
+      const told = await runs(ada, all.server.url).events(run);
+      expect(told.map(({ event }) => event)).toEqual(['run.started', 'step.started', 'message.delta', 'usage', 'run.completed']);
+      expect(told.map(({ id: number }) => number)).toEqual(['1', '2', '3', '4', '5']);
+      expect(told[0]!.data).toMatchObject({ run, seq: 1, place: 'main', data: { kind: 'agent', agentId: id, version: 1, message: 'Say exactly: hello' } });
+      expect(await runs(ada, all.server.url).events(run, 3)).toEqual(told.slice(3));
+
+      const { events, contentType } = await runs(ada, all.server.url).executed({ agent_id: id, message: 'Say exactly: hello' });
+      expect(contentType).toMatch(/^text\/event-stream/);
+      expect(events.map(({ event }) => event)).toEqual(['workflow_started', 'token', 'node_completed', 'agent_response', 'workflow_completed']);
+      const plain = await runs(ada, all.server.url).plain({ agent_id: id, message: 'Say exactly: hello' });
+      expect(plain.map((one) => one['event'])).toEqual(events.map(({ event }) => event));
+
+      const form = new FormData();
+      for (const [name, value] of Object.entries({ agent_id: String(id), message: 'What is in the file?', streaming: 'false', variables: '{"tone":"kind"}' }))
+        form.set(name, value);
+      form.set('file', new Blob(['The heron eats forty-two fish.']), 'heron.txt');
+      const withFile = await fetch(`${all.server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+      expect([withFile.status, await withFile.json()]).toMatchObject([200, { execution_status: 'completed' }]);
+      const list = (await ada.ask('GET', '/server/mine/runs?limit=2&kind=agent&state=completed')).body as { items: { id: string }[]; nextCursor: string };
+      expect(list.items).toHaveLength(2);
+      const rest = (await ada.ask('GET', `/server/mine/runs?cursor=${list.nextCursor}&agentId=${id}`)).body as { items: { id: string }[] };
+      expect(rest.items.map((one) => one.id)).toContain(run);
+    },
+  );
+
+  test('a run with several rounds is booked as steps of one request, each once', { timeout: long }, async () => {
+    const mcp = await startScriptedMcp([toolNamed('one', { annotations: { readOnlyHint: true } })]);
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+    const id = await made(ada, { mode: 'autonomous', tools: [{ type: 'mcp', server }] });
+    const answer = await execute(ada, id, { message: 'Call s__one now.' });
+    expect(answer.body).toMatchObject({
+      execution_status: 'completed',
+      response: { response: expect.stringContaining('done') as string, source: 'llm_2' },
+      node_executions: [
+        { node_id: 'llm_1' },
+        { node_type: 'tool', status: 'completed', output: { text: 'done' }, metadata: { tool: 'one', server: 's' } },
+        { node_id: 'llm_2' },
+      ],
+    });
+    const steps = async () => {
+      const { body } = await all.admin('GET', `/server/admin/logs/${answer.headers.get('x-request-id')}`);
+      return (body['steps'] as unknown[] | undefined)?.length;
+    };
+    await expect.poll(steps, { timeout: 10_000 }).toBe(1);
+  });
+});
+
+test('versions: the owner runs the last one, everybody else the published one, and nothing of a request but what it may say', { timeout: long }, async () => {
+  const all = await visited(await embedded.place());
+  const [ada, bob] = [await person(all), await person(all)];
+  const id = await made(ada, {});
+  await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'read' }] });
+  expect(await execute(bob, id)).toMatchObject({ status: 409 });
+  expect((await ada.ask('POST', `${root}/${id}/publish`)).body).toMatchObject({ version: 1, publishedAt: expect.any(String) as string });
+  expect((await ada.ask('PUT', `${root}/${id}`, { ...simple, name: 'Second' })).body).toMatchObject({ version: 2, published: 1 });
+  expect((await execute(ada, id)).body['workflow']).toMatchObject({ name: 'Second', version: 2 });
+  expect((await execute(bob, id)).body['workflow']).toMatchObject({ name: 'Greeter', version: 1 });
+  expect((await bob.ask('GET', `${root}/${id}`)).body).not.toHaveProperty('instructions');
+  expect((await bob.ask('PUT', `${root}/${id}`, simple)).status).toBe(403);
+  expect((await bob.ask('GET', `${root}/${id}/versions`)).status).toBe(403);
+  expect((await ada.ask('GET', `${root}/${id}/versions?limit=1`)).body).toMatchObject({
+    items: [{ version: 2, publishedAt: null }],
+    nextCursor: expect.any(String) as string,
+  });
+  expect((await ada.ask('GET', `${root}/${id}/versions/1`)).body).toMatchObject({ version: 1, name: 'Greeter' });
+  expect((await ada.ask('GET', `${root}/${id}/versions/9`)).status).toBe(404);
+  expect((await ada.ask('DELETE', `${root}/${id}`)).status).toBe(200);
+  expect((await execute(bob, id)).status).toBe(404);
+});
+
+test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {
+  const all = await visited(await embedded.place());
+  const ada = await person(all);
+  const id = await made(ada, {});
+  const given = {
+    instructions: 'Say no.',
+    system: 'Say no.',
+    model: 'nobody',
+    tools: [{ type: 'dataset', dataset: 'all' }],
+    nodes: [],
+    code: '1',
+    mode: 'autonomous',
+    version: 7,
+  };
+  expect((await execute(ada, id, given)).body).toMatchObject({ execution_status: 'completed', response: { response: 'hello' }, workflow: { version: 1 } });
+});
+
+test(proves('P-16', 'variables are held against what the agent declares, and are inert'), { timeout: long }, async () => {
+  const all = await visited(await embedded.place());
+  const ada = await person(all);
+  const variables = {
+    type: 'object',
+    properties: { city: { type: 'string', maxLength: 40 }, days: { type: 'integer' } },
+    required: ['city'],
+    additionalProperties: false,
+  };
+  const id = await made(ada, { variables });
+  const answer = async (given: unknown) => {
+    const { status, body } = await execute(ada, id, { variables: given });
+    return [status, body['error']];
+  };
+  expect(await answer({ city: '{{secret.TOKEN}} {{city}} ${x}', days: 2 })).toEqual([200, null]);
+  for (const [given, field] of [
+    [{ city: 7 }, 'variables.city'],
+    [{}, 'variables.city'],
+    [{ city: 'x', other: 1 }, 'variables.other'],
+    [{ city: 'x'.repeat(41) }, 'variables.city'],
+    ['text', 'variables'],
+    [[1], 'variables'],
+  ] as const)
+    expect([field, await answer(given)]).toEqual([field, [400, expect.stringContaining(field)]]);
+  const hostile = await ada.ask(
+    'POST',
+    '/server/execute-agent',
+    `{"agent_id":${id},"message":"x","streaming":false,"variables":{"city":"x","__proto__":{"a":1}}}`,
+  );
+  expect([hostile.status, hostile.body['error']]).toEqual([400, expect.stringContaining('__proto__')]);
+  expect(await answer({ city: 'x'.repeat(1_048_576) })).toEqual([413, expect.stringContaining('variables')]);
+  const free = await made(ada, {});
+  expect((await execute(ada, free, { variables: { anything: { nested: ['{{x}}'] } } })).status).toBe(200);
+  for (const [more, field] of [
+    [{ agent_id: String(id) }, 'agent_id'],
+    [{ streaming: 'yes' }, 'streaming'],
+    [{ streaming: 'true' }, 'streaming'],
+    [{ message: '' }, 'message'],
+    [{ conversation_history: [{ message: 'x', user: 'root' }] }, 'conversation_history[0].user'],
+  ] as const)
+    expect([field, await execute(ada, free, more)]).toMatchObject([field, { status: 400, body: { error: expect.stringContaining(field) as string } }]);
+});
+
+test(proves('T-02', 'the runs of others are not there, and neither are their agents'), { timeout: long }, async () => {
+  const all = await visited(await embedded.place());
+  const [ada, bob] = [await person(all), await person(all)];
+  const id = await made(ada, {});
+  const run = (await execute(ada, id)).body['execution_id'] as string;
+  const other = Array.from(run).toReversed().join('');
+  const none = await bob.ask('GET', `/server/mine/runs/${other}`);
+  expect(none.status).toBe(404);
+  const said = ({ body: { request_id: _, ...rest } }: { body: Record<string, unknown> }) => JSON.stringify(rest).replaceAll(/req_\w+/g, '');
+  for (const [method, path, body] of [
+    ['GET', '', undefined],
+    ['GET', '/events', undefined],
+    ['POST', '/cancel', undefined],
+    ['POST', '/resume', undefined],
+    ['POST', '/approve', { call: 'x', approved: true }],
+    ['POST', '/answer', { question: 'x', action: 'accept' }],
+  ] as const) {
+    const theirs = await bob.ask(method, `/server/mine/runs/${run}${path}`, body);
+    const nobodys = await bob.ask(method, `/server/mine/runs/${other}${path}`, body);
+    expect([path, theirs.status, said(theirs)]).toEqual([path, 404, said(nobodys)]);
+  }
+  expect((await bob.ask('GET', '/server/mine/runs')).body).toEqual({ items: [], nextCursor: null });
+  expect((await bob.ask('GET', `/server/mine/runs?owner=${ada.id}`)).status).toBe(404);
+  expect((await execute(bob, id)).status).toBe(404);
+  expect(said(await execute(bob, id))).toBe(said(await execute(bob, 999_999)));
+  expect((await ada.ask('POST', `/server/mine/runs/${run}/cancel`)).status).toBe(409);
+  expect((await ada.ask('POST', `/server/mine/runs/${run}/resume`)).status).toBe(409);
+});
+
+test(proves('server.list-agents', 'agents are listed with their pages and found by a word; two come with the product'), { timeout: long }, async () => {
+  const all = await visited(await embedded.place());
+  const ada = await person(all);
+  const id = await made(ada, { description: 'Answers with herons.' });
+  const list = await ada.ask('GET', '/server/list-agents');
+  expect(list.body).toMatchObject({ count: 3, status: 200 });
+  expect(list.body).not.toHaveProperty('total');
+  expect((await ada.ask('POST', '/server/list-agents', { search: 'HERONS' })).body).toMatchObject({
+    count: 1,
+    total: 1,
+    limit: 20,
+    offset: 0,
+    response: [{ id, agent_mode: 'single', is_published: false }],
+  });
+  expect((await ada.ask('GET', '/server/list-agents?limit=2&offset=1')).body).toMatchObject({ count: 2, total: 3, response: [{ id: 2 }, { id }] });
+  expect((await ada.ask('GET', '/server/list-agents?limit=101')).status).toBe(400);
+  const answer = await execute(ada, 2, { message: 'Say exactly: hello' });
+  expect(answer.body).toMatchObject({ execution_status: 'completed' });
+});
