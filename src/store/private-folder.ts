@@ -1,5 +1,5 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Fault } from '#core/fault';
 
 /** What a server keeps in its data folder. Anything else there belongs to the operator. */
@@ -13,11 +13,27 @@ const ours = new Set(['lock', 'lock-journal', 'lock.owner', 'master.key', 'serve
  */
 export function makePrivate(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     tighten(folder);
     for (const name of readdirSync(folder)) if (ours.has(name)) tighten(join(folder, name));
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'EACCES' ? new Fault('forbidden', closedText(folder), { cause: error }) : error;
+  }
+}
+
+/**
+ * Makes a folder, and those above it. Node's own `recursive` never returns where the folder above exists and takes none, as in /proc or where an automounter
+ * has nothing to mount.
+ */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  const above = dirname(folder);
+  if (above !== folder && !existsSync(above)) makeFolder(above);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST' && statSync(folder, { throwIfNoEntry: false })?.isDirectory(); // another process was faster
+    if (!isThere) throw error;
   }
 }
 

@@ -1,5 +1,5 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,31 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { s3Blobs } from '#store/s3-blobs';
-
-const keys = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG', region: 'eu-test-1', bucket: 'files' };
-const sha256 = (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex');
-const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
-
-/** Is the request signed with the secret, over what arrived? (Signature Version 4, written down once more from its specification.) */
-function isSigned(request: IncomingMessage): boolean {
-  const [, credential = '', signed = '', signature = ''] =
-    /Credential=\S+?\/(\S+), SignedHeaders=(\S+), Signature=(\w+)/.exec(request.headers.authorization ?? '') ?? [];
-  const url = new URL(request.url ?? '', 'http://x');
-  const encoded = (text: string) => encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.codePointAt(0)!.toString(16).toUpperCase()}`);
-  const query = [...url.searchParams]
-    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
-    .toSorted()
-    .join('&');
-  const headers = signed
-    .split(';')
-    .map((name) => `${name}:${String(request.headers[name]).trim()}\n`)
-    .join('');
-  const canonical = [request.method, url.pathname, query, headers, signed, request.headers['x-amz-content-sha256'] ?? 'UNSIGNED-PAYLOAD'].join('\n');
-  const [day = '', region = '', service = ''] = credential.split('/');
-  const text = ['AWS4-HMAC-SHA256', request.headers['x-amz-date'], credential, sha256(canonical)].join('\n');
-  const key = hmac(hmac(hmac(hmac(`AWS4${keys.secretAccessKey}`, day), region), service), 'aws4_request');
-  return region === keys.region && service === 's3' && hmac(key, text).toString('hex') === signature;
-}
+import { isSigned, keys, sha256 } from '../../test/support/fakes/signed.ts';
 
 /** A bucket in memory that refuses what is not signed. `failures`: how many of the next requests fail. */
 async function bucket() {

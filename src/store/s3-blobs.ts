@@ -1,24 +1,14 @@
-import { trimEnd } from '#kit/text/trim-end';
 import { openAsBlob } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { AwsV4Signer } from 'aws4fetch';
 import { fetch, type Dispatcher, type Response } from 'undici';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { missing, openDrafts, writeDraft, type Blobs } from '#store/blobs';
+import { drained, openBucket, type Bucket, type BucketRequest } from '#store/bucket';
 import { hasCode } from '#store/files';
 import { overloaded } from '#store/sql-error';
-
-/** As `blobs.s3` in the settings. */
-export interface Bucket {
-  readonly endpoint: string;
-  readonly region: string;
-  readonly bucket: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
 
 export interface S3Deps {
   /** For what is on its way to the bucket. */
@@ -28,24 +18,11 @@ export interface S3Deps {
   readonly dispatcher?: Dispatcher;
 }
 
-interface Asked {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
-  /** Behind the name of the bucket. */
-  readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: () => Promise<Blob>;
-}
-
 const prefix = 'blobs/';
-const tries = 3;
-const waitMilliseconds = 200;
 /** Of an answer that is a list. */
 const mostListBytes = 4 * 2 ** 20;
 
-/**
- * Blobs as objects `blobs/<id>` of a bucket, by the path (not by a host name of the bucket): every S3-compatible server knows that form. A content goes through a
- * draft on the disk, because its hash is its name. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/
- */
+/** Blobs as objects `blobs/<id>` of a bucket. A content goes through a draft on the disk, because its hash is its name. */
 export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3Deps): Promise<Blobs> {
   const drafts = await openDrafts(folder, clock);
   const ask = asker(bucket, clock, dispatcher);
@@ -97,32 +74,15 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
   };
 }
 
-type Ask = (asked: Asked, good: readonly number[]) => Promise<Response>;
+type Ask = (asked: BucketRequest, good: readonly number[]) => Promise<Response>;
 
-/** Signs and sends; what may pass by is tried again. @throws Fault `overloaded` */
-function asker({ endpoint, region, bucket, accessKeyId, secretAccessKey }: Bucket, clock: Clock, dispatcher: Dispatcher | undefined): Ask {
-  const base = `${trimEnd(endpoint, '/')}/${encodeURIComponent(bucket)}`;
-  const cache = new Map<string, ArrayBuffer>(); // of keys that are good for a day
-  return async ({ method, path, headers = {}, body }, good) => {
-    for (let left = tries; ; left--) {
-      const signer = new AwsV4Signer({ method, url: base + path, headers, accessKeyId, secretAccessKey, service: 's3', region: region || 'us-east-1', cache });
-      const signed = await signer.sign();
-      try {
-        const answer = await fetch(signed.url, {
-          method,
-          headers: Object.fromEntries(signed.headers),
-          ...(body ? { body: await body() } : {}),
-          ...(dispatcher ? { dispatcher } : {}),
-        });
-        if (good.includes(answer.status)) return answer;
-        await drained(answer);
-        throw new Error(`The bucket answered ${method} with ${answer.status}.`);
-      } catch (error) {
-        if (left <= 1) throw overloaded('The storage of files cannot be reached.', error);
-        await clock.sleep(waitMilliseconds * (tries - left + 1));
-      }
-    }
-  };
+/** @throws Fault `overloaded` */
+function asker(bucket: Bucket, clock: Clock, dispatcher: Dispatcher | undefined): Ask {
+  return openBucket(bucket, {
+    clock,
+    send: ({ url, method, headers, body }) => fetch(url, { method, headers, ...(body ? { body } : {}), ...(dispatcher ? { dispatcher } : {}) }),
+    unreachable: (cause) => overloaded('The storage of files cannot be reached.', cause),
+  });
 }
 
 async function* objectsIn(ask: Ask): AsyncGenerator<readonly { readonly id: string; readonly at: number }[]> {
@@ -148,6 +108,3 @@ async function isOlder(ask: Ask, path: string, before: number): Promise<boolean>
   await drained(answer);
   return answer.status === 200 && Date.parse(answer.headers.get('last-modified') ?? '') <= before;
 }
-
-/** The connection is free for the next. */
-const drained = (answer: Response) => answer.body?.cancel().catch(() => {});

@@ -6,6 +6,8 @@ export interface Problem {
   readonly field: string;
   readonly message: string;
   readonly missing: boolean;
+  /** Of a member that is not known: those that are. */
+  readonly known?: readonly string[];
 }
 
 /**
@@ -94,7 +96,7 @@ function objectProblem(rule: Rule, value: Record<string, unknown>, field: string
   return first(Object.keys(value), (name) => {
     const patterned = Object.entries(rule.patternProperties ?? {}).find(([pattern]) => new RegExp(pattern, 'u').test(name))?.[1];
     const inner = (rule.properties && Object.hasOwn(rule.properties, name) ? rule.properties[name] : undefined) ?? patterned ?? rule.additionalProperties;
-    if (inner === false) return wrong(join(field, name), 'is not known');
+    if (inner === false) return { ...wrong(join(field, name), 'is not known'), known: Object.keys(rule.properties ?? {}) };
     return typeof inner === 'object' ? problemOf(inner, value[name], join(field, name)) : undefined;
   });
 }

@@ -1,6 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Job } from '#store/jobs';
 import { Fault } from '#core/fault';
+import type { OfferedFile } from '#core/mcp-offers';
 import { unknownThing } from '#http/noun-route';
 import { readableFiles, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
@@ -44,6 +45,8 @@ export interface Files {
   named(reader: Reader, datasetId: number, filename: string, right?: Right, field?: string): Promise<DatasetFile>;
   /** By id, those behind `after`. */
   list(reader: Reader, datasetId: number, asked: { after: number; limit: number }): Promise<readonly DatasetFile[]>;
+  /** Those of all datasets whose passages are found, by id, those behind `after`. */
+  readable(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OfferedFile[]>;
   /** Of all datasets, newest first. */
   ingested(reader: Reader, limit: number): Promise<readonly IngestedFile[]>;
   /** The original. @throws Fault `not-found` */
@@ -89,6 +92,11 @@ export function openFiles(store: Store): Files {
         columns,
         sql`dataset_files.dataset_id = ${datasetId} and dataset_files.id > ${after} and ${readableFiles(reader)} order by dataset_files.id limit ${limit}`,
       ),
+    readable: (reader, { after, limit }) =>
+      found<OfferedFile>(
+        sql`dataset_files.id, datasets.id as "datasetId", filename, full_name as dataset, dataset_files.type, bytes`,
+        sql`generation > 0 and dataset_files.id > ${after} and ${readableFiles(reader)} order by dataset_files.id limit ${limit}`,
+      ),
     ingested: (reader, limit) =>
       found<IngestedFile>(
         sql`filename, passages, tokens, bytes, dataset_files.created_at as "createdAt", full_name as dataset, classification, coalesce(dataset_files.user_id, owner_id) as "userId"`,
@@ -120,25 +128,31 @@ export interface IncomingFile {
   /** Of the original; null where it is copied from another file. */
   readonly blob: string | null;
   readonly bytes: number;
+  /** What the dataset follows, and has it from. */
+  readonly sourceId?: number;
 }
 
 /**
  * Makes a file, or the one of this name ready for another content: until that is in the index the old one is found. To be called in a transaction.
  *
- * @throws Fault `forbidden` for who may not change the dataset, or that file of it
+ * @throws Fault `forbidden` for who may not change the dataset, or that file of it; `conflict` where a source has a name that is taken
  * @returns the generation to be made, and the job that was at work on the file and is not to go on
  */
 export async function expectFile(
   inside: Access,
   reader: Reader,
-  { datasetId, filename, blob, bytes }: IncomingFile,
+  { datasetId, filename, blob, bytes, sourceId }: IncomingFile,
 ): Promise<NewGeneration & { readonly formerJob: string | null }> {
   const { rows } = await sql<{ id: number; generation: number; made: number; job: string | null }>`
-    insert into dataset_files (dataset_id, filename, user_id, next_blob, next_bytes) values (${datasetId}, ${filename}, ${reader.userId}, ${blob}, ${bytes})
+    insert into dataset_files (dataset_id, filename, user_id, next_blob, next_bytes, source_id)
+      values (${datasetId}, ${filename}, ${reader.userId}, ${blob}, ${bytes}, ${sourceId ?? null})
     on conflict (dataset_id, filename) where deleted_at is null do update
-      set user_id = excluded.user_id, next_blob = excluded.next_blob, next_bytes = excluded.next_bytes, updated_at = now(), last_generation = dataset_files.last_generation + 1
+      set user_id = excluded.user_id, next_blob = excluded.next_blob, next_bytes = excluded.next_bytes, source_id = excluded.source_id, updated_at = now(),
+        last_generation = dataset_files.last_generation + 1
+      where excluded.source_id is null or excluded.source_id = dataset_files.source_id
     returning id, generation, last_generation as made, job_id as job`.execute(inside.db);
-  const { id, made, job } = rows[0]!;
+  if (!rows[0]) throw new Fault('conflict', 'The dataset has another file of this name.');
+  const { id, made, job } = rows[0];
   const { rows: allowed } = await sql`
     select from dataset_files join datasets on datasets.id = dataset_id where dataset_files.id = ${id} and ${readableFiles(reader, 'edit')}`.execute(inside.db);
   if (allowed.length === 0) throw mayNotChange(filename);

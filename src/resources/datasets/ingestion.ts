@@ -77,8 +77,17 @@ export interface Ingestion {
     dataset: Dataset,
     from: { readonly id: number; readonly filename: string; readonly bytes: number; readonly blob: string | null },
   ): Promise<Begun>;
+  /** The same for a content that is kept already and comes from a source, in a transaction. @returns also the job that is to be cancelled behind it */
+  beginWithin(inside: Access, caller: Caller, dataset: Dataset, from: KeptFile): Promise<Begun & { readonly formerJob: string | null }>;
   /** Waits for the end of a job. @throws Fault as it failed */
   ended(jobId: string, signal?: AbortSignal): Promise<Job>;
+}
+
+export interface KeptFile {
+  readonly filename: string;
+  readonly blob: string;
+  readonly bytes: number;
+  readonly sourceId: number;
 }
 
 export const ownerOf = (userId: number) => `user:${userId}`;
@@ -87,6 +96,7 @@ interface Queued {
   readonly filename: string;
   readonly bytes: number;
   readonly source: Source;
+  readonly sourceId?: number;
 }
 
 const tries = 5;
@@ -98,11 +108,17 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: In
     inside: Access,
     caller: Caller,
     dataset: Dataset,
-    { filename, bytes, source }: Queued,
+    { filename, bytes, source, sourceId }: Queued,
   ): Promise<Begun & { formerJob: string | null }> {
     const { userId, keyId } = caller;
     if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
-    const { fileId, generation, formerJob } = await expectFile(inside, caller, { datasetId: dataset.id, filename, blob: source.blob, bytes });
+    const { fileId, generation, formerJob } = await expectFile(inside, caller, {
+      datasetId: dataset.id,
+      filename,
+      blob: source.blob,
+      bytes,
+      ...(sourceId === undefined ? {} : { sourceId }),
+    });
     const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
     const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries, here: source.form !== 'copy' });
     await assignJob(inside, fileId, jobId);
@@ -144,6 +160,8 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: In
     },
     copy: async (caller, dataset, { id: fileId, filename, bytes, blob }) =>
       (await queue(caller, dataset, [{ filename, bytes, source: { form: 'copy', fileId, blob } }]))[0]!,
+    beginWithin: (inside, caller, dataset, { filename, blob, bytes, sourceId }) =>
+      queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
     async ended(jobId, signal) {
       for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
         const job = await jobs.find(jobId);

@@ -8,6 +8,7 @@ import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
 import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
 import { ingestionKind, ownerOf, payloadOf, progressOf } from './ingestion.ts';
+import { syncKind, syncPayloadOf } from './sources/schedule.ts';
 
 export interface JobRoutesDeps {
   readonly store: Store;
@@ -53,7 +54,7 @@ export interface JobRow extends Pick<Job, 'id' | 'kind' | 'state' | 'tries' | 'p
 }
 
 /** The kinds that users see. */
-const shownKinds = [ingestionKind, buildingKind];
+const shownKinds = [ingestionKind, buildingKind, syncKind];
 
 const columns = sql`id, kind, state, tries, progress, result, error, payload, added_at as "addedAt", ended_at as "endedAt", (extract(epoch from added_at) * 1000000)::int8::text as place`;
 
@@ -130,6 +131,8 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
         if (kind === buildingKind) await secondIndex.again(id, buildingPayloadOf(payload));
         if (kind === ingestionKind && !(await isCurrent(store, id, payloadOf(payload).fileId)))
           throw new Fault('conflict', 'The file was deleted, or another content took its place.');
+        if (kind === syncKind && !(await isLast(store, id, syncPayloadOf(payload).sourceId)))
+          throw new Fault('conflict', 'The source was deleted, or synchronised once more.');
         if (!(await jobs.retry(id))) throw new Fault('conflict', 'Only a job that failed or was cancelled is tried again.');
         return shownJob(await jobOf(store, userId, id));
       },
@@ -159,5 +162,11 @@ function behind(cursor: string) {
 
 async function isCurrent({ db }: Pick<Store, 'db'>, jobId: string, fileId: number): Promise<boolean> {
   const { rows } = await sql`select from dataset_files where id = ${fileId} and job_id = ${jobId} and deleted_at is null`.execute(db);
+  return rows.length > 0;
+}
+
+/** Is it the last synchronisation of the source? */
+async function isLast({ db }: Pick<Store, 'db'>, jobId: string, sourceId: number): Promise<boolean> {
+  const { rows } = await sql`select from dataset_source where id = ${sourceId} and job_id = ${jobId}`.execute(db);
   return rows.length > 0;
 }

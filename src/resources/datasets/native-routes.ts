@@ -21,7 +21,7 @@ export interface NativeDatasetDeps {
 
 const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Optional(Type.Union([kind, Type.Null()]));
 const dataset = Type.String({ minLength: 1, maxLength: 400, description: 'The full name, as /server/get-datasets gives it.' });
-const email = Type.String({ minLength: 3, maxLength: 254 });
+const email = Type.String({ maxLength: 254, pattern: '^.{3}', expected: 'must be an e-mail address' });
 const common = { scope: 'datasets', owner: 'caller', method: 'POST' } as const;
 
 const Permissions = Type.Object({
@@ -147,7 +147,7 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
       ...common,
       path: '/user/deassign-dataset',
       summary: 'Takes a dataset away from a user with whom it was shared; without an e-mail address, from yourself.',
-      input: Type.Object({ dataset, email: orNull(Type.Union([email, Type.Literal('')])) }),
+      input: Type.Object({ dataset, email: orNull(Type.String({ maxLength: 254, pattern: '^(?:|.{3,})$', expected: 'must be an e-mail address, or empty' })) }),
       async answer({ caller, by, input }) {
         const { id } = await datasets.named(caller, input.dataset);
         await sharing.take(caller, id, input.email || caller.email, by);

@@ -12,6 +12,10 @@ export interface Removal {
   datasets(reader: Reader, ids: readonly number[]): Promise<void>;
   /** A file that the caller may edit. */
   file(reader: Reader, id: number): Promise<void>;
+  /** The same in a transaction. @returns its job, to be cancelled behind it */
+  fileWithin(inside: Access, id: number): Promise<string | null>;
+  /** The files of a source, which are deleted already. In a transaction. */
+  filesOfSource(inside: Access, sourceId: number): Promise<void>;
 }
 
 export interface RemovalDeps {
@@ -29,22 +33,25 @@ const nightKind = 'dataset-night';
 const nightHour = 3;
 const vectorDays = 90;
 
-const ask = (jobs: Pick<Jobs, 'add'>, inside: Access | undefined, what: 'dataset' | 'file', id: number) =>
+const ask = (jobs: Pick<Jobs, 'add'>, inside: Access | undefined, what: 'dataset' | 'file' | 'source', id: number) =>
   jobs.add(kind, { [what]: id }, { unique: `${what}:${id}`, tries, ...(inside ? { inside } : {}) });
 
 export function openRemoval({ store, jobs, datasets }: RemovalDeps): Removal {
+  const fileWithin: Removal['fileWithin'] = async (inside, id) => {
+    const { rows } = await sql<{ job: string | null }>`
+      update dataset_files set deleted_at = now() where id = ${id} and deleted_at is null returning job_id as job`.execute(inside.db);
+    if (rows[0]) await ask(jobs, inside, 'file', id);
+    return rows[0]?.job ?? null;
+  };
   return {
+    fileWithin,
+    filesOfSource: async (inside, sourceId) => void (await ask(jobs, inside, 'source', sourceId)),
     datasets: (reader, ids) =>
       datasets.remove(reader, ids, async (inside) => {
         for (const id of ids) await ask(jobs, inside, 'dataset', id);
       }),
     async file(_reader, id) {
-      const former = await store.transaction(async (inside) => {
-        const { rows } = await sql<{ job: string | null }>`
-          update dataset_files set deleted_at = now() where id = ${id} and deleted_at is null returning job_id as job`.execute(inside.db);
-        if (rows[0]) await ask(jobs, inside, 'file', id);
-        return rows[0]?.job ?? null;
-      });
+      const former = await store.transaction((inside) => fileWithin(inside, id));
       if (former !== null) await jobs.cancel(former);
     },
   };
@@ -64,9 +71,10 @@ export interface PurgeDeps {
 export function workOnDatasetRemovals({ store, jobs, index, now, forgetVectors, log }: PurgeDeps): void {
   const purging = { store, jobs, index };
   jobs.work(kind, async ({ payload, signal }) => {
-    const { dataset, file } = isObject(payload) ? payload : {};
+    const { dataset, file, source } = isObject(payload) ? payload : {};
     if (typeof dataset === 'number') await purgeDataset(purging, dataset, signal);
     if (typeof file === 'number') await purgeFile(purging, file);
+    if (typeof source === 'number') await purgeFilesOfSource(purging, source, signal);
   });
   const askAgain = async () => {
     const { rows } = await sql<{ what: 'dataset' | 'file'; id: number }>`
@@ -118,6 +126,18 @@ async function purgeDataset(purging: Purging, id: number, signal: AbortSignal): 
     const gone = await sql`delete from datasets where id = ${id} and deleted_at is not null`.execute(inside.db);
     if ((gone.numAffectedRows ?? 0n) > 0n) await forgetGrants(inside, 'dataset', [id]);
   });
+}
+
+async function purgeFilesOfSource(purging: Purging, source: number, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const { rows } = await sql<{ id: number }>`
+      select id from dataset_files where source_id = ${source} and deleted_at is not null order by id limit ${pieceRows}`.execute(purging.store.db);
+    if (rows.length === 0) return;
+    for (const { id } of rows) {
+      signal.throwIfAborted();
+      await purgeFile(purging, id);
+    }
+  }
 }
 
 async function purgeFile({ store, jobs, index }: Purging, id: number): Promise<void> {

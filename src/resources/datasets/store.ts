@@ -161,4 +161,4 @@ export function forbidden(right: Right | 'owner'): Fault {
   return new Fault('forbidden', words[right]);
 }
 
-const taken = (field = 'name') => new Fault('conflict', `You have a dataset of this name already: see ${field}.`, { field });
+const taken = (field = 'name') => new Fault('conflict', `You already have a dataset with this name: choose another ${field}.`, { field });

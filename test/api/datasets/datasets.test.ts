@@ -74,7 +74,7 @@ onBothDatabases('datasets', ({ place }) => {
       const answer = await ada.ask('POST', '/user/add-dataset', body);
       expect([body, answer.status, answer.body['status']]).toEqual([body, status, status]);
       if (status === 400) expect(answer.body['response']).toMatch(/dataset|is_tabular/);
-      if (status === 409) expect(answer.body['response']).toBe('You have a dataset of this name already: see dataset.');
+      if (status === 409) expect(answer.body['response']).toBe('You already have a dataset with this name: choose another dataset.');
     }
     for (const name of ['../../etc', 'C:\\CON', '<img onerror=x>', "o'; drop table datasets", '数据集数据集', 'x'.repeat(99), '$1 \\x00 %2e'])
       expect(await newDataset(ada, name)).toBe(`user_custom_${ada.id}_${name}_content`);

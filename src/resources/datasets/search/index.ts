@@ -4,6 +4,7 @@ export { openEmbeddingCache } from './embedding-cache.ts';
 export { openPassageIndex } from './passage-index.ts';
 export { openRerank } from './rerank.ts';
 export { searchRoutes } from './routes.ts';
+export { searchTool } from './tool.ts';
 export { openSearch } from './search.ts';
 export { openVectorRanker } from './vector-ranker.ts';
 export { openVectorTables, type VectorTables } from './vector-tables.ts';

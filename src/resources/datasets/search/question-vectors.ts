@@ -52,7 +52,7 @@ export const isEnglish = (language: string): boolean => language === 'en' || lan
 export async function questionVector(
   { embed, clock = systemClock, failed }: QuestionDeps,
   { model, dimensions }: VectorModel,
-  { question, caller, requestId, permits, signal }: PassageSearch,
+  { question, caller, requestId, step, permits, signal }: PassageSearch,
 ): Promise<Float32Array | undefined> {
   const late = new Fault('timed-out', 'The question took too long to embed.');
   const asked = {
@@ -61,6 +61,7 @@ export async function questionVector(
     purpose: 'question',
     caller,
     requestId,
+    ...(step === undefined ? {} : { step }),
     ...(permits ? { permits } : {}),
   } as const;
   try {

@@ -93,6 +93,8 @@ export interface EmbedTexts {
   readonly purpose: 'question' | 'document';
   readonly caller: Caller;
   readonly requestId: string;
+  /** The step of a run that it belongs to. */
+  readonly step?: number;
   /** Of the request, where it has other calls. */
   readonly permits?: Permits;
   readonly signal: AbortSignal;

@@ -1,0 +1,53 @@
+import { Type } from 'typebox';
+import type { Context } from '#core/context';
+import { Fault } from '#core/fault';
+import type { JsonObject } from '#core/json';
+import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
+import type { Passage, SearchPassages } from '#core/passages';
+import { checked } from '#kit/json/check';
+
+const Asked = Type.Object(
+  {
+    question: Type.String({ minLength: 1, maxLength: 20_000, description: 'What is looked for, as a question or as words.' }),
+    datasets: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
+        minItems: 1,
+        maxItems: 1000,
+        description: 'Full names of datasets. Absent: each that the user may read.',
+      }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'Most passages.' })),
+  },
+  { additionalProperties: false },
+);
+
+const askedOf = checked(Asked, ({ field, message }) => new Fault('invalid', message, { field }));
+
+const tool: OfferedTool = {
+  name: 'search',
+  title: 'Search datasets',
+  description: 'Finds passages of the files in the datasets of the user, by words and by meaning. Each has its dataset, its file and its page.',
+  inputSchema: JSON.parse(JSON.stringify(Asked)) as JsonObject,
+  isReadOnly: true,
+};
+
+/** The search in datasets, as a tool. */
+export function searchTool(search: SearchPassages): ToolSource {
+  return {
+    async *tools() {
+      yield tool;
+    },
+    call: async (name, args, context) => (name === tool.name ? found(args, context, search) : undefined),
+  };
+}
+
+async function found(args: unknown, { caller, requestId, permits, signal }: Context, search: SearchPassages): Promise<ToolAnswer> {
+  const { question, datasets = 'all', limit = 10 } = askedOf(args);
+  const { passages, warnings } = await search({ caller, datasets, question: question.toWellFormed(), limit, requestId, permits, signal });
+  const shown = passages.map(({ id, dataset, filename, page, score, text }) => ({ id, dataset, filename, page, score, text }));
+  const text = [...passages.map(said), ...warnings].join('\n\n');
+  return { text: text === '' ? 'Nothing was found.' : text, structured: { passages: shown, warnings: [...warnings] }, isError: false };
+}
+
+const said = ({ dataset, filename, page, text }: Passage, at: number): string =>
+  `[${at + 1}] ${dataset}: ${filename}${page === null ? '' : `, page ${page}`}\n${text}`;

@@ -1,0 +1,200 @@
+import { Type } from 'typebox';
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import type { Jobs } from '#store/jobs';
+import type { Access, Store } from '#store/open';
+import { ownerQuery, readerOf } from '../../owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from '../../pagination.ts';
+import type { Removal } from '../removal.ts';
+import { datasetIn, root, type ActingFor } from '../routes.ts';
+import type { Datasets } from '../store.ts';
+import { ChangedSource, NewSource, placeIn } from './input.ts';
+import type { Schedule } from './schedule.ts';
+import type { Source, Sources } from './store.ts';
+
+export interface SourceRoutesDeps {
+  readonly store: Store;
+  readonly jobs: Pick<Jobs, 'cancel'>;
+  readonly datasets: Datasets;
+  readonly sources: Sources;
+  readonly schedule: Schedule;
+  readonly removal: Pick<Removal, 'filesOfSource'>;
+  /** The folders that may be followed. */
+  readonly folders: () => readonly string[];
+  /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
+  readonly actingFor: ActingFor;
+}
+
+const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
+
+const SourceObject = Type.Object({
+  id: Type.Integer(),
+  type: Type.Enum(['page', 'sitemap', 'site', 'bucket', 'folder']),
+  url: Type.Optional(Type.String()),
+  bucket: Type.Optional(
+    Type.Object({ endpoint: Type.String(), region: Type.String(), bucket: Type.String(), prefix: Type.String() }, { description: 'Without its keys.' }),
+  ),
+  folder: Type.Optional(Type.String()),
+  everyHours: orNull(Type.Integer()),
+  state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled'], { description: 'Of the last synchronisation.' }),
+  lastSyncAt: orNull(Type.String()),
+  nextSyncAt: orNull(Type.String()),
+  seen: Type.Integer({ description: 'How many files the dataset has of it.' }),
+  changed: Type.Integer({ description: 'How many of them the last synchronisation put in, or renewed.' }),
+  deleted: Type.Integer({ description: 'How many it deleted, since they were gone.' }),
+  failures: Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), { description: 'The first 100 of what could not be taken.' }),
+  jobId: orNull(Type.String()),
+});
+
+const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+const path = `${root}/:id/sources`;
+const common = { scope: 'datasets', owner: 'caller', query: OwnerQuery, output: SourceObject } as const;
+const sourceIn = (params: Readonly<Record<string, string>>) => idIn(params, 'source', 'source');
+
+function shown({ id, place, everyHours, state, lastSyncAt, nextSyncAt, seen, changed, deleted, failures, jobId }: Source) {
+  return {
+    id,
+    ...place,
+    everyHours,
+    state,
+    lastSyncAt: lastSyncAt?.toISOString() ?? null,
+    nextSyncAt: nextSyncAt?.toISOString() ?? null,
+    seen,
+    changed,
+    deleted,
+    failures,
+    jobId,
+  };
+}
+
+/** What datasets follow: for those who may change them. */
+export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
+  return [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
+}
+
+function allRoutes({ store, datasets, sources, schedule, folders, actingFor }: SourceRoutesDeps): readonly NounRoute[] {
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path,
+      summary: 'What a dataset follows.',
+      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
+      output: Type.Object({ items: Type.Array(SourceObject), nextCursor: orNull(Type.String()) }),
+      async answer({ caller, params, query }) {
+        const { limit = 50, cursor } = query;
+        const { id } = await datasets.one(readerOf(caller, query), datasetIn(params), 'edit');
+        const found = await sources.list(id, { after: idBefore('dataset-sources', cursor), limit: limit + 1 });
+        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-sources', [last.id]));
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path,
+      summary: 'Has a dataset follow a web page, a sitemap, a site, a bucket or a folder. It is synchronised at once, by a job that works for you.',
+      input: NewSource,
+      makes: true,
+      async answer({ caller: asking, params, query, input: { type, everyHours = null, ...where } }) {
+        const caller = await actingFor(asking, query);
+        const dataset = await datasets.one(caller, datasetIn(params), 'edit');
+        const { place, keys } = await placeIn(type, where, { folders, caller });
+        const { userId, keyId } = caller;
+        const id = await store.transaction(async (inside) => {
+          const { id: datasetId } = await datasets.one(caller, dataset.id, 'edit', inside);
+          const made = await sources.add(inside, { datasetId, place, keys, everyHours, userId, keyId });
+          await schedule.begin(inside, await sources.one(datasetId, made, inside));
+          return made;
+        });
+        return shown(await sources.one(dataset.id, id));
+      },
+    }),
+  ];
+}
+
+/** A source of a dataset that the reader may change. */
+const found =
+  ({ datasets, sources }: Pick<SourceRoutesDeps, 'datasets' | 'sources'>) =>
+  async (reader: Parameters<Datasets['one']>[0], params: Readonly<Record<string, string>>, inside?: Access): Promise<Source> => {
+    const { id } = await datasets.one(reader, datasetIn(params), 'edit', inside);
+    return sources.one(id, sourceIn(params), inside);
+  };
+
+function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
+  const { store, jobs, sources, schedule, removal } = deps;
+  const one = found(deps);
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: `${path}/:source`,
+      summary: 'Something that a dataset follows, and what came of its last synchronisation.',
+      answer: async ({ caller, params, query }) => shown(await one(readerOf(caller, query), params)),
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${path}/:source`,
+      summary: 'Has a dataset follow something no more. The files that it has of it are deleted.',
+      async answer({ caller, params, query }) {
+        const source = await store.transaction(async (inside) => {
+          const before = await one(readerOf(caller, query), params, inside);
+          await sources.remove(inside, before.id);
+          await removal.filesOfSource(inside, before.id);
+          return before;
+        });
+        if (source.jobId !== null) await jobs.cancel(source.jobId);
+        return shown(source);
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${path}/:source/sync`,
+      summary: 'Synchronises something that a dataset follows, now. The job works for whoever added it, or changed it last.',
+      async answer({ caller, params, query }) {
+        const source = await store.transaction(async (inside) => {
+          const before = await one(readerOf(caller, query), params, inside);
+          await schedule.begin(inside, before);
+          return before;
+        });
+        return new Accepted(shown(await sources.one(source.datasetId, source.id)));
+      },
+    }),
+  ];
+}
+
+function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
+  const { store, jobs, sources, schedule, folders, actingFor } = deps;
+  const one = found(deps);
+  return [
+    nounRoute({
+      ...common,
+      method: 'PATCH',
+      path: `${path}/:source`,
+      summary:
+        'Changes what a dataset follows, or how often it is synchronised. From then on it works for you. What follows another place is synchronised at once.',
+      input: ChangedSource,
+      async answer({ caller: asking, params, query, input: { type, everyHours, ...where } }) {
+        const caller: Caller = await actingFor(asking, query);
+        const { userId, keyId } = caller;
+        const before = await one(caller, params);
+        if (type !== undefined && type !== before.place.type) throw new Fault('invalid', 'type cannot be changed: add another source.', { field: 'type' });
+        const isMoved = Object.keys(where).length > 0;
+        if (!isMoved && before.place.type === 'folder') await placeIn('folder', { folder: before.place.folder }, { folders, caller });
+        const given = isMoved ? await placeIn(before.place.type, where, { folders, caller }) : { place: before.place, keys: undefined };
+        await store.transaction(async (inside) => {
+          const now = await one(caller, params, inside);
+          await sources.change(inside, now.id, { ...given, userId, keyId, everyHours: everyHours === undefined ? now.everyHours : everyHours });
+          const changed = await sources.one(now.datasetId, now.id, inside);
+          if (changed.version === now.version) await schedule.wait(inside, now.id);
+          else await schedule.begin(inside, changed);
+        });
+        const after = await sources.one(before.datasetId, before.id);
+        if (before.jobId !== null && after.jobId !== before.jobId) await jobs.cancel(before.jobId);
+        return shown(after);
+      },
+    }),
+  ];
+}
