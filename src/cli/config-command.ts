@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { BadSettings, readSettings, runningOllama } from '#config/index';
+import { BadSettings, readSettings, runningOllama, unreadSaid } from '#config/index';
 
 /** `dragoman config check` */
 export function configCommand(program: Command): void {
@@ -12,13 +12,14 @@ export function configCommand(program: Command): void {
     .action(async ({ json, ...args }: { json?: true; config?: string }) => {
       const { providerModules } = await import('#providers/modules'); // loaded here, since it brings all dialects
       try {
-        const { file, notInEffect } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
+        const { file, notInEffect, unread } = readSettings({ kinds: providerModules, args, ollama: await runningOllama() });
         const later = notInEffect.length === 0 ? '' : ` Not yet in effect: ${notInEffect.join(', ')}.`;
-        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect }) : `${file ?? 'The environment'}: no mistakes.${later}`);
+        const text = [`${file ?? 'The environment'}: no mistakes.${later}`, ...unread.map(unreadSaid)].join('\n');
+        console.log(json ? JSON.stringify({ ok: true, file: file ?? null, problems: [], notInEffect, unread }) : text);
       } catch (error) {
         if (!(error instanceof BadSettings)) throw error;
         if (!json) throw error;
-        console.log(JSON.stringify({ ok: false, file: null, problems: error.problems, notInEffect: [] }));
+        console.log(JSON.stringify({ ok: false, file: null, problems: error.problems, notInEffect: [], unread: [] }));
         process.exitCode = 2;
       }
     });

@@ -6,6 +6,13 @@ const modelsOf = (models: readonly string[]) => {
   return /Models +(.*)/.exec(text)?.[1];
 };
 
+test('the start prints the base addresses that SDKs expect', () => {
+  const text = greeting({ version: '1', url: 'http://localhost:8080', data: '/d', first: { email: 'a@b', key: 'dgm_1' }, models: ['m'], hasProvider: true });
+  const at = (sdk: string) => new RegExp(`^  ${sdk} +(.*)$`, 'm').exec(text)?.[1];
+  expect([at('OpenAI'), at('Anthropic'), at('Gemini')]).toEqual(['http://localhost:8080/v1', 'http://localhost:8080', 'http://localhost:8080']);
+  expect(text).toContain('curl http://localhost:8080/v1/chat/completions');
+});
+
 test('the start counts the models that are not named, and a model for every other name is none of them', () => {
   const eight = Array.from({ length: 8 }, (_, at) => `m${at}`);
   expect(modelsOf([...eight, 'any other name'])).toBe('m0, m1, m2, m3, m4, m5, m6, m7 and any other name');

@@ -23,9 +23,9 @@ export function greeting({ version, url, data, first, models, hasProvider }: Gre
   return `
   Dragoman ${version} is listening. Base URLs for your SDK:
 
-  OpenAI           ${url}/server/chatcompat/v1
-  Anthropic        ${url}/server/messages
-  Gemini           ${url}/server/gencompat
+  OpenAI           ${url}/v1
+  Anthropic        ${url}
+  Gemini           ${url}
 
   API reference    ${url}/docs
   Data folder      ${data}
@@ -50,7 +50,7 @@ function firstStart(url: string, { email, key }: FirstUser, models: readonly str
 
   Try it in a second terminal:
 
-  curl ${url}/server/chatcompat/v1/chat/completions \\
+  curl ${url}/v1/chat/completions \\
     -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"model": "${model}", "messages": [{"role": "user", "content": "Say exactly: it works"}]}'
 `;

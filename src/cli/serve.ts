@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings, runningOllama, watchSettings, type Reading, type SettingsArgs } from '#config/index';
+import { readSettings, runningOllama, unreadSaid, watchSettings, type Reading, type SettingsArgs } from '#config/index';
 import { greeting } from './greeting.ts';
 import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
 import { startWorkers } from '#process/cluster';
@@ -44,13 +44,15 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   }, endSeconds);
   const server = await starting;
   warnOfSettings(log, start);
+  for (const variable of start.unread) log.warn({ variable: variable.name }, unreadSaid(variable));
   const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are invalid; the old ones stay in effect.');
   const watched = watchSettings({
     start,
     read,
     changed({ reading, changed, restart }) {
       const report = () => {
-        log.info({ changed, restart }, restart.length > 0 ? 'New settings are in effect, except those that need a restart.' : 'New settings are in effect.');
+        if (restart.length > 0) log.warn({ changed, restart }, 'New settings are in effect, except those that need a restart.');
+        else log.info({ changed, restart }, 'New settings are in effect.');
         warnOfSettings(log, reading);
       };
       const changing = server.change(reading.settings);

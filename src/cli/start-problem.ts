@@ -1,9 +1,12 @@
+import { lstatSync } from 'node:fs';
 import { userInfo } from 'node:os';
 
 /** An error of a command in words that say what the system or the database said, and what to do. Never a message that could quote a password. */
 export function startProblem(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const fromPostgres = causeWith(error, 'severity');
+  if (!fromPostgres && causeWithCode(error, '25006'))
+    return `The embedded database cannot be written: the disk of the data folder is nearly full. Free some space, or ${other}.`;
   if (error.name === 'Fault' && error.message.startsWith('The database'))
     return `${error.message}${databaseSays(error, fromPostgres)} Check DATABASE_URL (databaseUrl in the settings file); dragoman doctor says more.`;
   if (codeOf(error) === '42501')
@@ -11,20 +14,35 @@ export function startProblem(error: unknown): string {
   if (error.message.startsWith('The embedded database in '))
     return `${error.message.replace(/\.$/, '')}. Restore the data folder from a backup, or name another with --data or DRAGOMAN_DATA: a server starts afresh there.`;
   const { path, syscall } = error as NodeJS.ErrnoException;
-  const advice = advices[codeOf(error) ?? ''];
-  return advice !== undefined && path !== undefined && syscall !== undefined ? `${path} ${advice()}` : error.message;
+  const code = codeOf(error) ?? '';
+  const advice = code === 'ENOENT' && syscall !== 'mkdir' ? undefined : advices[code];
+  if (advice === undefined || syscall === undefined) return error.message;
+  if (path !== undefined) return `${path} ${advice(path)}`;
+  return isFull.has(code) ? `A file ${advice('')}` : error.message; // of what is written, the system gives no name
 }
 
+const isFull: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 const other = 'name another folder with --data or DRAGOMAN_DATA';
-const advices: Readonly<Record<string, () => string>> = {
-  EEXIST: () => `is a file where a folder is needed: ${other}.`,
+const gone = () => `is on a file system that does not answer: mount it again, or ${other}.`;
+const advices: Readonly<Record<string, (path: string) => string>> = {
+  EEXIST: (path) =>
+    isLink(path) ? `is a link to something that is not there: mount or make that, or ${other}.` : `is a file where a folder is needed: ${other}.`,
+  ENOENT: () => `cannot be made: the folder above it takes no files. Mount what belongs there, or ${other}.`,
+  ELOOP: () => `is a link that leads back to itself: ${other}.`,
+  ENAMETOOLONG: () => `has a name that is too long for the file system: ${other}.`,
+  EIO: gone,
+  ENOTCONN: gone,
+  ESTALE: gone,
+  ENODEV: gone,
   ENOTDIR: () => `leads through a file where a folder is needed: ${other}.`,
   EACCES: () => `may not be used by the user ${userInfo().username}: give it to that user, or ${other}.`,
-  EPERM: () => `may not be changed by the user ${userInfo().username}: give it to that user, or ${other}.`,
+  EPERM: () => `may not be changed, not even by its owner: ${other}.`,
   EROFS: () => `is on a file system that is read-only: ${other}.`,
   ENOSPC: () => `cannot be written: the disk is full. Free some space, or ${other}.`,
   EDQUOT: () => `cannot be written: the disk quota of the user is used up. Free some space, or ${other}.`,
 };
+
+const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
 /** What PostgreSQL, its driver or the system said. */
 function databaseSays(error: Error, fromPostgres: Error | undefined): string {
@@ -48,6 +66,12 @@ function databaseSays(error: Error, fromPostgres: Error | undefined): string {
 function causeWith(error: Error, member: string): Error | undefined {
   for (let one: unknown = error; one instanceof Error; one = one.cause) if (member in one) return one;
   return undefined;
+}
+
+/** Whether the error or one of its causes has this code. */
+function causeWithCode(error: Error, code: string): boolean {
+  for (let one: unknown = error; one instanceof Error; one = one.cause) if (codeOf(one) === code) return true;
+  return false;
 }
 
 function codeOf(error: Error): string | undefined {

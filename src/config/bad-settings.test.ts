@@ -48,6 +48,10 @@ describe('a file is refused', () => {
     ['port: 1\n▸PROVIDERS: {}', 'PROVIDERS is not known. Did you mean providers?'],
     ['▸masterKey: abc', 'masterKey is not known. The file may have: host,'],
     ['limits:\n  hangSeconds: { ▸strem: 1 }', 'limits.hangSeconds.strem is not known. Did you mean stream?'],
+    [
+      'guard: { checks: [{ name: a, when: [before], kind: pii, action: mask, ▸find: [email] }] }',
+      'guard.checks[0].find is not known. guard.checks[0] may have: name,',
+    ],
     ['limits:\n  ▸nonsense: 1', 'limits.nonsense is not known. limits may have: bodyBytes,'],
     [provider('▸apikey: [sk-secret]'), 'providers.p.apikey is not known. Did you mean apiKeys?'],
     [vertex('project: p, regions: [▸{ name: a, baseURL: "http://a" }]'), 'providers.v.regions[0].baseUrl is required.'],

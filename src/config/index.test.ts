@@ -56,6 +56,7 @@ describe('precedence', () => {
       search: { engine: 'searxng', url: '', apiKey: '' },
       rerank: { url: '', apiKey: '', model: '' },
       retrieval: { vectorCacheBytes: 268_435_456 },
+      sources: { folders: [] },
       mcp: { mode: 'open', approval: 'first', whitelist: [], stdio: [] },
       outbound: { allow: [], proxy: '', noProxy: '', caFile: '' },
       auth: { keyInQuery: false, oidc: { issuer: '', clientId: '', clientSecret: '' } },

@@ -20,6 +20,7 @@ import { formsFor, shaped } from './shape.ts';
 import { shown } from './shown.ts';
 import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
+import { unreadVariables } from './unread.ts';
 import { variablesOf } from './variables.ts';
 import { readFile } from './yaml-file.ts';
 
@@ -69,6 +70,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
     path,
     sources: sourcesOf(settings, bestFirst),
     notInEffect: notInEffect(fileForm, written?.value),
+    unread: unreadVariables(variables, kinds, settings, written?.value['providers'] ?? {}),
   };
 }
 
@@ -90,4 +92,5 @@ export { settingsSchema } from './json-schema.ts';
 export { runningOllama } from './ollama.ts';
 export type { Settings } from './schema/index.ts';
 export type { Reading } from './reading.ts';
+export { unreadSaid } from './unread.ts';
 export { watchSettings, type Change } from './watch.ts';

@@ -3,7 +3,6 @@ import type { Rule } from './form.ts';
 /** Settings that are accepted but not read yet. `*` is any name. A change that implements a setting removes its line. */
 const table: ReadonlySet<string> = new Set([
   'auth.oidc', // no sign-in
-  'limits.agentSeconds', // no agents
   'models.*.dimensions', // embeddings have the length that a request or the model says
   'newUsers.domains', // no sign-up
   'newUsers.signup',

@@ -1,5 +1,6 @@
 import type { Settings } from './schema/index.ts';
 import type { Sources } from './sources.ts';
+import type { UnreadVariable } from './unread.ts';
 
 /** Settings and their sources. */
 export interface Reading {
@@ -11,4 +12,6 @@ export interface Reading {
   readonly sources: Sources;
   /** The settings of the file that are accepted but not yet in effect, by dotted path. */
   readonly notInEffect: readonly string[];
+  /** The variables of vendors' SDKs that are set and do nothing here. */
+  readonly unread: readonly UnreadVariable[];
 }

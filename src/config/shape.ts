@@ -125,7 +125,10 @@ function located(rule: Rule, layer: Layer, value: unknown, { field, message, mis
     return {
       path,
       part: 'present',
-      problem: { place: layer.place(path, 'name'), message: unknown(path, membersOf(ruleAt(rule, path.slice(0, -1))), message) },
+      problem: {
+        place: layer.place(path, 'name'),
+        message: unknown(path, { known: membersOf(ruleAt(rule, path.slice(0, -1))), given: valueAt(layer.value, path.slice(0, -1)) }, message),
+      },
     };
   const expected = field === '' ? message.replace('The value', 'The file').replace('an object', 'members as `name: value`') : message;
   const place = layer.place(path, 'value');
@@ -134,10 +137,15 @@ function located(rule: Rule, layer: Layer, value: unknown, { field, message, mis
 
 const liteLlm = new Set(['model_list', 'litellm_settings', 'general_settings', 'router_settings']);
 
-function unknown(path: Path, known: readonly string[], message: string): string {
+function unknown(path: Path, { known, given }: { readonly known: readonly string[]; readonly given: unknown }, message: string): string {
   if (path.length === 1 && liteLlm.has(String(path[0])))
     return `${message} This looks like a settings file of LiteLLM: docs/operating.md says how its settings are called here, and ${program} init writes a file to begin with.`;
-  const meant = nearest(String(path.at(-1)), known);
+  const isGiven = (name: string) => typeof given === 'object' && given !== null && Object.hasOwn(given, name);
+  const word = String(path.at(-1));
+  const meant = nearest(
+    word,
+    known.filter((name) => !isGiven(name) || word.startsWith(name)), // what is there already was not meant, unless it is there twice: targets2
+  );
   const parent = fieldOf(path.slice(0, -1));
   return `${message} ${meant ? `Did you mean ${meant}?` : `${parent || 'The file'} may have: ${known.join(', ')}.`}`;
 }

@@ -21,8 +21,18 @@ A variable overrides the setting of the file, and an option of the command line 
 | variable | setting | default | what |
 |---|---|---|---|
 ${[...own, ...fromSettings(schema), ...fromProviders(), ...ofTheRuntime].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}
+
+Variables of vendors' SDKs that are not read, and what to use in their place. The start warns of those that are set:
+
+| variable | use |
+|---|---|
+${notRead()
+  .map((cells) => `| ${cells.map(code).join(' | ')} |`)
+  .join('\n')}
 `;
 }
+
+const notRead = () => providerModules.flatMap(({ unread = {} }) => Object.entries(unread));
 
 const introduction = `# Settings
 

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox';
 import { bodies, auth, cache, compat, cors, guard, responses, retention } from './rules.ts';
 import { limits, routing } from './limits.ts';
 import { defaults, models } from './models.ts';
-import { alerts, blobs, mcp, otel, outbound, rerank, retrieval, search } from './outside.ts';
+import { alerts, blobs, mcp, otel, outbound, rerank, retrieval, search, sources } from './outside.ts';
 import { charge, newUsers, plans } from './plans.ts';
 import { providers } from './providers.ts';
 import { list, oneOf, text, word } from './shapes.ts';
@@ -50,6 +50,7 @@ export const fileSettings = (kinds: readonly ProviderKind[]) =>
       search,
       rerank,
       retrieval,
+      sources,
       mcp,
       outbound,
       auth,

@@ -26,6 +26,14 @@ export const retrieval = group('Search in datasets.', {
   }),
 });
 
+export const sources = group('What datasets may follow.', {
+  folders: list(
+    'Folders that datasets of administrators may follow, with those in them: absolute paths, the same on every machine.',
+    word('Absolute path of a folder.'),
+    { examples: [['/srv/handbook']] },
+  ),
+});
+
 const approvalWords = ['first', 'always', 'never'] as const;
 
 /** What an operator may say of each server. */

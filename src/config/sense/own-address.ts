@@ -20,7 +20,8 @@ export function* ownAddress(settings: Settings): Iterable<Trouble> {
 const text =
   'is the address of this server itself, which would call itself. A base address that your programs need is for their terminal, not for that of the server.';
 
-function isOwn(address: string, { host, port, publicUrl }: Settings): boolean {
+/** Whether a URL is that of this server itself. */
+export function isOwn(address: string, { host, port, publicUrl }: Pick<Settings, 'host' | 'port' | 'publicUrl'>): boolean {
   const url = URL.parse(address);
   if (!url) return false;
   if (URL.parse(publicUrl)?.origin === url.origin) return ownPath.test(url.pathname);

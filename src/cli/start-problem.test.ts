@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { Fault } from '#core/fault';
+import { startProblem } from './start-problem.ts';
+
+const failed = (code: string, more: object = {}) => Object.assign(new Error(`${code}: the system's own words`), { code, syscall: 'write', ...more });
+
+test('a full disk is told of where the system names no file, and where only the embedded database noticed', () => {
+  expect(startProblem(failed('ENOSPC'))).toBe(
+    'A file cannot be written: the disk is full. Free some space, or name another folder with --data or DRAGOMAN_DATA.',
+  );
+  const cause = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006' });
+  expect(startProblem(new Fault('overloaded', 'The database cannot be written to right now.', { cause }))).toMatch(/disk of the data folder is nearly full/);
+});
+
+test('a database server that only reads is no full disk', () => {
+  const cause = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006', severity: 'ERROR' });
+  expect(startProblem(new Fault('overloaded', 'The database cannot be written to right now.', { cause }))).toBe(
+    'The database cannot be written to right now. PostgreSQL says: cannot execute INSERT in a read-only transaction. Check DATABASE_URL (databaseUrl in the settings file); dragoman doctor says more.',
+  );
+});
+
+test.each([
+  ['EROFS', 'is on a file system that is read-only'],
+  ['ENOTCONN', 'is on a file system that does not answer: mount it again'],
+  ['ESTALE', 'is on a file system that does not answer: mount it again'],
+  ['ENOSPC', 'cannot be written: the disk is full'],
+])('%s names the folder and what to do', (code, said) => {
+  expect(startProblem(failed(code, { path: '/mnt/data', syscall: 'mkdir' }))).toMatch(new RegExp(`^/mnt/data ${said}.*name another folder`));
+});
