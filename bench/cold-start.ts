@@ -10,7 +10,14 @@ export const coldStart: Question = {
       const rows: Row[] = [];
       for (const name of rig.present(['dragoman', 'dragoman, embedded'])) {
         const databaseUrl = name === 'dragoman' ? await rig.postgres?.database() : undefined;
-        const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres, unpinned: true, ...(databaseUrl && { databaseUrl }) };
+        const place = {
+          folder: rig.place(),
+          upstreamPort,
+          postgres: rig.postgres,
+          before: rig.options.before,
+          unpinned: true,
+          ...(databaseUrl && { databaseUrl }),
+        };
         const seconds: number[] = [];
         for (let starts = 0; starts <= rig.options.rounds; starts++) {
           const begun = performance.now();

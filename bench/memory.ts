@@ -12,7 +12,7 @@ export const memory: Question = {
     return rig.withUpstream({}, async (upstreamPort) => {
       const rows: Row[] = [];
       for (const name of rig.present(['nginx', 'floor', 'portkey', 'dragoman', 'dragoman, embedded'])) {
-        const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres };
+        const place = { folder: rig.place(), upstreamPort, postgres: rig.postgres, before: rig.options.before };
         for (const start of name === 'dragoman, embedded' ? ['first start', 'second start'] : [undefined]) {
           const contestant = await open(name, place);
           await setTimeout(restMilliseconds);

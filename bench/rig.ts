@@ -16,6 +16,8 @@ export interface BenchOptions {
   readonly seconds: number;
   /** Requests that warm a contestant up, at most; absent: as many as the question says. */
   readonly warmUp: number | undefined;
+  /** The folder of another checkout of Dragoman that is measured wherever Dragoman is. */
+  readonly before: string | undefined;
   /** Only these contestants. */
   readonly who: readonly string[] | undefined;
 }
@@ -114,7 +116,8 @@ export async function openRig(options: BenchOptions) {
 
     /** The contestants that were chosen and can be measured here. For each of the others a remark says why not. */
     present(names: readonly Name[]): Name[] {
-      const chosen = names.filter((name) => options.who === undefined || options.who.some((one) => name.startsWith(one)));
+      const all = options.before !== undefined && names.includes('dragoman') ? [...names, 'dragoman, before' as const] : names;
+      const chosen = all.filter((name) => options.who === undefined || options.who.some((one) => name.startsWith(one)));
       return chosen.filter((name) => {
         const why = missing(name, postgres);
         if (why) remarks.add(why);
@@ -131,7 +134,8 @@ export async function openRig(options: BenchOptions) {
       return this.withUpstream(upstream, async (upstreamPort) => {
         const contestants: Contestant[] = [];
         try {
-          for (const name of names) contestants.push(await open(name, { folder: this.place(), upstreamPort, postgres, inspected, ablated }));
+          for (const name of names)
+            contestants.push(await open(name, { folder: this.place(), upstreamPort, postgres, before: options.before, inspected, ablated }));
           return await measure(contestants, upstreamPort);
         } finally {
           await Promise.all(contestants.map((contestant) => contestant.stop()));

@@ -32,6 +32,7 @@ Questions: ${questions.map(({ name }) => name).join(', ')}. Default: all.
   --seconds N    seconds of load per turn (3)
   --warm-up N    requests that warm each contestant up, at most (30,000; 3,000 streams)
   --who A,B      measure only these contestants: nginx, floor, portkey, dragoman
+  --before DIR   measure another checkout of Dragoman too (run npm ci in it first)
   --json         print JSON instead of the table
   --without A,B  what mechanisms cost: each is switched off in turn in one warm process (A+B: together)
   --profile      profile instead of measuring: where Dragoman's CPU time goes
@@ -45,6 +46,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '3' },
     'warm-up': { type: 'string' },
     who: { type: 'string' },
+    before: { type: 'string' },
     without: { type: 'string' },
     json: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
@@ -71,6 +73,7 @@ const rig = await openRig({
   rounds: Number(values.rounds),
   seconds: Number(values.seconds),
   warmUp: values['warm-up'] === undefined ? undefined : Number(values['warm-up']),
+  before: values.before,
   who: values.who?.split(','),
 }).catch((error: Error) => {
   console.error(error.message);

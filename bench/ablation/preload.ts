@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import { registerHooks } from 'node:module';
 import { text } from 'node:stream/consumers';
+import { isMainThread } from 'node:worker_threads';
 import { off, patchClasses, replaced } from './mechanisms.ts';
 
 const mechanisms = new URL('mechanisms.ts', import.meta.url).href;
@@ -24,12 +25,14 @@ registerHooks({
 
 await patchClasses();
 
-createServer((request, response) => {
-  void text(request).then((names) => {
-    off.clear();
-    for (const name of names.split('+')) if (name !== '') off.add(name);
-    response.end();
-  });
-})
-  .listen(Number(process.env['DRAGOMAN_BENCH_ABLATION']), '127.0.0.1')
-  .unref();
+// The embedded database's thread loads this file too.
+if (isMainThread)
+  createServer((request, response) => {
+    void text(request).then((names) => {
+      off.clear();
+      for (const name of names.split('+')) if (name !== '') off.add(name);
+      response.end();
+    });
+  })
+    .listen(Number(process.env['DRAGOMAN_BENCH_ABLATION']), '127.0.0.1')
+    .unref();

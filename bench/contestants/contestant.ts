@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Postgres } from '../postgres.ts';
 import { cores, freePort, start, until, type Running } from '../processes.ts';
 
-export type Name = 'nginx' | 'floor' | 'portkey' | 'dragoman' | 'dragoman, embedded';
+export type Name = 'nginx' | 'floor' | 'portkey' | 'dragoman' | 'dragoman, embedded' | 'dragoman, before';
 
 /** A program that is measured: one file in this folder. */
 export interface Entrant {
@@ -35,6 +35,8 @@ export interface Place {
   readonly folder: string;
   readonly upstreamPort: number;
   readonly postgres: Postgres | undefined;
+  /** The folder of another checkout of Dragoman, installed. */
+  readonly before?: string | undefined;
   /** A database used before; absent: a new one. */
   readonly databaseUrl?: string;
   /** Opens Node's inspector, for a profile. */

@@ -6,13 +6,21 @@ import { answering, inspecting, key, type Contestant, type Entrant, type Name, t
 
 export const dragoman: Entrant = {
   missing: (postgres) => (postgres ? undefined : 'PostgreSQL is not installed (apt-get install postgresql): the rows with DATABASE_URL are missing.'),
-  async open(place) {
-    const postgres = place.postgres!;
-    const databaseUrl = place.databaseUrl ?? (await postgres.database());
-    const contestant = await openDragoman('dragoman', place, { DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: String(place.workers ?? 1) });
-    return { ...contestant, databasePid: postgres.pid };
-  },
+  open: (place) => openWithPostgres('dragoman', place),
 };
+
+/** Another checkout of Dragoman, with PostgreSQL: what a change costs. */
+export const dragomanBefore: Entrant = {
+  missing: dragoman.missing,
+  open: (place) => openWithPostgres('dragoman, before', place, place.before),
+};
+
+async function openWithPostgres(name: Name, place: Place, checkout?: string): Promise<Contestant> {
+  const postgres = place.postgres!;
+  const databaseUrl = place.databaseUrl ?? (await postgres.database());
+  const contestant = await openDragoman(name, place, { DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: String(place.workers ?? 1) }, checkout);
+  return { ...contestant, databasePid: postgres.pid };
+}
 
 const root = join(import.meta.dirname, '../..');
 
@@ -21,6 +29,7 @@ export async function openDragoman(
   name: Name,
   { folder, upstreamPort, inspected, ablated, unpinned }: Place,
   environment: Readonly<Record<string, string>>,
+  checkout = root,
 ): Promise<Contestant> {
   writeFileSync(join(folder, 'dragoman.yaml'), settings(upstreamPort));
   const port = await freePort();
@@ -28,7 +37,9 @@ export async function openDragoman(
   const ablation = ablated ? await freePort() : undefined;
   const preload = ablated ? ['--max-semi-space-size=32', '--import', join(root, 'bench/ablation/preload.ts')] : [];
   const program =
-    inspector || ablation ? [...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(root, 'src/main.ts')] : [join(root, 'bin/dragoman.js')];
+    inspector || ablation
+      ? [...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
+      : [join(checkout, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,
     words: [...program, 'serve'],

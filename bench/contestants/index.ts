@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import type { Postgres } from '../postgres.ts';
 import type { Contestant, Entrant, Name, Place } from './contestant.ts';
-import { dragoman } from './dragoman.ts';
+import { dragoman, dragomanBefore } from './dragoman.ts';
 import { dragomanEmbedded } from './dragoman-embedded.ts';
 import { floor } from './floor.ts';
 import { nginx } from './nginx.ts';
@@ -10,7 +10,14 @@ import { portkey } from './portkey.ts';
 
 export type { Contestant, Name } from './contestant.ts';
 
-const contestants: Readonly<Record<Name, Entrant>> = { nginx, floor, portkey, dragoman, 'dragoman, embedded': dragomanEmbedded };
+const contestants: Readonly<Record<Name, Entrant>> = {
+  nginx,
+  floor,
+  portkey,
+  dragoman,
+  'dragoman, embedded': dragomanEmbedded,
+  'dragoman, before': dragomanBefore,
+};
 
 /** Why a contestant cannot be measured on this machine; `undefined` if it can. */
 export const missing = (name: Name, postgres: Postgres | undefined): string | undefined => contestants[name].missing(postgres);
