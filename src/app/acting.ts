@@ -6,9 +6,11 @@ import { openUserSecrets, type UserSecrets } from './secrets.ts';
 import { outwardOf } from './upstreams.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
-export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'waiting'> {
+export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'offered' | 'ofAgents' | 'waiting'> {
   /** Asks addresses that users chose. */
   readonly streams: GuardedStreams;
+  /** Fetches what datasets follow. */
+  readonly followed: { readonly pages: GuardedStreams; readonly buckets: GuardedStreams };
   /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
@@ -18,13 +20,18 @@ export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, '
 
 /** Longest exchange with an address: a call of a tool, and what is around it. */
 const exchangeSeconds = 65;
+/** Longest fetch of a page and of an object of a bucket that a dataset follows. */
+const [pageSeconds, objectSeconds] = [30, 600];
 
 export function openActing({ outside, ...deps }: Omit<McpServersDeps, 'resolve' | 'streams'> & { readonly outside: Outside | undefined }): Acting {
   const { first, clock } = deps;
   const secrets = openUserSecrets(deps.database);
   const { resolve } = secrets;
-  const streams = openGuardedStreams({ clock, allow: first.outbound.allow, ...outwardOf(first), outside, seconds: exchangeSeconds });
+  const open = (seconds: number) => openGuardedStreams({ clock, allow: first.outbound.allow, ...outwardOf(first), outside, seconds });
+  const streams = open(exchangeSeconds);
+  const followed = { pages: open(pageSeconds), buckets: open(objectSeconds) };
   const servers = openKnownMcpServers({ ...deps, resolve, streams });
-  const { tools, waiting, close } = servers;
-  return { resolve, streams, tools, waiting, native: [...secrets.native, ...servers.native], own: [...secrets.own, ...servers.own], close };
+  const { tools, offered, ofAgents, waiting, close } = servers;
+  const native = [...secrets.native, ...servers.native];
+  return { resolve, streams, followed, tools, offered, ofAgents, waiting, native, own: [...secrets.own, ...servers.own], close };
 }

@@ -164,7 +164,8 @@ function modelsSeen(administration: Pick<Administration, 'residencies' | 'modelL
   return (caller) => {
     const lists = administration.residencies(caller);
     const placed = lists ? modelsWithin(all(), lists) : all();
-    return modelsFor(administration.modelLists(caller)?.reduce(modelsFor, placed) ?? placed, caller);
+    const seen = modelsFor(administration.modelLists(caller)?.reduce(modelsFor, placed) ?? placed, caller);
+    return seen.hasProviders || caller.role !== 'admin' ? seen : { ...seen, mayAddProviders: true };
   };
 }
 

@@ -33,6 +33,8 @@ export const migrations = [
   'chats',
   'secrets',
   'mcp-servers',
+  'agents',
+  'runs',
   'datasets/search',
 ].map((noun) => new URL(`../resources/${noun}/`, import.meta.url));
 
@@ -48,6 +50,7 @@ export const owned: readonly OwnedTable[] = [
   { table: 'given_answer', bytes: 'bytes' },
   { table: 'chat_message', bytes: 'bytes' },
   { table: 'chat' },
+  { table: 'run', bytes: 'bytes' },
 ];
 
 /** Columns that name blobs: what none of them names goes. */

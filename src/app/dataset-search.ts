@@ -49,7 +49,7 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
 
 function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
   const nextStep = questionSteps();
-  return async ({ model, dimensions, texts, purpose, caller, requestId, permits = new Permits(), signal }) => {
+  return async ({ model, dimensions, texts, purpose, caller, requestId, step, permits = new Permits(), signal }) => {
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
       throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
@@ -64,7 +64,7 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
       },
       {
         requestId,
-        step: isQuestion ? nextStep(requestId) : 0,
+        step: isQuestion ? nextStep(requestId, step) : 0,
         caller,
         face: 'native',
         app: caller.keyName,
@@ -82,16 +82,18 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
 
 const mostRequests = 10_000;
 
-/** A step number for each vector that one request asks for. */
-function questionSteps(): (requestId: string) => number {
+/** A step number for each vector that one request asks for, or one step of a run. */
+function questionSteps(): (requestId: string, step: number | undefined) => number {
   const taken = new Map<string, number>();
-  return (requestId) => {
-    const at = taken.get(requestId) ?? 0;
-    if (at >= steps.question.most) throw new Fault('invalid', `A request looks up at most ${steps.question.most} questions.`);
-    taken.delete(requestId);
-    taken.set(requestId, at + 1);
+  return (requestId, step) => {
+    const asker = step === undefined ? requestId : `${requestId}/${step}`;
+    const range = step === undefined ? 'question' : 'lookedUp';
+    const at = taken.get(asker) ?? 0;
+    if (at >= steps[range].most) throw new Fault('invalid', `A request looks up at most ${steps[range].most} questions.`);
+    taken.delete(asker);
+    taken.set(asker, at + 1);
     const [oldest] = taken.keys();
     if (taken.size > mostRequests && oldest !== undefined) taken.delete(oldest);
-    return stepOf(0, 'question', at);
+    return stepOf(step ?? 0, range, at);
   };
 }

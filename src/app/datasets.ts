@@ -5,12 +5,14 @@ import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer } from '#core/generate';
+import type { FileSource } from '#core/mcp-offers';
 import { Permits } from '#core/permits';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Rights } from '#resources/api-keys/rights';
 import { audit } from '#resources/audit/store';
 import { fileRoutes, type FileRoutesDeps } from '#resources/datasets/file-routes';
+import { fileTexts } from '#resources/datasets/file-texts';
 import { openFiles } from '#resources/datasets/files';
 import { workOnIngestion } from '#resources/datasets/ingesting';
 import { openIngestion } from '#resources/datasets/ingestion';
@@ -24,11 +26,13 @@ import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
 import { ownerOf } from '#resources/owner';
 import { openSharing } from '#resources/sharing';
+import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import type { UploadFolder } from '#store/uploads';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
+import { openDatasetSources, type DatasetSourcesDeps } from './dataset-sources.ts';
 import type { Files } from './files.ts';
 import type { DatasetSearch } from './dataset-search.ts';
 
@@ -42,6 +46,10 @@ export interface DatasetsDeps {
   readonly convert: ConvertDocument;
   readonly files: Pick<Files, 'blobs' | 'room' | 'place'>;
   readonly uploads: UploadFolder;
+  readonly seal: Sealer;
+  /** Ways to what users have datasets follow. */
+  readonly streams: DatasetSourcesDeps['streams'];
+  readonly resolve: DatasetSourcesDeps['resolve'];
   /** Those who cite a passage in what a reader may use. */
   readonly citers: FileRoutesDeps['citers'];
   readonly log: Log;
@@ -56,6 +64,8 @@ export interface KnownDatasets {
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
+  /** Files, for clients of MCP. */
+  readonly texts: FileSource;
   close(): Promise<void>;
 }
 
@@ -72,6 +82,9 @@ export function openKnownDatasets({
   convert,
   files: { blobs, room, place },
   uploads,
+  seal,
+  streams,
+  resolve,
   citers,
   log,
 }: DatasetsDeps): KnownDatasets {
@@ -79,7 +92,8 @@ export function openKnownDatasets({
   const datasets = openDatasets(store);
   const files = openFiles(store);
   const removal = openRemoval({ store, jobs, datasets });
-  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes: () => settings().limits.fileBytes, room });
+  const [fileBytes, folders] = [() => settings().limits.fileBytes, () => settings().sources.folders];
+  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, room });
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
   const { embed } = search;
@@ -128,8 +142,10 @@ export function openKnownDatasets({
     own: [
       ...datasetRoutes({ datasets, sharing, removal, secondIndex, actingFor, defaultModel, hasModel }),
       ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs, citers, actingFor }),
+      ...openDatasetSources({ ...working, clock, datasets, ingestion, removal, blobs, seal, streams, resolve, fileBytes, folders, actingFor }),
       ...jobRoutes({ store, jobs, secondIndex }),
     ],
+    texts: fileTexts({ store, files, blobs }),
     close: () => jobs.close(),
   };
 }

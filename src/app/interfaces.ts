@@ -2,6 +2,8 @@ import { admin } from '#faces/admin/index';
 import { chatcompat } from '#faces/chatcompat/index';
 import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import { gencompat } from '#faces/gencompat/index';
+import { mcp } from '#faces/mcp/index';
+import type { Sources } from '#faces/mcp/offers';
 import { messages } from '#faces/messages/index';
 import { mine } from '#faces/mine/index';
 import type { ModelsOf } from '#faces/model-list';
@@ -12,6 +14,7 @@ import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { openApi } from '#http/openapi';
+import { isOwnAddress } from '#http/own-address';
 import type { Face } from '#http/route';
 import type { Clock } from '#kit/async/clock';
 import { memoryOf, type ByteBudget } from '#kit/memory/byte-budget';
@@ -53,8 +56,8 @@ export interface InterfacesDeps {
   readonly tokens: Tokens;
   readonly logins: Logins;
   readonly prompts: PromptStore;
-  readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin'>;
-  readonly acting: Pick<Acting, 'native' | 'own'>;
+  readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
+  readonly acting: Pick<Acting, 'native' | 'own' | 'offered'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -119,6 +122,7 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
+    mcp({ ...offersOf(knowledge, acting), version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),
     ...users({
       ...answering,
       store,
@@ -144,6 +148,12 @@ export function interfaces({
   ];
   return faces;
 }
+
+/** What clients of MCP are offered: tools of the first sources come first in their list. */
+const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered }: Pick<Acting, 'offered'>): Sources => ({
+  ...offers,
+  tools: [...offers.tools, offered],
+});
 
 /** What users have of their own: the native interface, and plain REST. */
 function users({

@@ -1,8 +1,8 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
+import type { PromptSource, ToolSource } from '#core/mcp-offers';
 import type { SearchPassages } from '#core/passages';
-import { pageText } from '#gateway/searching/pages';
 import type { NounRoute } from '#http/noun-route';
 import { runAll } from '#kit/async/run-all';
 import { QueueFull } from '#kit/async/fair-semaphore';
@@ -13,11 +13,12 @@ import { nativeChatRoutes } from '#resources/chats/native-routes';
 import { chatRoutes } from '#resources/chats/routes';
 import { kind as chatKind, openChats } from '#resources/chats/store';
 import { modelListRoutes } from '#resources/models/native-routes';
+import { personaPrompts } from '#resources/personas/prompts';
 import { nativePersonaRoutes, personaRoutes } from '#resources/personas/routes';
 import { kind as personaKind, type PersonaStore } from '#resources/personas/store';
 import type { QueryDeps } from '#resources/query/deps';
+import { pluginTools } from '#resources/query/plugin-tools';
 import { queryRoutes } from '#resources/query/routes';
-import type { Web } from '#resources/query/web';
 import { speechRoutes } from '#resources/speech/native-routes';
 import { openSharing } from '#resources/sharing';
 import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
@@ -25,8 +26,11 @@ import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Acting } from './acting.ts';
+import { openAgentsNoun, type AgentsDeps } from './agents.ts';
 import type { Calls } from './calls.ts';
+import { deepRunsBy } from './deep-agent.ts';
 import { openPluginsNoun } from './plugins.ts';
+import { webOf } from './web.ts';
 import type { Database } from './database.ts';
 
 export interface KnowledgeQueryDeps {
@@ -34,7 +38,10 @@ export interface KnowledgeQueryDeps {
   readonly calls: Pick<Calls, 'pipeline' | 'models' | 'runtime' | 'countTokens' | 'web' | 'schemas'>;
   readonly personas: PersonaStore;
   readonly search: SearchPassages;
-  readonly acting: Pick<Acting, 'waiting' | 'resolve' | 'streams'>;
+  readonly acting: Pick<Acting, 'waiting' | 'resolve' | 'streams' | 'tools' | 'ofAgents'>;
+  readonly dataset: AgentsDeps['dataset'];
+  readonly rights: AgentsDeps['rights'];
+  readonly budget: AgentsDeps['budget'];
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
   /** The setting `outbound.allow`. */
@@ -51,11 +58,15 @@ export interface KnowledgeQuery {
   readonly own: readonly NounRoute[];
   /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
+  /** Plugins, for clients of MCP. */
+  readonly tools: readonly ToolSource[];
+  /** Personas, for clients of MCP. */
+  readonly prompts: PromptSource;
   close(): Promise<void>;
 }
 
 export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
-  const { database, calls, personas, search, acting, convert, allowed, clock, log } = deps;
+  const { database, calls, personas, search, acting, convert, allowed, dataset, rights, budget, clock, log } = deps;
   const { store, seal } = database;
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
@@ -67,7 +78,9 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });
   const votes = openVotes({ store, seal, clock, bodies, log: problem });
   const plugins = openPluginsNoun({ database, calls, acting, search, convert, allowed, clock });
+  const agents = openAgentsNoun({ database, settings, calls, acting, plugins, dataset, search, convert, rights, budget, clock, log });
   const queries: QueryDeps = {
+    deepRuns: deepRunsBy(agents.runs, settings),
     generate: calls.pipeline.chatcompat,
     affords: calls.pipeline.affords,
     models,
@@ -89,31 +102,23 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
       ...tokenizerRoutes({ models, count: countBy }),
       ...nativePersonaRoutes(personas),
       ...plugins.native,
+      ...agents.native,
       ...queryRoutes(queries),
       ...speechRoutes({ models, speak: calls.pipeline.speak, defaultSpeech: () => settings().defaults.speech }),
       ...nativeVoteRoutes(votes),
       ...nativeChatRoutes(chats),
     ],
-    own: [...personaRoutes(personas, sharing), ...plugins.own, ...chatRoutes(chats, chatSharing)],
+    own: [...personaRoutes(personas, sharing), ...plugins.own, ...agents.own, ...chatRoutes(chats, chatSharing)],
     admin: voteRoutes(votes, store, audit),
-    close: () => runAll([() => votes.close(), () => plugins.close()]),
+    tools: [pluginTools(queries), agents.offered],
+    prompts: personaPrompts(personas),
+    close: () => runAll([() => agents.close(), () => votes.close(), () => plugins.close()]),
   };
 }
 
 function defaultsIn({ defaults, providers }: Settings): ReturnType<QueryDeps['defaults']> {
   const { chat, followUp } = defaults;
   return { chat, followUp, rewording: Object.keys(providers).length > 0 ? followUp : undefined };
-}
-
-function webOf({ runtime, web: { fetcher, failed } }: Pick<Calls, 'runtime' | 'web'>): QueryDeps['web'] {
-  return {
-    get search(): Web['search'] {
-      const { engine } = runtime();
-      return engine && ((question, asking) => engine.search(question, {}, asking));
-    },
-    read: (url, asking) => pageText(fetcher, url, asking),
-    failed,
-  };
 }
 
 const countBy: TokenizerDeps['count'] = async (text, vocabulary, asking) => {

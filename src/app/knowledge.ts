@@ -1,11 +1,12 @@
 import type { Caller } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import type { Settings } from '#config/index';
+import type { Sources } from '#faces/mcp/offers';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { openPersonas } from '#resources/personas/store';
-import { searchRoutes } from '#resources/datasets/search/index';
+import { searchRoutes, searchTool } from '#resources/datasets/search/index';
 import type { Log } from '#telemetry/log';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
@@ -21,10 +22,12 @@ export interface KnowledgeDeps {
   readonly first: Settings;
   readonly settings: () => Settings;
   readonly calls: Calls;
-  readonly acting: KnowledgeQueryDeps['acting'];
+  readonly acting: KnowledgeQueryDeps['acting'] & Pick<DatasetsDeps, 'resolve'> & { readonly followed: DatasetsDeps['streams'] };
   /** Replaces what makes text of documents. */
   readonly convert: ConvertDocument | undefined;
   readonly rights: DatasetsDeps['rights'];
+  /** The memory of requests and of runs. */
+  readonly budget: KnowledgeQueryDeps['budget'];
   readonly uploads: DatasetsDeps['uploads'];
   readonly planOf: Administration['planOf'];
   readonly clock: Clock;
@@ -41,6 +44,8 @@ export interface Knowledge {
   readonly own: readonly NounRoute[];
   /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
+  /** What clients of MCP are offered of it. */
+  readonly offers: Sources;
   close(): Promise<void>;
 }
 
@@ -52,24 +57,41 @@ export async function openKnowledge({
   acting,
   convert: replaced,
   rights,
+  budget,
   planOf,
   uploads,
   clock,
   log,
 }: KnowledgeDeps): Promise<Knowledge> {
-  const { store } = database;
+  const { store, seal } = database;
+  const { resolve, followed: streams } = acting;
   const files = await openFiles({ settings: first, clock, store, columns: blobColumns, planOf, log });
   const convert = replaced ?? files.convert;
   const found = openDatasetSearch({ store, calls, clock, log });
   const personas = openPersonas(store);
   const { citers } = personas;
-  const datasets = openKnownDatasets({ store, clock, settings, calls, rights, search: found, convert, files, uploads, citers, log });
-  const queries = openKnowledgeQuery({ database, calls, personas, acting, search: found.search, convert, allowed: first.outbound.allow, clock, log });
+  const known = { store, seal, clock, settings, calls, rights, search: found, convert, files, uploads, streams, resolve, citers, log };
+  const datasets = openKnownDatasets(known);
+  const queries = openKnowledgeQuery({
+    database,
+    calls,
+    personas,
+    acting,
+    search: found.search,
+    dataset: (caller, id) => datasets.datasets.one(caller, id),
+    convert,
+    allowed: first.outbound.allow,
+    rights,
+    budget,
+    clock,
+    log,
+  });
   return {
     datasetsOf: datasets.permitted,
     native: [...files.native, ...datasets.native, ...searchRoutes(found.search), ...queries.native],
     own: [...datasets.own, ...queries.own],
     admin: queries.admin,
-    close: () => runAll([() => datasets.close(), () => found.close(), () => queries.close(), () => files.close()]),
+    offers: { enters: calls.pipeline.enters, tools: [searchTool(found.search), ...queries.tools], prompts: queries.prompts, files: datasets.texts },
+    close: () => runAll([() => queries.close(), () => datasets.close(), () => found.close(), () => files.close()]),
   };
 }

@@ -1,7 +1,8 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
+import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';
-import type { ServerTools } from '#core/server-tools';
+import type { AgentServerTools, ServerTools } from '#core/server-tools';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
@@ -9,12 +10,14 @@ import { audit } from '#resources/audit/store';
 import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
 import type { McpPolicy } from '#resources/mcp-servers/policy';
 import { mcpServerRoutes } from '#resources/mcp-servers/routes';
+import { offeredServerTools } from '#resources/mcp-servers/offered';
 import { openMcpSessions } from '#resources/mcp-servers/sessions';
 import { kind, openMcpServers } from '#resources/mcp-servers/store';
-import { serverTools } from '#resources/mcp-servers/server-tools';
+import { agentServerTools, serverTools } from '#resources/mcp-servers/server-tools';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { openSharing } from '#resources/sharing';
+import { causeOf, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
 export interface McpServersDeps {
@@ -25,12 +28,17 @@ export interface McpServersDeps {
   readonly resolve: ResolveSecrets;
   readonly streams: GuardedStreams;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /** The MCP servers of users and of the operator, and their tools. */
 export interface McpServers {
   /** As the gateway calls them for models. */
   readonly tools: ServerTools;
+  /** As they are offered to clients of MCP. */
+  readonly offered: ToolSource;
+  /** As agents have them. */
+  readonly ofAgents: AgentServerTools;
   /** Calls that wait for the approval of their user. */
   readonly waiting: WaitingStore;
   /** Of the native interface. */
@@ -40,20 +48,26 @@ export interface McpServers {
   close(): Promise<void>;
 }
 
-export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock }: McpServersDeps): McpServers {
+export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock, log }: McpServersDeps): McpServers {
   const policy = (): McpPolicy => ({ ...settings().mcp, allowed: first.outbound.allow });
   const operators = () => policy().stdio.map(({ name }) => name);
-  const servers = openMcpServers({ store, seal, audit, operators });
+  const servers = openMcpServers({ store, seal, audit, operators, addresses: () => policy().whitelist.map(({ url }) => url) });
   const sessions = openMcpSessions({ streams, clock });
   const tools = openMcpTools({ servers, sessions, policy, resolve });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
+  const waiting = openWaiting({ store, seal, clock, log: (text, cause) => log.error(causeOf(cause), text) });
   const deps = { servers, tools, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
   return {
-    tools: serverTools(tools),
-    waiting: openWaiting({ store, seal }),
+    tools: serverTools(deps),
+    offered: offeredServerTools(deps),
+    ofAgents: agentServerTools(deps, servers.one),
+    waiting,
     native: nativeMcpRoutes(deps),
     own: mcpServerRoutes(deps),
-    close: () => sessions.close(),
+    close() {
+      waiting.close();
+      return sessions.close();
+    },
   };
 }

@@ -20,7 +20,7 @@ export interface ModelsDeps {
 /** OpenAI's embedding models, which need no entry where a provider speaks OpenAI's dialect. */
 const wellKnownEmbeddings = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
 
-/** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings, and `"*"` for every other name. */
+/** The models of the settings by name and alias, the built-in ones, OpenAI's embeddings (listed only where a provider is known to have them), and `"*"` for every other name. */
 export function modelsOf(deps: ModelsDeps): Models {
   const { settings } = deps;
   const named = new Map<string, Model>(
@@ -40,19 +40,20 @@ export function modelsOf(deps: ModelsDeps): Models {
     named.set(name, made);
     for (const alias of model.aliases ?? []) aliases.set(alias, made);
   }
+  const embeddings = new Map<string, Model>();
   for (const name of wellKnownEmbeddings) {
     const made = named.has(name) || aliases.has(name) ? undefined : wellKnownEmbedding(name, deps);
-    if (made) named.set(name, made);
+    if (made) embeddings.set(name, made);
   }
   const { defaults, providers, offeredBy } = settings;
-  const known = (name: string) => named.get(name) ?? aliases.get(name);
+  const known = (name: string) => named.get(name) ?? aliases.get(name) ?? embeddings.get(name);
   const offered = any && offeredBy !== undefined ? offeredModels(offeredBy, any, (name) => known(name) !== undefined, deps) : none;
-  const all = [...named.values()];
-  let list: { readonly of: ReadonlyMap<string, Model>; readonly models: readonly Model[] } = { of: nothing, models: all };
+  const isThere = ({ name }: Model) => Object.keys(providers).some((provider) => has(provider, name, deps));
+  let list: { readonly of: ReadonlyMap<string, Model>; readonly models: readonly Model[] } | undefined;
   return {
     list() {
       const more = offered();
-      if (list.of !== more) list = { of: more, models: [...all, ...more.values()] };
+      if (list?.of !== more) list = { of: more, models: [...named.values(), ...[...embeddings.values()].filter(isThere), ...more.values()] };
       return list.models;
     },
     embedding: defaults.fallback && defaults.embedding !== undefined ? known(defaults.embedding) : undefined,
@@ -60,6 +61,12 @@ export function modelsOf(deps: ModelsDeps): Models {
     preferred: defaults.gencompat,
     find: (name) => known(name) ?? offered().get(name) ?? (any && modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps)),
   };
+}
+
+/** Whether a provider is known to have a model: it says so itself, or it is at the vendor's own address. */
+function has(provider: string, model: string, { settings: { providers, offeredBy }, offered }: ModelsDeps): boolean {
+  const { baseUrl = '' } = providers[provider] ?? {};
+  return provider === offeredBy ? offered(provider, baseUrl).some(({ name }) => name === model) : isVendorsOwn(baseUrl, model);
 }
 
 /** Where a name goes that is none of the settings': with several providers of the environment, a vendor's own model goes to that vendor. */

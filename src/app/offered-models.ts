@@ -1,4 +1,5 @@
 import type { Settings } from '#config/index';
+import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { cataloguedNames } from '#providers/catalogue';
 import type { OfferedModel, Providers } from '#providers/index';
@@ -28,7 +29,8 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
   let asking: AbortController | undefined;
   let stopOthers = () => {};
   let isClosed = false;
-  const known = new Map<string, readonly OfferedModel[]>();
+  const catalogue = cataloguedOffers();
+  const refusals = refusalsTold(log);
 
   async function ask(settings: Settings, providers: Pick<Providers, 'offered'>): Promise<void> {
     const provider = settings.offeredBy;
@@ -43,8 +45,9 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
       const models = await providers.offered(provider, controller.signal);
       if (models && models.length > 0) told = { place: placeOf(provider, baseUrl), models };
       else log.debug({ provider }, 'The provider does not list its models: the catalogue is shown.');
-    } catch {
-      log.debug({ provider }, 'The provider cannot be asked for its models: the catalogue is shown.');
+    } catch (error) {
+      if (isRefused(error)) refusals.tell(provider, baseUrl);
+      else log.debug({ provider }, 'The provider cannot be asked for its models: the catalogue is shown.');
     } finally {
       cancel();
     }
@@ -59,8 +62,10 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
     stopOthers = () => controller.abort(new Error('The server stops.'));
     await Promise.all(
       others.map((provider) =>
-        providers.offered(provider, controller.signal).catch(() => {
-          if (!isClosed) log.warn({ provider }, 'This provider cannot be reached, or does not list its models as expected: they may not answer.');
+        providers.offered(provider, controller.signal).catch((error: unknown) => {
+          if (isClosed) return;
+          if (isRefused(error)) refusals.tell(provider, settings.providers[provider]!.baseUrl);
+          else log.warn({ provider }, 'This provider cannot be reached, or does not list its models as expected: they may not answer.');
         }),
       ),
     );
@@ -78,9 +83,7 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
     of(provider, baseUrl) {
       const place = placeOf(provider, baseUrl);
       if (told?.place === place) return told.models;
-      const models = known.get(baseUrl) ?? cataloguedNames(baseUrl).map((name) => ({ name, kind: /embed/i.test(name) ? 'embedding' : 'chat' }) as const);
-      known.set(baseUrl, models);
-      return models;
+      return catalogue(baseUrl);
     },
     watch(runtime) {
       current = runtime;
@@ -88,6 +91,7 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
       void askOthers(runtime());
     },
     changed() {
+      refusals.forget();
       const { offeredBy, providers } = current!().settings;
       const { baseUrl } = (offeredBy === undefined ? undefined : providers[offeredBy]) ?? {};
       if (offeredBy !== undefined && baseUrl !== undefined && placeOf(offeredBy, baseUrl) !== asked) round();
@@ -100,5 +104,30 @@ export function openOfferedModels(clock: Clock, log: Log): OfferedModels {
     },
   };
 }
+
+/** What the catalogue has at an address; the same array for the same address. */
+function cataloguedOffers(): (baseUrl: string) => readonly OfferedModel[] {
+  const known = new Map<string, readonly OfferedModel[]>();
+  return (baseUrl) => {
+    const models = known.get(baseUrl) ?? cataloguedNames(baseUrl).map((name) => ({ name, kind: /embed/i.test(name) ? 'embedding' : 'chat' }) as const);
+    known.set(baseUrl, models);
+    return models;
+  };
+}
+
+/** Tells of a refused key once for each provider, since it is asked each hour. */
+function refusalsTold(log: Log): { tell(provider: string, baseUrl: string): void; forget(): void } {
+  const told = new Set<string>();
+  return {
+    tell(provider, baseUrl) {
+      const place = placeOf(provider, baseUrl);
+      if (!told.has(place)) log.warn({ provider }, 'This provider refuses its key, so calls to its models fail: check the key; dragoman doctor says more.');
+      told.add(place);
+    },
+    forget: () => told.clear(),
+  };
+}
+
+const isRefused = (error: unknown) => error instanceof Fault && error.details.key === true;
 
 const placeOf = (provider: string, baseUrl: string) => `${provider} ${baseUrl}`;

@@ -5,6 +5,7 @@ import type { Caller } from '#core/context';
 import type { SearchPassages } from '#core/passages';
 import type { ResolveSecrets } from '#core/secrets';
 import { queueFull } from '#core/fault';
+import type { JsonObject } from '#core/json';
 import type { NounRoute } from '#http/noun-route';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
@@ -15,7 +16,9 @@ import { openScripts } from '#kit/sandbox/scripts';
 import { audit } from '#resources/audit/store';
 import { nativePluginRoutes } from '#resources/plugins/native-routes';
 import { pluginRoutes } from '#resources/plugins/routes';
-import type { SendRequest, SecretsOf } from '#resources/plugins/run/http';
+import { declaredRequest } from '#resources/plugins/definition';
+import { calledOverHttp, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
+import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
 import type { Plugins } from '#resources/plugin-run';
@@ -38,9 +41,20 @@ export interface PluginsDeps {
 /** Plugins with what they may reach. */
 export interface OpenPlugins {
   readonly plugins: Plugins;
+  /** Requests that are declared as those of plugins are. */
+  readonly requests: DeclaredRequests;
   readonly native: readonly NounRoute[];
   readonly own: readonly NounRoute[];
   close(): Promise<void>;
+}
+
+/** Requests of agents. */
+export interface DeclaredRequests {
+  /** @returns the request as it is stored. @throws Fault `invalid` naming the field */
+  check(request: JsonObject, parameters: JsonObject): JsonObject;
+  /** Makes a request with the secrets of its owner. @returns what is shown of the answer. @throws Fault */
+  call(request: JsonObject, making: Omit<Parameters<typeof calledOverHttp>[0], 'request'>): Promise<string>;
+  isReadOnly(request: JsonObject): boolean;
 }
 
 export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock, allowed }: PluginsDeps): OpenPlugins {
@@ -50,19 +64,26 @@ export function openPluginsNoun({ database: { store }, calls, acting, search, co
   const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers });
   const scripts = openScripts(clock);
   const send = sending(fetcher, acting.streams);
+  const secretsOf = secretsBy(acting.resolve);
   return {
     plugins: runningPlugins({
       plugins,
       scripts,
       generate: calls.pipeline.chatcompat,
       affords: calls.pipeline.affords,
+      enters: calls.pipeline.enters,
       keepsTo: calls.schemas.against,
       search,
       convert,
       send,
-      secretsOf: secretsBy(acting.resolve),
+      secretsOf,
       readPage: (url, asking) => pageText(fetcher, url, asking),
     }),
+    requests: {
+      check: (request, parameters) => ({ ...declaredRequest(request, parameters, allowed) }),
+      call: (request, making) => calledOverHttp({ request: request as unknown as DeclaredRequest, ...making }, { send, secretsOf }),
+      isReadOnly: ({ method }) => method === 'GET',
+    },
     native: nativePluginRoutes(plugins),
     own: pluginRoutes({
       plugins,

@@ -3,7 +3,6 @@ import type { PromptLog } from '#core/prompt-log';
 import type { Clock } from '#kit/async/clock';
 import { openPromptStore, type PromptStore } from '#resources/prompt-log/store';
 import { causeOf, type Log } from '#telemetry/log';
-import { answerReader } from './answer-readers.ts';
 import type { Database } from './database.ts';
 
 /** UTF-16 units that are kept of a prompt, and of an answer. */
@@ -31,7 +30,6 @@ export function openPrompts({ database: { store, seal }, settings, clock, log }:
       return settings().bodies === 'none' ? 0 : mostText;
     },
     tell: (told) => kept.record(told),
-    reader: answerReader,
   };
   return { written, kept };
 }

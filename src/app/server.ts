@@ -94,7 +94,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const acting = openActing({ database, first, settings, clock, outside });
+  const acting = openActing({ database, first, settings, clock, outside, log });
   const hop = hopOf(pepper);
   const around = { clock, chance, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
@@ -102,7 +102,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
-  const knowledge = await openKnowledge({ database, first, settings, calls, acting, convert, rights, planOf: administration.planOf, uploads, clock, log });
+  const base = { database, first, settings, clock, log };
+  const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
   const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;

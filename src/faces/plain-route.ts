@@ -1,5 +1,5 @@
 import type { Exchange } from '#http/exchange';
-import { Accepted, Bytes, isUpdates, type NounRoute } from '#http/noun-route';
+import { Accepted, Bytes, eventText, isUpdates, Updates, type NounRoute } from '#http/noun-route';
 import type { Route } from '#http/route';
 
 /** A noun's route as plain REST: JSON without an envelope, and updates as server-sent events. */
@@ -9,15 +9,26 @@ export function plainRoute(route: NounRoute): Route {
     async answer({ exchange, caller, json, files }) {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { params, query, signal } = exchange;
-      const answer = await route.answer({ caller, by, params, query, json, files, signal });
+      const answer = await route.answer({ caller, by, params, query, json, files, signal, ...lastEventOf(exchange) });
       if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
       if (answer instanceof Bytes) return sendBytes(exchange, answer);
+      if (answer instanceof Updates) return sendPieces(exchange, eventsOf(answer), events);
       return isUpdates(answer) ? sendPieces(exchange, framed(answer), events) : answer;
     },
   };
 }
 
 const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
+
+/** The last update that a client has which comes back. */
+export function lastEventOf(exchange: Exchange): { readonly lastEventId?: string } {
+  const lastEventId = exchange.header('last-event-id');
+  return lastEventId === undefined ? {} : { lastEventId };
+}
+
+async function* eventsOf({ updates }: Updates): AsyncGenerator<string> {
+  for await (const update of updates) yield eventText(update);
+}
 
 async function* framed(updates: AsyncIterable<unknown>): AsyncGenerator<string> {
   for await (const update of updates) yield `data: ${JSON.stringify(update)}\n\n`;
@@ -31,7 +42,7 @@ function sendBytes(exchange: Exchange, { contentType, content, headers }: Bytes)
 }
 
 /** Sends what comes, as the client reads it. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut. */
-async function sendPieces(exchange: Exchange, pieces: AsyncIterable<string | Uint8Array>, headers: readonly string[]): Promise<void> {
+export async function sendPieces(exchange: Exchange, pieces: AsyncIterable<string | Uint8Array>, headers: readonly string[]): Promise<void> {
   let isOpen = false;
   const open = () => {
     if (!isOpen) exchange.open(200, headers);

@@ -13,7 +13,7 @@ import type { Route } from './route.ts';
 import type { UploadedFile } from './uploads.ts';
 
 /**
- * A route of a noun: it answers with a value, `Accepted`, `Bytes` or an async iterable of updates, and knows nothing of the connection. A face decides in which words it
+ * A route of a noun: it answers with a value, `Accepted`, `Bytes`, `Updates` or an async iterable, and knows nothing of the connection. A face decides in which words it
  * is spoken to, and how updates are framed.
  */
 export interface NounRoute extends Omit<Route, 'answer'> {
@@ -100,6 +100,26 @@ interface SpeechDeps extends Pick<Speech, 'call' | 'speak'> {
   readonly app?: string | undefined;
 }
 
+/** What happens, told as it happens: server-sent events, or in the native interface objects with delimiters between them where the client wants plain text. */
+export class Updates {
+  readonly updates: AsyncIterable<Update>;
+
+  constructor(updates: AsyncIterable<Update>) {
+    this.updates = updates;
+  }
+}
+
+export interface Update {
+  /** A client that comes back says which it had last (`Last-Event-ID`). */
+  readonly id?: number;
+  readonly event: string;
+  readonly value: object;
+}
+
+/** An update as a server-sent event. */
+export const eventText = ({ id, event, value }: Update): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(value)}\n\n`;
+
 export const isUpdates = (answer: unknown): answer is AsyncIterable<unknown> => typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
 
 /** A request as it came, wherever it came from. */
@@ -115,6 +135,8 @@ export interface PlainAsked {
   readonly files?: readonly UploadedFile[];
   /** Aborted when nobody waits for the answer any more. */
   readonly signal?: AbortSignal;
+  /** The header `Last-Event-ID`: the last update that the client has. */
+  readonly lastEventId?: string;
 }
 
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
@@ -125,7 +147,7 @@ interface Described<Query extends TObject, Input extends TSchema> extends Omit<R
   readonly answer: (asked: Understood<Query, Input>) => unknown;
 }
 
-interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal'> {
+interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal' | 'lastEventId'> {
   readonly query: Static<Query>;
   readonly input: Static<Input>;
   readonly files: readonly UploadedFile[];
@@ -135,10 +157,11 @@ interface Understood<Query extends TObject, Input extends TSchema> extends Pick<
 export function nounRoute<Query extends TObject = TObject, Input extends TSchema = TObject>(described: Described<Query, Input>): NounRoute {
   const { query, input, inputMayBeLeftOut, answer } = described;
   const queryOf = query && checked(query, refusal);
-  const inputOf = input && checked(input, refusal);
+  const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
-    answer({ caller, by, params, query: search, json, files = [], signal }) {
+    answer({ caller, by, params, query: search, json, files = [], signal, lastEventId }) {
+      if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       return answer({
         caller,
@@ -146,6 +169,7 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
         params,
         files,
         ...(signal ? { signal } : {}),
+        ...(lastEventId === undefined ? {} : { lastEventId }),
         query: query && queryOf ? queryOf(wordsOf(search, query)) : nothing,
         input: inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing,
       });
@@ -168,8 +192,14 @@ export function unknownThing(what: string): Fault {
 const longest = 300;
 
 /** An unknown name may be a megabyte long: it is not repeated. */
-const refusal = ({ field, message, missing }: Problem) =>
-  new Fault('invalid', message.length > longest ? `${message.slice(0, longest)}…` : message, { field, ...(missing ? { reason: 'missing' as const } : {}) });
+function refusal({ field, message, missing, known = [] }: Problem): Fault {
+  const short = message.length > longest ? `${message.slice(0, longest)}…` : message;
+  const others = known.length > 0 ? ` Known: ${known.join(', ')}.` : '';
+  return new Fault('invalid', short + others, { field, ...(missing ? { reason: 'missing' as const } : {}) });
+}
+
+const bodyRefusal = (problem: Problem): Fault =>
+  refusal(problem.field === '' ? { ...problem, message: problem.message.replace(/^The value/, 'The body') } : problem);
 
 function present(json: unknown): unknown {
   if (json === undefined) throw new Fault('invalid', 'A JSON body is needed.', { reason: 'missing' });

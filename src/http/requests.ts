@@ -8,6 +8,7 @@ import { ClientLeft } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { OpenList } from '#kit/async/open-list';
 import { largeBytes, readLargeJson } from '#kit/json/large';
+import { mistakeIn } from '#kit/json/mistake';
 import { BadJson, readJson, type JsonText, type Parsing } from '#kit/json/scan';
 import type { ByteBudget } from '#kit/memory/byte-budget';
 import { readBody, type BodyLimits } from './body.ts';
@@ -185,15 +186,17 @@ const notFound = () =>
 
 function parsed(bytes: Uint8Array, parsing: Parsing): JsonText | Promise<JsonText> {
   try {
-    return bytes.length > largeBytes ? readLargeJson(bytes, parsing).catch(refusedJson) : readJson(bytes, parsing);
+    return bytes.length > largeBytes ? readLargeJson(bytes, parsing).catch((error: unknown) => refusedJson(error, bytes)) : readJson(bytes, parsing);
   } catch (error) {
-    return refusedJson(error);
+    return refusedJson(error, bytes);
   }
 }
 
-function refusedJson(error: unknown): never {
+function refusedJson(error: unknown, bytes: Uint8Array): never {
   if (!(error instanceof BadJson)) throw error;
-  const { message, member } = error;
+  const { member } = error;
+  const mistake = mistakeIn(bytes);
+  const message = mistake ? `The text is not valid JSON: ${mistake.expected} was expected at line ${mistake.line}, column ${mistake.column}.` : error.message;
   throw member === undefined ? new Fault('invalid', message) : new Fault('invalid', `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100) });
 }
 
@@ -212,7 +215,7 @@ function requireReading({ method }: Route, caller: Caller | undefined): void {
 }
 
 function lacks({ scope, givesRights }: Route): string {
-  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models or an expiry.';
+  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models, mcpTools or an expiry.';
   return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
 }
 
@@ -229,7 +232,7 @@ function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | un
   exchange.sendJson(face.refusalStatus?.(fault) ?? fault.status, face.refusal(fault, exchange.id), [
     ...(allow === undefined ? [] : ['allow', allow]),
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
-    ...(fault.code === 'quota-spent' ? ['x-should-retry', 'false'] : []),
+    ...(fault.code === 'quota-spent' || fault.code === 'unsupported' ? ['x-should-retry', 'false'] : []),
     ...exchange.refusalHeaders,
     ...(face.refusalHeaders?.(exchange.id) ?? []),
   ]);

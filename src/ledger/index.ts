@@ -20,6 +20,8 @@ export interface Ledger {
   free(call: RoutedCall, context: Context): Reservation;
   /** Could a call be paid for now? Nothing is set aside: that follows when it runs. @throws as `reserve` does */
   affords(call: RoutedCall, context: Context): Promise<void>;
+  /** Takes the permit of a request that asks no model, unless a call of the request has taken it. @throws as `reserve` does */
+  enters(call: RoutedCall, context: Context): Promise<void>;
   /** Limited accounts in memory. */
   readonly accounts: number;
   /** Gives back what is not spent. Calls that still run are settled as before. */
@@ -105,6 +107,19 @@ export function openLedger(deps: LedgerDeps): Ledger {
       estimate.setAmounts(holds, clock.monotonic());
       await line.take(context, estimate, holds);
       for (const hold of holds) accounts.settle(hold, 0);
+    },
+
+    async enters(call, context) {
+      requireOpen();
+      const holds = limits.holdsOf(call, context, clock.now()).filter(({ lease: { account } }) => account.kind === 'requests');
+      if (holds.length === 0) return;
+      const estimate = new CostEstimate(call, reserveOutput());
+      estimate.setAmounts(holds, clock.monotonic());
+      await line.take(context, estimate, holds);
+      for (const hold of holds) {
+        if (!hold.isTaken) context.permits.count(hold.lease.account.owner);
+        accounts.settle(hold, 0);
+      }
     },
   };
 }

@@ -21,4 +21,4 @@ export function readerOf(caller: Caller, query: { readonly owner?: number | unde
 }
 
 /** Whether the user is an administrator and the credential may be used as one's. */
-const isAdministrator = ({ role, scopes }: Caller) => role === 'admin' && (scopes === undefined || scopes.includes('admin'));
+export const isAdministrator = ({ role, scopes }: Pick<Caller, 'role' | 'scopes'>) => role === 'admin' && (scopes === undefined || scopes.includes('admin'));

@@ -1,4 +1,4 @@
-import { open, rm, statfs } from 'node:fs/promises';
+import { open, opendir, rm, statfs } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -42,12 +42,13 @@ const fewClients = 1000;
 /** Checks everything that a server needs, all at once. Spends no quota, changes nothing and reveals no secret. */
 export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
   const { settings, clock } = deps;
-  const [database, disk, probed, regions, addresses] = await Promise.all([
+  const [database, disk, probed, regions, addresses, folders] = await Promise.all([
     found(deps.database),
     found(() => examineDisk(settings(), clock)),
     probeAll(deps),
     deps.regions(),
     Promise.all(examineAddresses(settings(), deps.upstreams, clock)),
+    Promise.all(settings().sources.folders.map(examineFolder)),
   ]);
   const runtime = examineRuntime(settings());
   return [
@@ -58,6 +59,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
     ...addresses,
+    ...folders,
     ...lessonsTold(deps.lessons()),
   ];
 }
@@ -129,6 +131,18 @@ async function examineDisk({ data, limits: { minFreeBytes } }: Settings, clock: 
   if (milliseconds !== undefined && milliseconds > slowDiskMilliseconds)
     return check('disk', 'warning', `${says}; the disk is slow: a small write took this long.`, milliseconds);
   return check('disk', free < 4 * minFreeBytes ? 'warning' : 'ok', `${says}.`, milliseconds);
+}
+
+/** A folder that datasets may follow. */
+async function examineFolder(folder: string): Promise<Check> {
+  const name = `folder ${folder.slice(0, 200)}`;
+  try {
+    const names = await opendir(folder);
+    await names.close();
+    return check(name, 'ok', 'Datasets may follow it.');
+  } catch (error) {
+    return check(name, 'warning', `It cannot be read${codeOf(error)}: datasets that follow it stay as they are.`);
+  }
 }
 
 /** The folder, or the nearest one above it that exists. */

@@ -52,6 +52,12 @@ const groups: readonly Group[] = [
   },
   { id: 'running', title: 'Administration: running the server', about: 'Providers, regions, machines and checks.', of: /^\/server\/admin\// },
   { id: 'mine', title: 'Your account', about: 'Plain REST over what is yours, and what is shared with you.', of: /^\/server\/mine/ },
+  {
+    id: 'mcp',
+    title: 'Model Context Protocol',
+    about: 'For MCP clients: datasets, plugins, personas and the tools of your MCP servers.',
+    of: /^\/server\/mcp(\/|$)/,
+  },
   { id: 'native', title: 'Native interface', about: 'Queries, datasets, agents and plugins, each answer in its envelope.', of: /^\/server\// },
   { id: 'watching', title: 'Health and metrics', about: 'For monitoring, and for people.', of: /^\// },
 ];

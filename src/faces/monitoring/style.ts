@@ -1,6 +1,6 @@
 /** The style sheet of all pages that need no console, light and dark. */
 export const docsStyle = `
-:root { color-scheme: light dark; --line: light-dark(#dde1e6, #343a42); --soft: light-dark(#f4f6f8, #1e232a); --accent: light-dark(#8a3b12, #f0a878); --quiet: light-dark(#55606d, #9aa5b1); --good: light-dark(#1b6b3a, #7fd0a0); }
+:root { color-scheme: light dark; --line: light-dark(#dde1e6, #343a42); --soft: light-dark(#f4f6f8, #1e232a); --accent: light-dark(#8a3b12, #f0a878); --quiet: light-dark(#55606d, #9aa5b1); --good: light-dark(#1b6b3a, #7fd0a0); --bad: light-dark(#a01c2c, #ff9b9b); }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem; max-width: 60rem; font: 16px/1.5 system-ui, sans-serif; background: light-dark(#fff, #14171b); color: light-dark(#1a1f25, #e6eaee); }
 body:has(.columns) { max-width: 84rem; }
@@ -14,6 +14,7 @@ a { color: var(--accent); }
 code { font: .9em ui-monospace, monospace; overflow-wrap: break-word; }
 pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; overflow-x: auto; margin: .5rem 0; }
 pre code { overflow-wrap: break-word; white-space: pre-wrap; }
+main details pre { max-height: 32rem; overflow-y: auto; }
 .pick { user-select: all; }
 .card { border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin: 1rem 0; }
 .card p { margin: .25rem 0; }
@@ -29,6 +30,8 @@ main details[open] > summary::before { content: '▾'; }
 .schema { margin: 1.5rem 0; }
 .schema:target h3 { color: var(--accent); }
 main summary b { color: var(--accent); font-size: .85em; }
+main summary b.get { color: var(--good); }
+main summary b.delete { color: var(--bad); }
 main summary span { grid-column: 3; color: var(--quiet); }
 details:target { border-color: var(--accent); }
 ul.fields { margin: .25rem 0; padding-left: .9rem; border-left: 2px solid var(--line); list-style: none; }
@@ -53,5 +56,6 @@ em { color: var(--accent); font-style: normal; font-size: .8em; }
   }
 }
 @media (max-width: 40rem) { body { padding: 1rem; } main summary { grid-template-columns: 1rem 3.6rem minmax(0, 1fr); } main summary span { grid-column: 1 / -1; } }
+@media (min-width: 40rem) { p > code { white-space: nowrap; } }
 @media print { .contents { display: none; } }
 `;

@@ -54,7 +54,7 @@ interface Framing {
 const events: Framing = { framed: (value) => `data: ${JSON.stringify(value)}\n\n`, isByPiece: true };
 
 /** Objects with delimiters between them; what keeps the connection alive is a line break, which JSON allows around each. */
-function delimited(): Framing {
+export function delimited(): Framing {
   let isFirst = true;
   return {
     contentType: 'text/plain; charset=utf-8',

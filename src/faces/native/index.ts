@@ -4,13 +4,15 @@ import { nativeRefusal } from '../native-fault.ts';
 import type { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
-import { Accepted, Conversation, Speech, type NounRoute } from '#http/noun-route';
+import { Accepted, Conversation, Speech, Updates, type NounRoute } from '#http/noun-route';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
+import { lastEventOf } from '../plain-route.ts';
 import { answerConversation } from './conversation.ts';
+import { answerUpdates } from './updates.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
 import { withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
 
@@ -55,9 +57,10 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const given = fieldsOf(exchange, input, json);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
-      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal });
+      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...lastEventOf(exchange) });
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
       if (answer instanceof Conversation) return answerConversation({ ...answering, envelope, named }, asked, answer);
+      if (answer instanceof Updates) return answerUpdates(exchange, answer);
       if (answer instanceof Speech) return answerSpeech(answering, asked, 'native', answer);
       if (answer instanceof Accepted) return exchange.sendJson(202, wrapped({ ...envelope, status: 202 }, answer.value));
       const whole = named(wrapped(envelope, answer));

@@ -46,7 +46,7 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       givesRights: true,
       method: 'POST',
       path: '/user/user-api-key',
-      summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models or an expiry.',
+      summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models, mcpTools or an expiry.',
       input: Type.Object({
         name: keyName,
         token_scopes: Type.Optional(

@@ -13,7 +13,10 @@ export const keyName = nameOf('a name', 100);
 const names = (what: string, description: string) => Type.Array(nameOf(what, 200), { minItems: 1, maxItems: 100, description });
 
 const models = names('the name of a model', 'Names of the only models it may ask; absent: all.');
-const mcpTools = names('the name of a tool', 'Names of the only tools it may call over MCP; absent: all.');
+const mcpTools = names(
+  'the name of a tool',
+  'Names of the only tools it may call over MCP, as /server/mcp lists them; absent: all. A key that has some sees no prompts there, and files only with `search` among them.',
+);
 const expiresAt = Type.String({ maxLength: 40, description: 'ISO 8601, in the future; absent: never.' });
 
 type Member = ReturnType<typeof Type.String> | typeof scopeNames | typeof models;

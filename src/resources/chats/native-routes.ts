@@ -120,7 +120,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       ...common,
       path: '/user/copy-chat',
       summary: 'Gives another user a copy of one of your chats.',
-      input: Type.Object({ chat_id: sessionId, email: Type.String({ minLength: 3, maxLength: 254 }) }),
+      input: Type.Object({ chat_id: sessionId, email: Type.String({ maxLength: 254, pattern: '^.{3}', expected: 'must be an e-mail address' }) }),
       answer: async ({ caller, input }) => void (await chats.copy(caller, input.chat_id.toLowerCase(), input.email)),
     }),
   ];

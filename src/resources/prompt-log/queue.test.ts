@@ -9,7 +9,7 @@ const told = (at: number): ToldRequest => ({
   address: '',
   prompt: '',
   promptLength: 0,
-  answer: () => ({ text: '', length: 0 }),
+  answer: { text: '', length: 0 },
 });
 
 /** A queue whose statements end when they are let go. */

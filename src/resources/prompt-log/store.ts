@@ -127,10 +127,10 @@ async function insert({ db }: Store, seal: Sealer, bodies: 'own' | 'all' | 'none
   const sealed: Buffer[] = [];
   for (let from = 0; from < some.length; from += turnRows) {
     if (from > 0) await new Promise((resolve) => setImmediate(resolve));
-    const few = some.slice(from, from + turnRows).map((told) => ({ told, answer: told.answer() }));
+    const few = some.slice(from, from + turnRows);
     for (const { answer } of few) lengths.push(answer.length);
     if (bodies === 'none') continue;
-    const texts = few.map(({ told, answer }) => ({ plain: Buffer.from(`${told.prompt.length}:${told.prompt}${answer.text}`), context: contextOf(told) }));
+    const texts = few.map((told) => ({ plain: Buffer.from(`${told.prompt.length}:${told.prompt}${told.answer.text}`), context: contextOf(told) }));
     sealed.push(...seal.sealAll(texts));
   }
   const column = <Value>(of: (told: ToldRequest) => Value) => some.map(of);

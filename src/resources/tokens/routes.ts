@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { emailAddress as email } from '../email-address.ts';
+import { pastedAddress as email } from '../email-address.ts';
 import type { Judged, Tokens } from './tokens.ts';
 
 /** Someone who wants to be let in. */
@@ -31,8 +31,8 @@ export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRo
       summary: 'An access token for an e-mail address and an API key.',
       input: Type.Object({ email, api_key: secret('An API key of this user.') }),
       async answer({ by, input: { email: account, api_key: key } }) {
-        const who = account.toLowerCase();
-        const owner = await letIn({ account: who, address: by.address ?? '', by: 'api key' }, () => tokens.judgeKey(who, key));
+        const who = account.trim().toLowerCase();
+        const owner = await letIn({ account: who, address: by.address ?? '', by: 'api key' }, () => tokens.judgeKey(who, key.trim()));
         return { access_token: await tokens.issue(owner) };
       },
     }),
@@ -42,7 +42,7 @@ export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRo
       summary: 'An access token for an e-mail address and a password.',
       input: Type.Object({ email, password: secret('The password of this user.') }),
       async answer({ by, input: { email: account, password } }) {
-        const [who, address] = [account.toLowerCase(), by.address ?? ''];
+        const [who, address] = [account.trim().toLowerCase(), by.address ?? ''];
         const owner = await letIn({ account: who, address, by: 'password' }, () => tokens.judgePassword(who, password, address));
         return { access_token: await tokens.issue(owner) };
       },

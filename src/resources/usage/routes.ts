@@ -28,7 +28,7 @@ const filters = {
   region: word('Region that answered.'),
   status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
   end: word('How the call ended.'),
-  tag: Type.Optional(Type.String({ minLength: 3, maxLength: 300, description: 'NAME:VALUE of a tag that the caller sent as x-dragoman-tags.' })),
+  tag: Type.Optional(Type.String({ maxLength: 300, description: 'NAME:VALUE of a tag that the caller sent as x-dragoman-tags.' })),
   format: Type.Optional(Type.Enum(['csv', 'jsonl'], { description: 'The whole list as a file; formulas are escaped.' })),
 };
 
@@ -237,7 +237,7 @@ function filterOf({ userId: user, keyId, team, model, app, face, provider, regio
 
 function tagIn(text: string): { readonly name: string; readonly value: string } {
   const at = text.indexOf(':');
-  if (at < 1) throw new Fault('invalid', 'tag must be NAME:VALUE.', { field: 'tag' });
+  if (at < 1) throw new Fault('invalid', 'tag must be NAME:VALUE, such as project:alpha.', { field: 'tag' });
   return { name: text.slice(0, at), value: text.slice(at + 1) };
 }
 

@@ -152,7 +152,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
 function mayRaise(caller: Caller, field: 'role' | 'password'): void {
   if (!isNarrowed(caller)) return;
   const what = field === 'role' ? 'makes nobody an administrator or auditor' : 'sets no password';
-  throw new Fault('forbidden', `A key that is narrowed by scopes, models or an expiry ${what}.`, { field, reason: 'scope' });
+  throw new Fault('forbidden', `A key that is narrowed by scopes, models, mcpTools or an expiry ${what}.`, { field, reason: 'scope' });
 }
 
 function changeOf({ plan, role, status, password: _, ...limits }: Static<typeof UserPatch>) {

@@ -1,5 +1,6 @@
 import { turnsOf } from '#dialects/openai/responses/decode-input';
-import { itemFinder, referredResponses } from '#dialects/openai/responses/listed-items';
+import { itemFinder, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
+import { withItemIds } from '#dialects/openai/responses/server-steps';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -34,8 +35,8 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
 }
 
 /** The turns of an entry. */
-export const turnsIn = ({ body: { said, answer } }: Entry): readonly Turn[] =>
-  answer && answer.length > 0 ? [...said, { role: 'model', parts: answer }] : said;
+export const turnsIn = ({ body: { said, answer, response } }: Entry): readonly Turn[] =>
+  answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
 
 async function entriesBefore(
   { responses, conversations }: KeepingDeps,

@@ -9,6 +9,7 @@ import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
+import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
@@ -16,12 +17,14 @@ import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
 import { type JsonObject } from '#core/json';
 import { root } from '../root.ts';
-import type { Background } from './background.ts';
+import type { Background, BackgroundDeps } from './background.ts';
 import { continuationOf, type Continuation } from './continuation.ts';
 import type { Entry, KeepingDeps } from './stored-body.ts';
 
+export type CreatingDeps = GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>;
+
 /** `POST /responses`. */
-export function responseRoute(deps: GeneratingDeps & KeepingDeps, background: Background): Route {
+export function responseRoute(deps: CreatingDeps, background: Background): Route {
   return {
     method: 'POST',
     path: `${root}/responses`,
@@ -35,7 +38,7 @@ export function responseRoute(deps: GeneratingDeps & KeepingDeps, background: Ba
   };
 }
 
-async function answer(deps: GeneratingDeps & KeepingDeps, background: Background, asked: Asked): Promise<void> {
+async function answer(deps: CreatingDeps, background: Background, asked: Asked): Promise<void> {
   const { exchange, caller, json } = asked;
   const { app, body } = unlabelled(json);
   const request = requestOf(body);
@@ -47,6 +50,8 @@ async function answer(deps: GeneratingDeps & KeepingDeps, background: Background
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
+  // A call that was approved is made once: not for an answer that is refused then.
+  if (!request.background && hasApproved(call)) await deps.affords(call, context);
   const id = `resp_${exchange.id.slice(4)}`;
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
@@ -59,6 +64,8 @@ async function answer(deps: GeneratingDeps & KeepingDeps, background: Background
   );
   await answerCall(deps, exchange, { call, context, words });
 }
+
+const hasApproved = ({ turns }: GenerateCall): boolean => turns.some(({ parts }) => parts.some((part) => part.type === 'tool-result' && part.approved));
 
 /** What the words of an answer may use of its request. */
 interface Answer {

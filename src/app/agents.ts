@@ -1,0 +1,102 @@
+import type { Settings } from '#config/index';
+import type { Caller } from '#core/context';
+import type { ToolSource } from '#core/mcp-offers';
+import type { SearchPassages } from '#core/passages';
+import type { NounRoute } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
+import { memoryOf, type ByteBudget } from '#kit/memory/byte-budget';
+import { agentLoop } from '#resources/agents/loop';
+import type { NativeAgentDeps } from '#resources/agents/beginning';
+import { nativeAgentRoutes } from '#resources/agents/native-routes';
+import { agentTools } from '#resources/agents/offered';
+import { agentRoutes } from '#resources/agents/routes';
+import { kind, openAgents } from '#resources/agents/store';
+import type { AgentToolsDeps } from '#resources/agents/tools';
+import type { Rights } from '#resources/api-keys/rights';
+import { audit } from '#resources/audit/store';
+import { nativeRunRoutes } from '#resources/runs/native-routes';
+import { runRoutes } from '#resources/runs/routes';
+import { openRuns, type OpenRuns } from '#resources/runs/store';
+import { openSharing } from '#resources/sharing';
+import { causeOf, type Log } from '#telemetry/log';
+import type { Acting } from './acting.ts';
+import type { Calls } from './calls.ts';
+import type { Database } from './database.ts';
+import { deepAgentLoop } from './deep-agent.ts';
+import type { OpenPlugins } from './plugins.ts';
+
+export interface AgentsDeps {
+  readonly database: Pick<Database, 'store' | 'seal'>;
+  readonly settings: () => Settings;
+  readonly calls: Pick<Calls, 'pipeline' | 'schemas' | 'runtime' | 'web'>;
+  readonly acting: Pick<Acting, 'tools' | 'ofAgents'>;
+  readonly plugins: Pick<OpenPlugins, 'plugins' | 'requests'>;
+  readonly dataset: AgentToolsDeps['dataset'];
+  readonly search: SearchPassages;
+  readonly convert: NativeAgentDeps['convert'];
+  readonly rights: Pick<Rights, 'callerOf' | 'watch'>;
+  /** The memory of requests and of runs. */
+  readonly budget: ByteBudget;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Agents and their runs. */
+export interface OpenAgents {
+  readonly runs: OpenRuns;
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+  /** As they are offered to clients of MCP. */
+  readonly offered: ToolSource;
+  close(): Promise<void>;
+}
+
+export function openAgentsNoun({ database, settings, calls, acting, plugins, dataset, search, convert, rights, budget, clock, log }: AgentsDeps): OpenAgents {
+  const { store, seal } = database;
+  const { chatcompat: generate, affords } = calls.pipeline;
+  const agents = openAgents(store);
+  const administers = (caller: Caller, id: number) => agents.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
+  const sharing = openSharing({ store, audit, kind, lock: agents.lock, administers });
+  const runs = openRuns({
+    store,
+    seal,
+    clock,
+    rights,
+    memoryOf: (userId) => memoryOf(budget, userId),
+    log: (problem, cause) => log.error(causeOf(cause), problem),
+  });
+  const defaultModel = () => settings().defaults.chat;
+  const keepsTo = calls.schemas.against;
+  const tools: AgentToolsDeps = {
+    agents,
+    servers: acting.ofAgents,
+    plugins: plugins.plugins,
+    dataset,
+    search,
+    requests: plugins.requests,
+    keepsTo,
+    generate,
+    defaultModel,
+  };
+  runs.work({ loops: { agent: agentLoop({ ...tools, today: () => todayIn(clock) }), deep_agent: deepAgentLoop({ calls, acting, search }) }, generate });
+  const checks = {
+    mcp: acting.ofAgents.one,
+    plugin: plugins.plugins.callable,
+    dataset,
+    agent: agents.runnable,
+    request: plugins.requests.check,
+  };
+  const executing = { agents, runs, affords, convert, keepsTo, defaultModel, seconds: () => settings().limits.agentSeconds };
+  return {
+    runs,
+    native: [...nativeAgentRoutes(executing), ...nativeRunRoutes(runs)],
+    offered: agentTools(executing),
+    own: [...agentRoutes({ store, audit, agents, sharing, checks }), ...runRoutes(runs)],
+    close: () => runs.close(),
+  };
+}
+
+const date = new Intl.DateTimeFormat('en-GB', { timeZone: 'UTC', weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
+const todayIn = (clock: Clock): string => `Today is ${date.format(clock.now())} (UTC).`;

@@ -1,0 +1,73 @@
+import type { Settings } from '#config/index';
+import { Fault } from '#core/fault';
+import type { SearchPassages } from '#core/passages';
+import type { RunLoop, Runs, ShownRun } from '#core/run';
+import type { DeepRuns } from '#resources/deep-question';
+import { deepAgent, type DeepAgentDeps } from '#resources/deep-agent/deep-agent';
+import { deepLimits } from '#resources/deep-agent/limits';
+import { askedOf } from '#resources/deep-agent/question';
+import type { Acting } from './acting.ts';
+import type { Calls } from './calls.ts';
+import { webOf } from './web.ts';
+
+export interface DeepAgentLoopDeps {
+  readonly calls: Pick<Calls, 'runtime' | 'web'>;
+  readonly acting: Pick<Acting, 'tools' | 'ofAgents'>;
+  readonly search: SearchPassages;
+}
+
+/** What a deep run does, with what it may reach. */
+export function deepAgentLoop({ calls, acting, search }: DeepAgentLoopDeps): RunLoop {
+  return deepAgent({
+    search,
+    web: webOf(calls),
+    tools: { offered: offeredBy(acting), call: acting.tools.call },
+    contextOf: (model) => calls.runtime().models.find(model)?.limits.context,
+  });
+}
+
+/** The tools that are wanted, approved by being named unless every call is to be approved, with what clients are told of them. */
+const offeredBy =
+  ({ tools, ofAgents }: DeepAgentLoopDeps['acting']): DeepAgentDeps['tools']['offered'] =>
+  async (caller, wanted, signal) => {
+    const { tools: offered, unknown } = await tools.offered(caller, wanted, signal);
+    const servers = [...new Set(offered.map(({ server }) => server))];
+    const known = await ofAgents.of(
+      caller,
+      servers.map((server) => ({ server })),
+      signal,
+    );
+    const named = offered.flatMap((tool) => {
+      const one = known.find((other) => other.server === tool.server && other.name === tool.name && other.digest === tool.digest);
+      return one ? [{ ...one, ...tool }] : [];
+    });
+    return { tools: named, unknown };
+  };
+
+/** Runs as questions begin them. */
+export function deepRunsBy(runs: Runs, settings: () => Pick<Settings, 'limits'>): DeepRuns {
+  const found = async (userId: number, id: number): Promise<ShownRun | undefined> => {
+    try {
+      const run = await runs.one(userId, String(id));
+      return run.kind === 'deep_agent' ? run : undefined;
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'not-found') return undefined;
+      throw error;
+    }
+  };
+  return {
+    async begin(question, { caller, requestId, app }) {
+      const limits = deepLimits(settings().limits.agentSeconds);
+      return Number(await runs.begin({ kind: 'deep_agent', agentId: null, version: null, asked: askedOf(question), limits, requestId, caller, app }));
+    },
+    async find(userId, id) {
+      const run = await found(userId, id);
+      if (!run) return undefined;
+      const { state, waitsFor, message } = run;
+      return { isOver: state !== 'running' && state !== 'waiting', report: message, question: waitsFor?.type === 'question' ? waitsFor.question : null };
+    },
+    async answer(userId, id, question, text) {
+      await runs.answer(userId, String(id), question, { action: 'accept', content: { answer: text } });
+    },
+  };
+}
