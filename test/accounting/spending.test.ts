@@ -43,6 +43,8 @@ const requests: readonly (readonly [end: RegExp, body: object | FormData])[] = [
   [/\/query-plugin$/, { message: '[[rewrite]] hello' }],
   [/\/execute-plugin$/, { plugin_name: 'rewrite', plugin_values: { text: 'hello' } }],
   [/\/execute-plugin-with-file$/, attached()],
+  [/\/mcp$/, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'plugin__rewrite', arguments: { text: 'hello' } } }],
+  [/\/execute-agent$/, { agent_id: 2, message: 'hello' }],
   [/\/get-text-to-speech$/, { text: 'hello' }],
   [/\/query_with_file$/, attached()],
   [/:predict$/, { instances: [{ content: 'hello' }] }],
@@ -84,7 +86,12 @@ async function send(key: string, path: string, body: object | FormData): Promise
     server.url + path.replace('{publisher}', 'google').replace(/\{model\}/, /[eE]mbed|predict/.test(path) ? 'text-embedding-3-small' : 'flash'),
     {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'x-goog-api-client': 'google-genai-sdk', ...(isForm ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(path === '/server/mcp' ? { accept: 'application/json, text/event-stream' } : {}),
+        'x-goog-api-client': 'google-genai-sdk',
+        ...(isForm ? {} : { 'content-type': 'application/json' }),
+      },
       body: isForm ? body : JSON.stringify(body),
     },
   );

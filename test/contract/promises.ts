@@ -353,6 +353,6 @@ export const unprovenPromises: Readonly<Record<Area, number>> = {
   models: 0,
   gencompat: 0,
   user: 0,
-  server: 11,
+  server: 8,
   auth: 0,
 };

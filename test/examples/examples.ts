@@ -1,5 +1,6 @@
 import type { TestServer } from '../support/server.ts';
 import { steps } from './requests.ts';
+import type { Step } from './step.ts';
 
 export interface Example {
   readonly request?: unknown;
@@ -10,18 +11,48 @@ export interface Example {
 export async function madeExamples(server: TestServer): Promise<Readonly<Record<string, Example>>> {
   const kept = new Map<string, unknown>();
   const examples: Record<string, Example> = {};
-  for (const { operation, method, path, body, keeps = {} } of steps) {
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(kept.get(name)));
+  for (const step of steps) {
+    const { operation, body, keeps = {} } = step;
     const request = filledBody(body, kept);
-    const answer = await server.ask(filled, request, method === undefined ? {} : { method });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method ?? ''} ${filled}: ${answer.status} ${text}`);
-    const value: unknown = JSON.parse(text);
-    for (const [name, member] of Object.entries(keeps)) kept.set(name, (value as Record<string, unknown>)[member]);
+    const value = await answered(server, step, request, kept);
+    for (const [name, member] of Object.entries(keeps)) kept.set(name, memberOf(value, member));
     if (operation !== '') examples[operation] = { ...(body === undefined ? {} : { request: steady(request) }), answer: steady(value) };
   }
   return examples;
 }
+
+const mostTries = 400;
+
+async function answered(
+  server: TestServer,
+  { method, path, form, credential, until }: Step,
+  request: unknown,
+  kept: ReadonlyMap<string, unknown>,
+): Promise<unknown> {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(kept.get(name)));
+  const headers = credential === undefined ? {} : { authorization: `Bearer ${String(filledBody(credential, kept))}` };
+  for (let tries = 0; tries < mostTries; tries++) {
+    const answer = form
+      ? await fetch(server.url + filled, { method: 'POST', headers: { authorization: `Bearer ${server.key}` }, body: formOf(form) })
+      : await server.ask(filled, request, { ...(method === undefined ? {} : { method }), headers });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method ?? ''} ${filled}: ${answer.status} ${text}`);
+    const value: unknown = JSON.parse(text);
+    if (until === undefined || until(value)) return value;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`${filled} never gave what was waited for.`);
+}
+
+function formOf({ name, filename, text, fields = {} }: NonNullable<Step['form']>): FormData {
+  const form = new FormData();
+  for (const [field, value] of Object.entries(fields)) form.append(field, value);
+  form.append(name, new File([text], filename, { type: 'text/plain' }));
+  return form;
+}
+
+/** `items.0.id` */
+const memberOf = (value: unknown, path: string): unknown => path.split('.').reduce((one, name) => (one as Record<string, unknown>)[name], value);
 
 /** `"{user}"` becomes the value that was kept. */
 function filledBody(body: unknown, kept: ReadonlyMap<string, unknown>): unknown {
@@ -41,8 +72,14 @@ function steady(value: unknown, member = ''): unknown {
   if (typeof value === 'number') return steadyNumber(value, member);
   if (typeof value !== 'string') return value;
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return new Date(moment).toISOString();
+  if (/^\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT$/.test(value)) return new Date(moment).toUTCString();
+  if (/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/.test(value)) return 'eyJhbGciOiJFZERTQSJ9.3fK9sW2mQ7.3fK9sW2mQ7';
+  if (value.startsWith('user_custom_')) return value;
   if (value.startsWith('dgm_')) return `dgm_${'x'.repeat(60)}`;
-  return value.replace(/^([a-z]{2,10}[-_])?[A-Za-z0-9_-]{18,}$/, (text, prefix: string | undefined) =>
+  if (/^\d{15}$/.test(value)) return '100000000000001';
+  if (/^k{64}$/.test(value)) return 'YOUR_KEY';
+  const text = value.replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, '3fK9sW2mQ7');
+  return text.replace(/^([a-z]{2,10}[-_])?[A-Za-z0-9_-]{18,}$/, (text, prefix: string | undefined) =>
     (/\d/.test(text) || /^([a-z]{2,10}[-_])?(?=.*[A-Z])[A-Za-z0-9]{22}$/.test(text)) && !text.includes('built-in') ? `${prefix ?? ''}3fK9sW2mQ7` : text,
   );
 }

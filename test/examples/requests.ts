@@ -1,13 +1,5 @@
-/** A request for each operation of the document, in an order in which each finds what it needs. */
-export interface Step {
-  readonly operation: string;
-  readonly method?: string;
-  /** `{name}` is what an earlier answer was said to keep under the name. */
-  readonly path: string;
-  readonly body?: unknown;
-  /** Members of the answer that later steps need, by name. */
-  readonly keeps?: Readonly<Record<string, string>>;
-}
+import { nativeSteps } from './native-requests.ts';
+import type { Step } from './step.ts';
 
 const chat = '/server/chatcompat/v1';
 const content = '/server/gencompat/v1beta/models';
@@ -108,10 +100,12 @@ export const steps: readonly Step[] = [
   { operation: 'admin-patch-server-admin-teams-id', method: 'PATCH', path: `${admin}/teams/{team}`, body: { name: 'research and teaching' } },
   { operation: 'admin-delete-server-admin-teams-id', method: 'DELETE', path: `${admin}/teams/{team}` },
   { operation: 'admin-delete-server-admin-users-id', method: 'DELETE', path: `${admin}/users/{user}` },
+  { operation: 'admin-delete-server-admin-plans-name', method: 'DELETE', path: `${admin}/plans/team` },
   { operation: 'admin-get-server-admin-audit', path: `${admin}/audit?limit=1` },
   { operation: 'admin-get-server-admin-lessons', path: `${admin}/lessons` },
   { operation: 'admin-delete-server-admin-lessons', method: 'DELETE', path: `${admin}/lessons` },
   { operation: 'admin-post-server-admin-regions-reset', method: 'POST', path: `${admin}/regions/reset` },
+  ...nativeSteps,
   { operation: 'watch-get-healthz', path: '/healthz' },
   { operation: 'watch-get-readyz', path: '/readyz' },
 ];
@@ -122,7 +116,6 @@ export const without: Readonly<Record<string, string>> = {
   'chatcompat-post-server-chatcompat-v1-audio-speech': 'no built-in model answers it',
   'chatcompat-post-server-chatcompat-v1-audio-transcriptions': 'no built-in model answers it',
   'chatcompat-post-server-chatcompat-v1-images-generations': 'no built-in model answers it',
-  'native-post-server-file': 'it takes a file of a form',
   'admin-get-server-admin-usage': 'what it answers grows with time',
   'admin-get-server-admin-logs': 'what it answers grows with time',
   'admin-get-server-admin-logs-requestId': 'what it answers grows with time',
@@ -131,6 +124,45 @@ export const without: Readonly<Record<string, string>> = {
   'admin-delete-server-admin-lessons-id': 'needs a provider that refused',
   'admin-get-server-admin-regions': 'needs a provider with regions',
   'admin-get-server-admin-doctor': 'what it answers is of one machine',
+  'mine-get-server-mine-usage': 'what it answers grows with time',
+  'mine-get-server-mine-logs': 'what it answers grows with time',
+  'mine-get-server-mine-logs-requestId': 'what it answers grows with time',
+  'mine-get-server-mine-teams-id-usage': 'what it answers grows with time',
+  'mine-get-server-mine-teams-id-logs': 'what it answers grows with time',
+  'mine-get-server-mine-teams-id-logs-requestId': 'what it answers grows with time',
+  'mine-delete-server-mine-datasets-id-files-file': 'as GET answers',
+  'mine-get-server-mine-datasets-id-files-file-original': 'its answer is no JSON',
+  'mine-get-server-mine-datasets-id-sources': 'needs a site or bucket to follow',
+  'mine-post-server-mine-datasets-id-sources': 'needs a site or bucket to follow',
+  'mine-get-server-mine-datasets-id-sources-source': 'needs a site or bucket to follow',
+  'mine-patch-server-mine-datasets-id-sources-source': 'needs a site or bucket to follow',
+  'mine-delete-server-mine-datasets-id-sources-source': 'needs a site or bucket to follow',
+  'mine-post-server-mine-datasets-id-sources-source-sync': 'needs a site or bucket to follow',
+  'mine-post-server-mine-jobs-id-retry': 'needs a job that failed',
+  'mine-post-server-mine-jobs-id-cancel': 'needs a job that waits',
+  'mine-get-server-mine-mcp-servers-id-tools': 'needs an MCP server',
+  'mine-post-server-mine-mcp-servers-id-tools-tool-approve': 'needs an MCP server',
+  'mine-post-server-mine-mcp-servers-id-test': 'needs an MCP server',
+  'mine-post-server-mine-mcp-servers-id-oauth': 'needs an MCP server',
+  'mine-delete-server-mine-mcp-servers-id-oauth': 'needs an MCP server',
+  'mine-get-server-mine-runs-id-events': 'its answer is a stream',
+  'mine-post-server-mine-runs-id-cancel': 'needs a run that has not ended',
+  'mine-post-server-mine-runs-id-approve': 'needs a run that waits',
+  'mine-post-server-mine-runs-id-answer': 'needs a run that waits',
+  'mine-post-server-mine-runs-id-resume': 'needs a run that has failed',
+  'mcp-post-server-mcp': 'its messages are those of the Model Context Protocol',
+  'mcp-get-server-mcp': 'its messages are those of the Model Context Protocol',
+  'mcp-delete-server-mcp': 'its messages are those of the Model Context Protocol',
+  'mine-get-well-known-jwks-json': 'its keys are of one server',
+  'native-post-user-get-user-logins': 'what it answers grows with time',
+  'native-post-user-get-user-logs': 'what it answers grows with time',
+  'native-post-server-count-monthly-tokens': 'what it answers grows with time',
+  'native-post-server-count-monthly-teach-tokens': 'what it answers grows with time',
+  'native-post-server-count-monthly-tokens-left-with-org': 'what it answers grows with time',
+  'native-post-server-query-stream': 'its answer is a stream: the objects of /server/query with a delimiter between them',
+  'native-post-server-get-deep-agent': 'its answer is a stream',
+  'native-post-server-get-text-to-speech': 'its answer is a sound',
+  'native-post-server-list-mcp-tools': 'needs an MCP server',
   'watch-get-metrics': 'its answer is no JSON',
   'watch-get-openapi-json': 'it is the document itself',
   'watch-get-docs': 'its answer is no JSON',

@@ -37,7 +37,14 @@ const lines: Readonly<Record<string, string>> = {
     GET /server/mine/datasets/{id}/files/{file}, DELETE /server/mine/datasets/{id}/files/{file}, GET /server/mine/datasets/{id}/files/{file}/original,
     GET /server/mine/datasets/{id}/files/{file}/passages, GET /server/mine/datasets/{id}/files/{file}/grants,
     PUT /server/mine/datasets/{id}/files/{file}/grants, GET /server/mine/passages/{id}, GET /server/mine/jobs, GET /server/mine/jobs/{id},
-    POST /server/mine/jobs/{id}/retry, POST /server/mine/jobs/{id}/cancel`,
+    POST /server/mine/jobs/{id}/retry, POST /server/mine/jobs/{id}/cancel, GET /server/mine/datasets/{id}/sources, POST /server/mine/datasets/{id}/sources,
+    GET /server/mine/datasets/{id}/sources/{source}, PATCH /server/mine/datasets/{id}/sources/{source}, DELETE /server/mine/datasets/{id}/sources/{source},
+    POST /server/mine/datasets/{id}/sources/{source}/sync`,
+  agent_builder: `POST /server/list-agents, POST /server/execute-agent, POST /server/get-deep-agent, GET /server/mine/agents, POST /server/mine/agents, GET /server/mine/agents/{id},
+    PUT /server/mine/agents/{id}, DELETE /server/mine/agents/{id}, GET /server/mine/agents/{id}/versions, GET /server/mine/agents/{id}/versions/{version},
+    POST /server/mine/agents/{id}/publish, GET /server/mine/agents/{id}/grants, PUT /server/mine/agents/{id}/grants, GET /server/mine/runs,
+    GET /server/mine/runs/{id}, GET /server/mine/runs/{id}/events, POST /server/mine/runs/{id}/cancel, POST /server/mine/runs/{id}/approve,
+    POST /server/mine/runs/{id}/answer, POST /server/mine/runs/{id}/resume`,
   plugins: `POST /server/query-plugin, POST /server/get-plugins, POST /server/execute-plugin, POST /server/execute-plugin-with-file, GET /server/mine/plugins,
     POST /server/mine/plugins, POST /server/mine/plugins/import, GET /server/mine/plugins/{id}, PUT /server/mine/plugins/{id}, DELETE /server/mine/plugins/{id},
     GET /server/mine/plugins/{id}/export, GET /server/mine/plugins/{id}/grants, PUT /server/mine/plugins/{id}/grants`,
@@ -45,7 +52,8 @@ const lines: Readonly<Record<string, string>> = {
     POST /server/list-mcp-whitelisted-servers, POST /server/list-mcp-tools, GET /server/mine/mcp-servers, POST /server/mine/mcp-servers,
     GET /server/mine/mcp-servers/{id}, PUT /server/mine/mcp-servers/{id}, DELETE /server/mine/mcp-servers/{id}, GET /server/mine/mcp-servers/{id}/tools,
     POST /server/mine/mcp-servers/{id}/tools/{tool}/approve, POST /server/mine/mcp-servers/{id}/test, POST /server/mine/mcp-servers/{id}/oauth,
-    DELETE /server/mine/mcp-servers/{id}/oauth, GET /server/mine/mcp-servers/{id}/grants, PUT /server/mine/mcp-servers/{id}/grants`,
+    DELETE /server/mine/mcp-servers/{id}/oauth, GET /server/mine/mcp-servers/{id}/grants, PUT /server/mine/mcp-servers/{id}/grants,
+    POST /server/mcp, GET /server/mcp, DELETE /server/mcp`,
   'admin 403': `POST /user/admin-get-all-users-with-tokens, POST /user/admin-update-user-tokens, POST /user/admin-update-user-train-tokens`,
   'unscoped alone 404': `POST /server/admin/users/{id}/keys, POST /server/admin/users/{id}/keys/{key}/rotate`,
   'admin 404': `GET /server/admin/logs, GET /server/admin/logs/{requestId}, GET /server/admin/usage, GET /server/admin/plans, PUT /server/admin/plans/{name}, DELETE /server/admin/plans/{name},
@@ -220,7 +228,7 @@ describe('at every address', () => {
           const { text } = credential;
           const ways = [{ 'x-access-tokens': text }, { authorization: `Bearer ${text}` }, { 'x-api-key': text }, { 'x-goog-api-key': text }];
           const status = await asked(address, ways[at % ways.length]!);
-          const expected = refusedWith(line, credential) ?? expect.toBeOneOf([200, 201, 400, 404, 409, 415]);
+          const expected = refusedWith(line, credential) ?? expect.toBeOneOf([200, 201, 400, 404, 405, 409, 415]);
           expect([nameOf(address), credential.name, status]).toEqual([nameOf(address), credential.name, expected]);
         }
       }

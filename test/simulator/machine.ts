@@ -364,8 +364,12 @@ export class Machine {
       web: { engine: () => undefined, failed: () => {}, fetcher: { fetch: () => Promise.reject(new Error('No page is read here.')) } },
       countTokens: () => Promise.resolve(0),
       schemas: { against: () => () => true },
-      tools: { offered: () => Promise.resolve({ tools: [], unknown: [] }), call: () => Promise.reject(new Error('No tool is called here.')) },
-      prompts: { most: 0, tell: () => {}, reader: () => ({ read: () => '' }) },
+      tools: {
+        ofServer: () => Promise.resolve(undefined),
+        offered: () => Promise.resolve({ tools: [], unknown: [] }),
+        call: () => Promise.reject(new Error('No tool is called here.')),
+      },
+      prompts: { most: 0, tell: () => {} },
     });
     const known = isRevoking ? rightsOf({ life, over, keys, isAway: () => weather.isAway, chance, log }) : allRights(keys);
     const rights = planted.rights?.(known) ?? known;

@@ -7,20 +7,18 @@ import { startTestServer } from '../support/server.ts';
 const elsewhere = ['https://api.mistral.ai/v1', 'https://api.deepseek.com', 'https://api.voyageai.com/v1', 'https://bedrock-mantle.us-east-1.api.aws/v1'];
 
 test.each([
-  ['vendors whose models have names of their own have none of them', elsewhere, []],
-  ['a server that nobody knows may have them', [...elsewhere, 'http://127.0.0.1:9/v1'], ['p4']],
-])('%s', { timeout: 60_000 }, async (_, addresses, owners) => {
+  ['vendors whose models have names of their own have none of them', elsewhere, 404],
+  ['a server that nobody knows is asked for them, though they are not listed', [...elsewhere, 'http://127.0.0.1:9/v1'], 503],
+])('%s', { timeout: 60_000 }, async (_, addresses, status) => {
   const providers = addresses.map((baseUrl, at) => `  p${at}: { dialect: openai-chat, baseUrl: "${baseUrl}", apiKeys: [k] }\n`);
   const server = await startTestServer({ yaml: `providers:\n${providers.join('')}` });
   onTestFinished(server.close);
   const { data } = (await (await server.ask('/server/chatcompat/v1/models')).json()) as {
-    readonly data: readonly { readonly id: string; readonly owned_by: string }[];
+    readonly data: readonly { readonly id: string }[];
   };
-  const found = data.filter(({ id }) => id.startsWith('text-embedding-')).map(({ owned_by: one }) => one);
-  expect([...new Set(found)]).toEqual(owners);
-  if (owners.length > 0) return;
+  expect(data.filter(({ id }) => id.startsWith('text-embedding-'))).toEqual([]);
   const answer = await server.ask('/server/chatcompat/v1/embeddings', { model: 'text-embedding-3-small', input: 'hi' });
-  expect(answer.status).toBe(404);
+  expect(answer.status).toBe(status);
 });
 
 test('a server that refuses to be told an encoding is asked for numbers, and the client gets the encoding that it wants', { timeout: 60_000 }, async () => {

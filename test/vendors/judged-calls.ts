@@ -52,7 +52,7 @@ export async function judged(seeds: Iterable<number>, known = true): Promise<Jud
     for (const { vendor, rule } of vendors.requests) if (rule !== undefined) hits.set(`${vendor}: ${rule}`, (hits.get(`${vendor}: ${rule}`) ?? 0) + 1);
     if (vendors.mishaps.length > 0) throw new Error(`Seed ${seed}: ${vendors.mishaps.join('\n')}`);
     const isAnswered = status === 200 && !raw.includes('"error":{');
-    if (call.strict && isAnswered && !isDecision(warnings))
+    if (call.strict && isAnswered && !isDecision(call, warnings))
       wrong.push({ key: `${call.face}: a strict call is answered with a warning`, seed, model: call.model, status, raw: warnings });
     if (isAnswered || (call.strict && status === 400)) continue;
     const finding = { seed, model: call.model, status, raw: raw.slice(0, 600) };
@@ -109,9 +109,16 @@ function ownWords(raw: string): string {
   return error.message.replaceAll(/\d+/g, 'N').slice(0, 160);
 }
 
-/** Nothing, or what a strict client accepts: a value without which the vendor takes no request, and that the client left open. */
-const isDecision = (warnings: string): boolean =>
-  warnings === '' || /^max_tokens: the provider requires a limit and none is known for this model, so \d+ is sent\.$/.test(warnings);
+/** Nothing, or what a strict client accepts: a value without which the vendor takes no request, and that the client left open, or what is kept with the response. */
+const isDecision = ({ face }: DrawnCall, warnings: string): boolean =>
+  warnings === '' ||
+  warnings
+    .split('; ')
+    .every(
+      (warning) =>
+        (face === 'responses' && warning.startsWith('metadata: ')) ||
+        /^max_tokens: the provider requires a limit and none is known for this model, so \d+ is sent\.$/.test(warning),
+    );
 
 /** The findings of each key with one example, most frequent first. */
 export function grouped(findings: readonly Finding[]): string {

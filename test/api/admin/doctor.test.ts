@@ -247,6 +247,16 @@ describe('dragoman doctor without a server', () => {
     expect(await doctor(home)).toMatchObject({ code: 2, out: '', errors: expect.stringContaining('nonsense') as string });
   }, 60_000);
 
+  test('the doctor says which of the folders that datasets may follow cannot be read', async () => {
+    const home = newFolder();
+    await writeFile(join(home, 'dragoman.yaml'), `sources: { folders: ["${home}", "${home}/nothing"] }\n`);
+    const { checks } = json((await doctor(home, ['--json'], { PORT: '0' })).out);
+    expect(stateOf(checks)).toMatchObject({
+      [`folder ${home}`]: expect.stringMatching(/^ok/) as string,
+      [`folder ${home}/nothing`]: expect.stringMatching(/^warning: It cannot be read/) as string,
+    });
+  }, 60_000);
+
   test('the doctor checks the database that a server left, and asks the server of a folder in use', async () => {
     const home = newFolder();
     const server = await startTestServer({ folder: home });

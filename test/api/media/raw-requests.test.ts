@@ -228,7 +228,12 @@ describe('refused', () => {
     ] as const) {
       const answer = await offline.ask(root + path, body);
       expect(answer.status).toBe(501);
-      expect(await answer.json()).toMatchObject({ error: { code: 'unsupported', message: `No provider here answers ${path} for this model.` } });
+      expect(await answer.json()).toMatchObject({
+        error: {
+          code: 'unsupported',
+          message: `No provider here answers ${path} for this model. Name one that has a target at an OpenAI-compatible provider.`,
+        },
+      });
     }
     const answer = await offline.ask(`${root}/audio/speech`, { model: 'tts-1', input: 'a' });
     expect(await answer.json()).toMatchObject({

@@ -44,7 +44,7 @@ async function start(settings: TestServerSettings): Promise<TestServer> {
 }
 
 const ids = async (server: TestServer) => ((await (await server.ask(openaiList)).json()) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
-const own = ['built-in', 'built-in-embedding', 'built-in-speech', 'text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'];
+const own = ['built-in', 'built-in-embedding', 'built-in-speech'];
 
 test('with a provider from the environment every list of models has what the provider offers, soon after the start', async () => {
   const { url, asked } = await lists({
@@ -52,7 +52,7 @@ test('with a provider from the environment every list of models has what the pro
     data: [{ id: 'my-chat' }, { id: 'nomic-embed-text' }, { id: 'has space' }, { id: 7 }, 'x', { id: 'text-embedding-3-small' }],
   });
   const server = await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1` } });
-  await expect.poll(() => ids(server)).toEqual([...own, 'my-chat', 'nomic-embed-text']);
+  await expect.poll(() => ids(server)).toEqual([...own, 'text-embedding-3-small', 'my-chat', 'nomic-embed-text']);
   expect(asked).toEqual(['GET /v1/models']);
   const claude = (await (await server.ask('/server/messages/v1/models')).json()) as { data: { id: string }[] };
   expect(claude.data.map(({ id }) => id)).toEqual(['built-in', 'my-chat']);
@@ -71,7 +71,7 @@ test('Gemini is asked in its own way, for as many as there are', async () => {
     yaml: `providers: { gemini: { dialect: gemini, baseUrl: "${google.url}/v1beta", apiKeys: [k] } }`,
     env: { GEMINI_API_KEY: 'k' },
   });
-  await expect.poll(() => ids(server)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'gemini-9-flash', 'vectors']);
+  await expect.poll(() => ids(server)).toEqual([...own, 'gemini-9-flash', 'vectors']);
   expect(google.asked).toEqual(['GET /v1beta/models?pageSize=1000']);
 });
 
@@ -81,7 +81,7 @@ test('Anthropic is asked in its own way, for as many as there are', async () => 
     yaml: `providers: { anthropic: { dialect: anthropic-messages, baseUrl: "${claude.url}", apiKeys: [k] } }`,
     env: { ANTHROPIC_API_KEY: 'k' },
   });
-  await expect.poll(() => ids(other)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'claude-9']);
+  await expect.poll(() => ids(other)).toEqual([...own, 'claude-9']);
   expect(claude.asked).toEqual(['GET /v1/models?limit=1000']);
 });
 
@@ -125,8 +125,20 @@ test('providers of a settings file with models are not asked', async () => {
     yaml: `providers: { openai: { dialect: openai-chat, baseUrl: "${url}", apiKeys: [k] } }\nmodels: { mine: { targets: [{ provider: openai }] }, "*": { targets: [{ provider: openai }] } }`,
     env: { OPENAI_API_KEY: 'k' },
   });
-  expect(await ids(server)).toEqual(['built-in', 'built-in-embedding', 'built-in-speech', 'mine', ...own.slice(3)]);
+  expect(await ids(server)).toEqual([...own, 'mine']);
   expect(asked).toEqual([]);
+});
+
+test("OpenAI's embedding models are listed where they are known to be, and answer by name at every provider of that wire", async () => {
+  const embeddings = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'];
+  const shown = async (yaml: string) => (await ids(await start({ yaml }))).filter((name) => name.startsWith('text-'));
+  const models = 'models: { mine: { targets: [{ provider: one }] } }';
+  expect(await shown(`providers: { one: { dialect: openai-chat, baseUrl: "https://api.openai.com/v1", apiKeys: [k] } }\n${models}`)).toEqual(embeddings);
+  const other = `providers: { one: { dialect: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKeys: [k] } }\n${models}`;
+  expect(await shown(other)).toEqual([]);
+  const server = await start({ yaml: other });
+  const one = await server.ask(`${openaiList}/text-embedding-3-small`);
+  expect(await one.json()).toMatchObject({ id: 'text-embedding-3-small', owned_by: 'one' });
 });
 
 const ask = async (server: TestServer, model: string, path = chat) => {
@@ -136,7 +148,7 @@ const ask = async (server: TestServer, model: string, path = chat) => {
 };
 const vectors = '/server/chatcompat/v1/embeddings';
 
-test('a 404 for a model says which are there, and without a provider how to get one', async () => {
+test('a 404 for a model says which are there, and without a provider how an administrator gets one, whom everybody else is to ask', async () => {
   const server = await start({});
   const { status, message } = await ask(server, 'gpt-4o');
   expect(status).toBe(404);
@@ -144,7 +156,17 @@ test('a 404 for a model says which are there, and without a provider how to get 
     'The model `gpt-4o` does not exist or you do not have access to it. No provider is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY before the start, or add one to the settings file under providers. Available: built-in.',
   );
   for (const path of [`${openaiList}/gpt-4o`, '/server/messages/v1/models/gpt-4o', '/server/gencompat/v1beta/models/gpt-4o'])
-    expect(await (await server.ask(path)).text()).toContain('No provider is configured');
+    expect(await (await server.ask(path)).text()).toContain('No provider is configured: set');
+
+  const user = (await (await server.ask('/server/admin/users', { email: 'ada@example.org' })).json()) as { id: number };
+  const made = (await (await server.ask(`/server/admin/users/${user.id}/keys`, { name: 'k' })).json()) as { key: string };
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'hi' }] };
+  expect(await (await server.ask(chat, body, { headers: { authorization: `Bearer ${made.key}` } })).json()).toMatchObject({
+    error: {
+      message:
+        'The model `gpt-4o` does not exist or you do not have access to it. No provider is configured: ask your administrator to add one. Available: built-in.',
+    },
+  });
 });
 
 test('a long list of models is cut, and a key sees only its own', async () => {
@@ -245,4 +267,22 @@ test('a provider from the environment that cannot be reached is told of at the s
   const log = { ...openLog('silent'), level: () => {}, warn: (fields: object, text: string) => void told.push([fields, text]) };
   await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, OLLAMA_HOST: '127.0.0.1:9' }, log });
   await expect.poll(() => told).toContainEqual([{ provider: 'ollama' }, expect.stringContaining('cannot be reached')]);
+});
+
+test('a provider from the environment that refuses its key is told of once, in the log and by the doctor', async () => {
+  const { url } = await provider((_, response) =>
+    response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}'),
+  );
+  const { url: other } = await provider((_, response) => response.writeHead(403).end('{}'));
+  const told: unknown[] = [];
+  const log = { ...openLog('silent'), level: () => {}, warn: (fields: object, text: string) => void told.push([fields, text]) };
+  const server = await start({ env: { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `${url}/v1`, OLLAMA_HOST: other }, log });
+  const said = (name: string) => [{ provider: name }, expect.stringContaining('refuses its key')];
+  await expect.poll(() => told).toHaveLength(2);
+  expect(told).toEqual(expect.arrayContaining([said('openai'), said('ollama')]));
+  const { items } = (await (await server.ask('/server/admin/doctor')).json()) as { items: readonly { name: string; state: string; says: string }[] };
+  expect(items.filter(({ name }) => name.startsWith('provider'))).toMatchObject([
+    { name: 'provider openai', state: 'failed', says: 'rejects the credentials (401).' },
+    { name: 'provider ollama', state: 'failed', says: 'rejects the credentials (403).' },
+  ]);
 });

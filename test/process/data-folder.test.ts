@@ -1,0 +1,74 @@
+/* A data folder that cannot be one: the start ends with what is wrong there and what to do. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { folderWith } from '../support/settings-folder.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const other = 'name another folder with --data or DRAGOMAN_DATA.';
+
+function served(data: string) {
+  const { status, stderr } = spawnSync(process.execPath, ['--conditions=dragoman-source', main, 'serve', '--port', '0', '--data', data], {
+    cwd: '/tmp',
+    env: { PATH: process.env.PATH },
+    encoding: 'utf8',
+    timeout: 40_000,
+  });
+  return { status, said: stderr.trim() };
+}
+
+const cases: readonly (readonly [what: string, make: (folder: string) => string, said: string])[] = [
+  [
+    'a file',
+    (folder) => {
+      writeFileSync(join(folder, 'data'), '');
+      return join(folder, 'data');
+    },
+    `is a file where a folder is needed: ${other}`,
+  ],
+  [
+    'below a file',
+    (folder) => {
+      writeFileSync(join(folder, 'file'), '');
+      return join(folder, 'file/data');
+    },
+    `leads through a file where a folder is needed: ${other}`,
+  ],
+  [
+    'a link to a folder that is not mounted',
+    (folder) => {
+      symlinkSync(join(folder, 'mount/data'), join(folder, 'data'));
+      return join(folder, 'data');
+    },
+    `is a link to something that is not there: mount or make that, or ${other}`,
+  ],
+  [
+    'a link to itself',
+    (folder) => {
+      symlinkSync('data', join(folder, 'data'));
+      return join(folder, 'data');
+    },
+    `is a link that leads back to itself: ${other}`,
+  ],
+  [
+    'a name that is too long',
+    (folder) => {
+      mkdirSync(join(folder, 'a'));
+      return join(folder, 'a', 'x'.repeat(300));
+    },
+    `has a name that is too long for the file system: ${other}`,
+  ],
+];
+
+test.each(cases)('%s: exit 1, and what to do', { timeout: 60_000 }, (_, make, said) => {
+  const data = make(folderWith());
+  expect(served(data)).toEqual({ status: 1, said: `dragoman: ${data} ${said}` });
+});
+
+test.skipIf(process.platform !== 'linux')('a folder whose parent takes none ends the start instead of holding it up', { timeout: 60_000 }, () => {
+  const { status, said } = served('/proc/nope/data');
+  expect(status).toBe(1);
+  expect(said).toMatch(/\/proc\/nope(?:\/data)? cannot be made/);
+});
