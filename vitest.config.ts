@@ -22,6 +22,7 @@ export default defineConfig(({ mode }) => {
       maxWorkers: 3, // on two cores: most tests wait for processes and databases
       globalSetup: ['test/support/temporary.ts', 'test/support/postgres.ts'],
       passWithNoTests: mode === 'long',
+      fsModuleCache: true,
       projects: [
         { ...resolved, test: { ...common, name: 'together', isolate: false, include: together.map((folder) => `${folder}/${name}`), exclude } },
         { ...resolved, test: { ...common, name: 'alone', include: [`{src,test}/**/${name}`], exclude: [...exclude, ...together] } },

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
 import type { Change } from '#store/open';
-import { administer, onServer } from '../../test/support/databases.ts';
+import { emptyName, onServer } from '../../test/support/databases.ts';
+import { administer } from '../../test/support/postgres.ts';
 import { behindProxy, timed } from '../../test/support/tcp-proxy.ts';
 
 const address = inject('postgres') ?? '';
@@ -81,7 +82,7 @@ describe.skipIf(!address)('a store on a server', () => {
   });
 
   test('with no connection to spare lets callers share those it gave', async () => {
-    const { folder, databaseUrl } = await place();
+    const { folder, databaseUrl } = await place(emptyName);
     const name = new URL(databaseUrl!).pathname.slice(1);
     await administer(address, `create role ${name} login connection limit 4`);
     await administer(address, `alter database ${name} owner to ${name}`);

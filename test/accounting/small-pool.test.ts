@@ -3,7 +3,8 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { administer, onServer } from '../support/databases.ts';
+import { emptyName, onServer } from '../support/databases.ts';
+import { administer } from '../support/postgres.ts';
 import { booked, tally } from './exactness.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { administrate, askWith, fixed, fixedCost, newMember, type Member } from '../support/members.ts';
@@ -16,7 +17,7 @@ describe.skipIf(!address)('three machines on a database of 16 connections', () =
   test(
     proves('D-07', 'answer every call under load, with concurrent changes to users, without exceeding the connection limit and without a deadlock'),
     async () => {
-      const { folder, databaseUrl } = await onServer(address!).place();
+      const { folder, databaseUrl } = await onServer(address!).place(emptyName);
       const name = new URL(databaseUrl!).pathname.slice(1);
       // PostgreSQL reckons its limits against those who are no superusers
       await administer(address!, `create role ${name} login`);

@@ -4,6 +4,9 @@ import { existsSync, globSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** The same on the PostgreSQL server of a run. */
+export const migratedName = 'migrated';
+
 /** Set for the tests of a run: a database folder with all tables and no rows. */
 const variable = 'MIGRATED_DATABASE';
 
@@ -25,7 +28,7 @@ export async function provideDatabase(folder: string): Promise<void> {
   const made = join(kept, await hashOfMigrations());
   if (!existsSync(made)) {
     const own = join(folder, 'made');
-    execFileSync(process.execPath, ['--conditions=dragoman-source', new URL('migrated-database.ts', import.meta.url).pathname, own], { stdio: 'inherit' });
+    makeDatabase(own);
     await rm(kept, { recursive: true, force: true }); // those of other migrations
     await mkdir(kept, { recursive: true });
     await cp(own, `${made}.${process.pid}`, { recursive: true });
@@ -34,6 +37,12 @@ export async function provideDatabase(folder: string): Promise<void> {
   }
   await cp(made, join(folder, 'migrated'), { recursive: true });
   process.env[variable] = join(folder, 'migrated', 'database');
+}
+
+/** Makes all tables, in a data folder or in a database on a server. */
+export function makeDatabase(folder: string, databaseUrl?: string): void {
+  const program = new URL('migrated-database.ts', import.meta.url).pathname;
+  execFileSync(process.execPath, ['--conditions=dragoman-source', program, folder, ...(databaseUrl === undefined ? [] : [databaseUrl])], { stdio: 'inherit' });
 }
 
 async function hashOfMigrations(): Promise<string> {

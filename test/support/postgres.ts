@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { makeDatabase, migratedName } from './migrated.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -46,6 +47,8 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   try {
     await Promise.race([answers(url), ended.then(() => Promise.reject(new Error('PostgreSQL does not start.')))]);
+    await administer(url, `create database ${migratedName}`);
+    makeDatabase(folder, new URL(migratedName, url).href);
   } catch (error) {
     await stop();
     throw error;
@@ -80,5 +83,16 @@ async function answers(url: string): Promise<void> {
     } finally {
       await client.end();
     }
+  }
+}
+
+/** A statement that concerns no single database. */
+export async function administer(address: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: address });
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
   }
 }

@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '#kit/async/clock';
 import type { Outside } from '#kit/net/guarded-dial';
 import { openLog, type Log } from '../../src/telemetry/log.ts';
 import { startServer } from '../../src/app/server.ts';
+import { freshDatabase } from './databases.ts';
 import { withDatabase } from './migrated.ts';
 import { readSettings } from './settings-folder.ts';
 
@@ -33,6 +34,7 @@ export interface TestServerSettings {
   /** Address of a scripted upstream, which becomes the provider `fake` for `gpt-4o-mini` and for every unknown name. */
   readonly upstream?: string;
   readonly databaseUrl?: string;
+  /** Where its settings and data are. Without one it is a new folder, and unless `databaseUrl` is given the database is a new one on the PostgreSQL server of the run. */
   readonly folder?: string;
   readonly log?: Log;
   readonly clock?: Clock;
@@ -57,6 +59,8 @@ export async function startTestServer({
 }: TestServerSettings = {}): Promise<TestServer> {
   const own = folder === undefined ? await mkdtemp(join(tmpdir(), 'dragoman-')) : undefined;
   const home = folder ?? own!;
+  const fresh = own === undefined || databaseUrl !== undefined || more?.['DATABASE_URL'] !== undefined ? undefined : await freshDatabase();
+  const url = databaseUrl ?? fresh?.url;
   const file = join(home, 'dragoman.yaml');
   const write = (more: string) => writeFile(file, `${upstream === undefined ? '' : providerYaml(upstream)}${more}`);
   await write(yaml);
@@ -67,7 +71,7 @@ export async function startTestServer({
     DRAGOMAN_DATA: join(home, 'data'),
     DRAGOMAN_ADMIN_API_KEY: key,
     ...more,
-    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
+    ...(url ? { DATABASE_URL: url } : {}),
   };
   const read = () => readSettings({ args: {}, env, cwd: home }).settings;
   const settings = read();
@@ -75,6 +79,7 @@ export async function startTestServer({
   const server = await startServer({ settings, log, clock, ...(outside ? { outside } : {}), ...(memory ? { memory } : {}), ...(convert ? { convert } : {}) });
   const close = async () => {
     await server.close(1);
+    await fresh?.drop();
     if (own) await rm(own, { recursive: true, force: true });
   };
   let closing: Promise<void> | undefined;

@@ -2,7 +2,8 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { administer, onBothDatabases, onServer } from '../../support/databases.ts';
+import { onBothDatabases, onServer } from '../../support/databases.ts';
+import { administer } from '../../support/postgres.ts';
 import { chat, startTestServer, type TestServer } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
 

@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { onServer } from '../../support/databases.ts';
+import { emptyName, onServer } from '../../support/databases.ts';
 import {
   altered,
   always,
@@ -286,7 +286,7 @@ describe('dragoman doctor without a server', () => {
   test.skipIf(!address)(
     'the doctor checks a PostgreSQL server without a change, and reports one that is away or refuses without its password',
     async () => {
-      const { folder, databaseUrl } = await onServer(address!).place();
+      const { folder, databaseUrl } = await onServer(address!).place(emptyName);
       const well = json((await doctor(folder, ['--json'], { PORT: '0', DATABASE_URL: databaseUrl! })).out);
       expect(stateOf(well.checks)).toMatchObject({
         database: expect.stringMatching(/^(ok|warning): PostgreSQL 1\d[.\d]*, with(out)? pgvector, \d+ of \d+ connections open\.$/) as string,

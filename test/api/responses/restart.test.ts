@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { hang, headersThenHang, ok, startUpstream, talkative, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { administer, onBothDatabases, onServer } from '../../support/databases.ts';
+import { onBothDatabases, onServer } from '../../support/databases.ts';
+import { administer } from '../../support/postgres.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { startProcess, type ServerProcess } from '../../support/server-process.ts';
 
