@@ -151,7 +151,11 @@ export interface UsagePlace {
   /** Only such rows are there for this caller. @throws Fault `not-found` */
   readonly within: (caller: Caller, params: Readonly<Record<string, string>>) => UsageFilter | Promise<UsageFilter>;
   /** What was asked and answered, as far as it is kept and the caller may see it. Absent: nothing. */
-  readonly textOf?: (request: { readonly requestId: string; readonly userId: number }, caller: Caller, by: Actor) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;
+  readonly textOf?: (
+    request: { readonly requestId: string; readonly userId: number },
+    caller: Caller,
+    by: Actor,
+  ) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;
 }
 
 /** The place of administrators, who see everything but for texts. */
