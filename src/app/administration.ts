@@ -14,7 +14,7 @@ import { lessonRoutes } from '#resources/lessons/routes';
 import { openLessons, type LessonStore } from '#resources/lessons/store';
 import { planRoutes } from '#resources/plans/routes';
 import { openPlans } from '#resources/plans/store';
-import type { PromptStore } from '#resources/prompt-log/store';
+import type { LoggedRequest, PromptStore } from '#resources/prompt-log/store';
 import { teamRoutes } from '#resources/teams/routes';
 import { administered, ownTeamRoutes } from '#resources/teams/own-routes';
 import { openTeams } from '#resources/teams/store';
@@ -110,7 +110,7 @@ export async function openAdministration({ database, settings, clock, prompts, t
     },
     own: [
       ...ownTeamRoutes(teams, store),
-      ...usageRoutes(reading, timeNow, { ...ownUsage, textOf: (requestId) => textOf(prompts, requestId, false) }),
+      ...usageRoutes(reading, timeNow, { ...ownUsage, textOf: (request) => textOf(prompts, request, false) }),
       ...usageRoutes(reading, timeNow, {
         ...ownUsage,
         root: '/server/mine/teams/:id',
@@ -140,18 +140,18 @@ export async function openAdministration({ database, settings, clock, prompts, t
   };
 }
 
-async function textOf(prompts: Pick<PromptStore, 'find'>, requestId: string, forAdministrators: boolean) {
-  const found = await prompts.find(requestId, forAdministrators);
+async function textOf(prompts: Pick<PromptStore, 'find'>, request: LoggedRequest, forAdministrators: boolean) {
+  const found = await prompts.find(request, forAdministrators);
   return found && { prompt: found.prompt, response: found.answer };
 }
 
 /** What administrators may see of it, and auditors never: each look is in the audit trail. */
 const textForAdministrators =
   (prompts: Pick<PromptStore, 'find'>, looked: (event: AuditEvent) => Promise<void>): NonNullable<UsagePlace['textOf']> =>
-  async (requestId, { role }, by) => {
+  async (request, { role }, by) => {
     if (role !== 'admin') return undefined;
-    const text = await textOf(prompts, requestId, true);
-    if (text) await looked({ by, action: 'prompts.read', target: { kind: 'request', id: requestId } });
+    const text = await textOf(prompts, request, true);
+    if (text) await looked({ by, action: 'prompts.read', target: { kind: 'request', id: request.requestId } });
     return text;
   };
 

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { nounRoute, type NounRoute } from '#http/noun-route';
+import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
-import { grantRoutes, type Sharing } from '../sharing.ts';
+import type { Sharing } from '../sharing.ts';
 import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
 
 const noControl = '^[^\\p{C}]*$';
@@ -41,73 +40,28 @@ const shown = ({ createdAt, updatedAt, ...persona }: OwnPersona) => ({ ...person
 
 /** A user's own personas. */
 export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
-  const root = '/server/mine/personas';
-  const common = { scope: 'query', owner: 'caller', output: PersonaObject } as const;
-  const query = Type.Object(ownerQuery, { additionalProperties: false });
-  return [
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: root,
-      summary: 'Lists your personas, and those shared with you.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          ...pageQuery,
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(PersonaObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await personas.list(readerOf(caller, whose), { after: idBefore('personas', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('personas', [id]));
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'POST',
-      path: root,
-      summary: `Makes a persona of yours; at most ${mostPersonas}.`,
-      query,
-      input: PersonaText,
-      makes: true,
-      answer: async ({ caller, query: whose, input: { description = '', ...text } }) =>
-        shown(await personas.add(ownerOf(caller, whose), { description, ...text })),
-    }),
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: `${root}/:id`,
-      summary: 'One of your personas.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await personas.one(readerOf(caller, whose), idIn(params, 'id', 'persona'))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
-      summary: 'Replaces one of your personas.',
-      query,
-      input: PersonaText,
-      answer: async ({ caller, params, query: whose, input: { description = '', ...text } }) =>
-        shown(await personas.change(readerOf(caller, whose), idIn(params, 'id', 'persona'), { description, ...text }, ownerOf(caller, whose))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
-      summary: 'Deletes one of your personas.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await personas.remove(readerOf(caller, whose), idIn(params, 'id', 'persona'))),
-    }),
-    ...grantRoutes({
-      sharing,
-      scope: 'query',
-      path: `${root}/:id`,
-      what: 'persona',
-      administered: (caller, params, whose) => personas.administered(readerOf(caller, whose), idIn(params, 'id', 'persona')),
-    }),
-  ];
+  return ownThingRoutes({
+    noun: 'personas',
+    what: 'persona',
+    scope: 'query',
+    input: PersonaText,
+    output: PersonaObject,
+    summaries: {
+      list: 'Lists your personas, and those shared with you.',
+      make: `Makes a persona of yours; at most ${mostPersonas}.`,
+      one: 'One of your personas.',
+      replace: 'Replaces one of your personas.',
+      remove: 'Deletes one of your personas.',
+    },
+    shown,
+    list: personas.list,
+    one: personas.one,
+    make: ({ description = '', ...text }, { owner }) => personas.add(owner, { description, ...text }),
+    replace: (id, { description = '', ...text }, { reader, owner }) => personas.change(reader, id, { description, ...text }, owner),
+    remove: (id, { reader }) => personas.remove(reader, id),
+    sharing,
+    administered: personas.administered,
+  });
 }
 
 /** Personas of users in a list for clients that read no pages: of their own, and shared. */

@@ -2,9 +2,9 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
-import { grantRoutes, type Sharing } from '../sharing.ts';
+import { ownQuery, ownThingRoutes } from '../own-things.ts';
+import { ownerOf, readerOf } from '../owner.ts';
+import type { Sharing } from '../sharing.ts';
 import { PluginFields, pluginOf, type PluginChecks } from './definition.ts';
 import { mostPlugins, type PluginStore } from './store.ts';
 import type { OwnPlugin } from './types.ts';
@@ -31,78 +31,35 @@ export interface PluginRoutesDeps {
   readonly checks: (caller: Caller, signal: AbortSignal | undefined) => PluginChecks;
 }
 
-const root = '/server/mine/plugins';
-const common = { scope: 'plugins', owner: 'caller', output: PluginObject } as const;
-const query = Type.Object(ownerQuery, { additionalProperties: false });
-
 /** A user's own plugins. */
 export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): readonly NounRoute[] {
-  return [
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: root,
-      summary: 'Lists your plugins, and those shared with you.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          ...pageQuery,
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(PluginObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await plugins.list(readerOf(caller, whose), { after: idBefore('plugins', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('plugins', [id]));
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'POST',
-      path: root,
-      summary: `Makes a plugin of yours; at most ${mostPlugins}.`,
-      query,
-      input: PluginFields,
-      makes: true,
-      answer: async ({ caller, query: whose, input, signal }) =>
-        shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input, checks(caller, signal)))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: `${root}/:id`,
-      summary: 'One of your plugins.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await plugins.one(readerOf(caller, whose), idIn(params, 'id', 'plugin'))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
-      summary: 'Replaces one of your plugins.',
-      query,
-      input: PluginFields,
-      answer: async ({ caller, params, query: whose, input, signal }) =>
-        shown(await plugins.change(readerOf(caller, whose), idIn(params, 'id', 'plugin'), await pluginOf(input, checks(caller, signal)))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
-      summary: 'Deletes one of your plugins.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await plugins.remove(readerOf(caller, whose), idIn(params, 'id', 'plugin'))),
-    }),
-    ...fileRoutes({ plugins, checks }),
-    ...grantRoutes({
-      sharing,
-      scope: 'plugins',
-      path: `${root}/:id`,
-      what: 'plugin',
-      administered: (caller, params, whose) => plugins.administered(readerOf(caller, whose), idIn(params, 'id', 'plugin')),
-    }),
-  ];
+  const own = ownThingRoutes({
+    noun: 'plugins',
+    what: 'plugin',
+    scope: 'plugins',
+    input: PluginFields,
+    output: PluginObject,
+    summaries: {
+      list: 'Lists your plugins, and those shared with you.',
+      make: `Makes a plugin of yours; at most ${mostPlugins}.`,
+      one: 'One of your plugins.',
+      replace: 'Replaces one of your plugins.',
+      remove: 'Deletes one of your plugins.',
+    },
+    shown,
+    list: plugins.list,
+    one: plugins.one,
+    make: async (fields, { owner, caller, signal }) => plugins.add(owner, await pluginOf(fields, checks(caller, signal))),
+    replace: async (id, fields, { reader, caller, signal }) => plugins.change(reader, id, await pluginOf(fields, checks(caller, signal))),
+    remove: (id, { reader }) => plugins.remove(reader, id),
+    sharing,
+    administered: plugins.administered,
+  });
+  return [...own, ...fileRoutes({ plugins, checks })];
 }
+
+const root = '/server/mine/plugins';
+const common = { scope: 'plugins', owner: 'caller', query: ownQuery } as const;
 
 /** Plugins as files. */
 function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'checks'>): readonly NounRoute[] {
@@ -112,8 +69,8 @@ function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'che
       method: 'POST',
       path: `${root}/import`,
       summary: 'Makes a plugin of yours from an exported file.',
-      query,
       input: Exported,
+      output: PluginObject,
       makes: true,
       answer: async ({ caller, query: whose, input, signal }) =>
         shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, checks(caller, signal)))),
@@ -123,7 +80,6 @@ function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'che
       method: 'GET',
       path: `${root}/:id/export`,
       summary: 'One of your plugins as a file, which names secrets and has none.',
-      query,
       output: Exported,
       async answer({ caller, params, query: whose }): Promise<Static<typeof Exported>> {
         const plugin = await plugins.one(readerOf(caller, whose), idIn(params, 'id', 'plugin'));

@@ -12,6 +12,12 @@ export interface KeptText {
   readonly answer: string;
 }
 
+/** A request of a user. */
+export interface LoggedRequest {
+  readonly requestId: string;
+  readonly userId: number;
+}
+
 /** A request in the log of a user. */
 export interface LoggedPrompt extends KeptText {
   /** Newer ones have greater ids. */
@@ -36,7 +42,7 @@ export interface PromptStore {
   /** The calls of a user, newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, wanted: PromptsWanted): Promise<readonly LoggedPrompt[]>;
   /** The text of a request. @param forAdministrators only where administrators may see it. @throws Fault `overloaded` */
-  find(requestId: string, forAdministrators: boolean): Promise<KeptText | undefined>;
+  find(request: LoggedRequest, forAdministrators: boolean): Promise<KeptText | undefined>;
   /** Writes what waits. */
   close(): Promise<void>;
 }
@@ -81,12 +87,12 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
       const rows = await logged(store, userId, wanted);
       return rows.map(({ sealed, requestId, ...row }) => ({ ...row, ...opened(seal, { userId, requestId, sealed }) }));
     },
-    async find(requestId, forAdministrators) {
+    async find({ userId, requestId }, forAdministrators) {
       await queue.written();
-      const { rows } = await sql<{ userId: number; sealed: Buffer | null }>`
-        select user_id as "userId", sealed from prompt_log
-        where request_id = ${requestId} and sealed is not null and (for_administrators or not ${forAdministrators})`.execute(store.db);
-      return rows[0] && opened(seal, { ...rows[0], requestId });
+      const { rows } = await sql<{ sealed: Buffer | null }>`
+        select sealed from prompt_log
+        where user_id = ${userId} and request_id = ${requestId} and sealed is not null and (for_administrators or not ${forAdministrators})`.execute(store.db);
+      return rows[0] && opened(seal, { ...rows[0], userId, requestId });
     },
     async close() {
       cancel();
@@ -95,13 +101,11 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
   };
 }
 
-interface Sealed {
-  readonly userId: number;
-  readonly requestId: string;
+interface Sealed extends LoggedRequest {
   readonly sealed: Uint8Array | null;
 }
 
-const contextOf = ({ userId, requestId }: Pick<Sealed, 'userId' | 'requestId'>) => `prompt/${userId}/${requestId}`;
+const contextOf = ({ userId, requestId }: LoggedRequest) => `prompt/${userId}/${requestId}`;
 
 const nothing: KeptText = { prompt: '', answer: '' };
 
@@ -142,7 +146,7 @@ async function insert({ db }: Store, seal: Sealer, bodies: 'own' | 'all' | 'none
     from unnest(${column(({ requestId }) => requestId)}::text[], ${column(({ userId }) => userId)}::bigint[], ${column(({ address }) => address)}::text[],
       ${column(({ promptLength }) => promptLength)}::bigint[], ${lengths}::bigint[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
       as given(id, user_id, address, prompt, answer, start, bytes)
-    on conflict (request_id) do nothing`.execute(db);
+    on conflict do nothing`.execute(db);
 }
 
 interface LoggedRow extends Omit<LoggedPrompt, keyof KeptText>, Sealed {}
@@ -169,7 +173,7 @@ async function tidy({ db }: Store, days: number): Promise<void> {
   let gone: bigint;
   do {
     const done = await sql`
-      delete from prompt_log where request_id in (select request_id from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows})`.execute(
+      delete from prompt_log where (user_id, request_id) in (select user_id, request_id from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows})`.execute(
       db,
     );
     gone = done.numAffectedRows ?? 0n;

@@ -151,7 +151,11 @@ export interface UsagePlace {
   /** Only such rows are there for this caller. @throws Fault `not-found` */
   readonly within: (caller: Caller, params: Readonly<Record<string, string>>) => UsageFilter | Promise<UsageFilter>;
   /** What was asked and answered, as far as it is kept and the caller may see it. Absent: nothing. */
-  readonly textOf?: (requestId: string, caller: Caller, by: Actor) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;
+  readonly textOf?: (
+    request: { readonly requestId: string; readonly userId: number },
+    caller: Caller,
+    by: Actor,
+  ) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;
 }
 
 /** The place of administrators, who see everything but for texts. */
@@ -214,7 +218,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         const all = await reading.log(requestId);
         const [first, ...steps] = all.filter((row) => (own === undefined || row.userId === own) && (team === undefined || row.teamIds.includes(team)));
         if (!first) throw unknownThing('request');
-        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}), ...(await textOf?.(requestId, caller, by)) };
+        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}), ...(await textOf?.(first, caller, by)) };
       },
     }),
   ];

@@ -1,0 +1,119 @@
+import { Type, type Static, type TObject } from 'typebox';
+import type { Actor } from '#core/audit';
+import type { Caller } from '#core/context';
+import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import type { Scope } from '#http/route';
+import type { Reader } from '#store/grants';
+import { ownerOf, ownerQuery, readerOf } from './owner.ts';
+import { cursorOf, idBefore, pageOf, pageQuery } from './pagination.ts';
+import { grantRoutes, type Sharing } from './sharing.ts';
+
+/** The query of a request for one thing. */
+export const ownQuery = Type.Object(ownerQuery, { additionalProperties: false });
+
+/** Who asks for a thing, and whose things are meant. */
+export interface OwnAsked {
+  readonly caller: Caller;
+  readonly by: Actor;
+  /** By whose rights things are looked at. */
+  readonly reader: Reader;
+  /** Whose a new thing is. @throws Fault `not-found` */
+  readonly owner: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A kind of thing that users make, share, replace and delete. */
+export interface OwnThings<Thing extends { readonly id: number }, Fields extends TObject, Shown extends TObject> {
+  /** The last part of their address: `personas`. */
+  readonly noun: string;
+  /** One of them, in words: `persona`. */
+  readonly what: string;
+  readonly scope: Scope | 'unscoped';
+  readonly input: Fields;
+  readonly output: Shown;
+  readonly summaries: Readonly<Record<'list' | 'make' | 'one' | 'replace' | 'remove', string>>;
+  readonly shown: (thing: Thing) => Static<Shown>;
+  /** Those behind an id, by id. */
+  readonly list: (reader: Reader, page: { readonly after: number; readonly limit: number }) => Promise<readonly Thing[]>;
+  /** @throws Fault `not-found`, as the others do */
+  readonly one: (reader: Reader, id: number) => Promise<Thing>;
+  readonly make: (input: Static<Fields>, asked: OwnAsked) => Promise<Thing>;
+  readonly replace: (id: number, input: Static<Fields>, asked: OwnAsked) => Promise<Thing>;
+  readonly remove: (id: number, asked: OwnAsked) => Promise<Thing>;
+  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  /** The id, for who may say who else uses the thing. @throws Fault `forbidden` */
+  readonly administered: (reader: Reader, id: number) => Promise<number>;
+}
+
+/** The routes of such things: the list, one of them, making, replacing, deleting, and who else may use one. */
+export function ownThingRoutes<Thing extends { readonly id: number }, Fields extends TObject, Shown extends TObject>(
+  things: OwnThings<Thing, Fields, Shown>,
+): readonly NounRoute[] {
+  const { noun, what, scope, input, output, summaries, shown, sharing } = things;
+  const root = `/server/mine/${noun}`;
+  const path = `${root}/:id`;
+  const common = { scope, owner: 'caller', output, query: ownQuery } as const;
+  const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', what);
+  return [
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path: root,
+      summary: summaries.list,
+      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
+      output: Type.Object({ items: Type.Array(output), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
+        const found = await things.list(readerOf(caller, whose), { after: idBefore(noun, cursor), limit: limit + 1 });
+        const { items, nextCursor } = pageOf(found, limit, ({ id }) => cursorOf(noun, [id]));
+        return { items: items.map(shown), nextCursor };
+      },
+    }),
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: root,
+      summary: summaries.make,
+      input,
+      makes: true,
+      answer: async (request) => shown(await things.make(request.input, askedIn(request))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'GET',
+      path,
+      summary: summaries.one,
+      answer: async ({ caller, params, query }) => shown(await things.one(readerOf(caller, query), idOf(params))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'PUT',
+      path,
+      summary: summaries.replace,
+      input,
+      answer: async (request) => shown(await things.replace(idOf(request.params), request.input, askedIn(request))),
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path,
+      summary: summaries.remove,
+      answer: async (request) => shown(await things.remove(idOf(request.params), askedIn(request))),
+    }),
+    ...grantRoutes({ sharing, scope, path, what, administered: (caller, params, query) => things.administered(readerOf(caller, query), idOf(params)) }),
+  ];
+}
+
+interface Request {
+  readonly caller: Caller;
+  readonly by: Actor;
+  readonly query: Static<typeof ownQuery>;
+  readonly signal?: AbortSignal;
+}
+
+const askedIn = ({ caller, by, query, signal }: Request): OwnAsked => ({
+  caller,
+  by,
+  reader: readerOf(caller, query),
+  owner: ownerOf(caller, query),
+  signal,
+});
