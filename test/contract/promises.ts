@@ -346,13 +346,13 @@ export const promiseIds: readonly string[] = Object.values(sections).flatMap((pr
 
 /** How many promises of an area no test proves yet. A number goes down with each proof and never up. */
 export const unprovenPromises: Readonly<Record<Area, number>> = {
-  service: 7,
+  service: 0,
   chat: 0,
   responses: 0,
   embeddings: 0,
   models: 0,
   gencompat: 0,
   user: 0,
-  server: 8,
+  server: 0,
   auth: 0,
 };

@@ -78,10 +78,8 @@ export async function* executing(execution: Execution): AsyncGenerator<Update> {
       continue;
     }
     const { timestamp } = told;
-    if (told.event === 'message.delta') {
-      if (told.place === 'main' || agent.definition.mode === 'router') yield update('token', { delta: told.data.delta }, timestamp);
-      continue;
-    }
+    if (told.event === 'message.delta' && (told.place === 'main' || agent.definition.mode === 'router'))
+      yield update('token', { delta: told.data.delta }, timestamp);
     for (const node of nodes.take(told)) {
       const { node_id, node_type, output, error } = node;
       if (node.status === 'failed') yield update('node_error', { node_id, node_type, error }, timestamp);

@@ -37,10 +37,16 @@ export function visitorsOf(server: TestServer): Visited {
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const text = await answer.text();
-      return { status: answer.status, headers: answer.headers, body: (text === '' ? {} : JSON.parse(text)) as Answer['body'] };
+      return { status: answer.status, headers: answer.headers, body: bodyOf(answer, text) };
     };
   const as = (credential: string) => asker({ 'x-access-tokens': credential });
   return { server, admin: as(server.key), nobody: asker({}), as };
+}
+
+/** What is no JSON is its member `text`. */
+function bodyOf({ headers }: Response, text: string): Answer['body'] {
+  if (text === '') return {};
+  return headers.get('content-type')?.includes('json') ? (JSON.parse(text) as Answer['body']) : { text };
 }
 
 export interface Person {

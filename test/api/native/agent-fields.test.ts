@@ -1,0 +1,72 @@
+/* What a request to run an agent says, as JSON and as a form. */
+import { afterAll, expect, test } from 'vitest';
+import { proves } from '../../support/proves.ts';
+import { startTestServer } from '../../support/server.ts';
+import { runs } from './run-events.ts';
+import { person, visitorsOf } from './visitors.ts';
+
+const server = await startTestServer();
+afterAll(() => server.close());
+const all = visitorsOf(server);
+const ada = await person(all);
+const { body: agent } = await ada.ask('POST', '/server/mine/agents', {
+  name: 'Greeter',
+  mode: 'single',
+  instructions: 'Be kind.',
+  model: 'built-in',
+  variables: { type: 'object', properties: { tone: { type: 'string' } }, additionalProperties: false },
+});
+const message = 'Say exactly: hello';
+const execute = (body: object) => ada.ask('POST', '/server/execute-agent', { agent_id: agent['id'], message, streaming: false, ...body });
+
+async function asForm(fields: Readonly<Record<string, string>>, file?: string) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ agent_id: String(agent['id']), message, streaming: 'false', ...fields })) form.set(name, value);
+  if (file !== undefined) form.set('file', new Blob([file]), 'notes.txt');
+  const answer = await fetch(`${server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+test(proves(['server.agent-integer-id', 'server.agent-id-required'], 'an agent is named by an integer, which must be there'), async () => {
+  expect(agent['id']).toSatisfy(Number.isInteger);
+  expect((await execute({})).body).toMatchObject({ status: 200, execution_status: 'completed' });
+  for (const wrong of [undefined, null, 'Greeter', 1.5, -1, [agent['id']]]) {
+    const { status, body } = await execute({ agent_id: wrong });
+    expect([wrong, status, body['response']]).toEqual([wrong, 400, expect.stringMatching(/^agent_id /) as string]);
+  }
+  expect((await execute({ agent_id: 999_999 })).status).toBe(404);
+});
+
+test(proves('server.agent-message', 'the message is a text, and it is what is answered'), async () => {
+  expect((await execute({ message: 'Say exactly: forty-two' })).body).toMatchObject({ response: { response: 'forty-two' } });
+  for (const wrong of [7, ['x'], { text: 'x' }])
+    expect(await execute({ message: wrong })).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^message /) as string } });
+});
+
+test(proves('server.agent-variables', 'variables are an object, and may be left out'), async () => {
+  for (const variables of [undefined, {}, { tone: 'kind' }]) expect(await execute(variables ? { variables } : {})).toMatchObject({ status: 200 });
+  for (const variables of ['kind', 7, ['kind'], { tone: 7 }, { other: 'x' }])
+    expect(await execute({ variables })).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^variables/) as string } });
+});
+
+test(proves(['server.agent-multipart', 'server.agent-variables-multipart'], 'a form has a file, the other fields, and the variables as JSON'), async () => {
+  expect(await asForm({ variables: '{"tone": "kind"}' }, 'The heron eats fish.')).toMatchObject({ status: 200, body: { response: { response: 'hello' } } });
+  expect(await asForm({})).toMatchObject({ status: 200 });
+  for (const variables of ['kind', '["kind"]', '{"tone": 7}'])
+    expect(await asForm({ variables }, 'x')).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^variables/) as string } });
+  expect(await asForm({ agent_id: 'Greeter' }, 'x')).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^agent_id /) as string } });
+});
+
+test(proves(['server.agent-whole', 'server.agent-streaming'], 'the answer is one JSON object, or a stream where streaming is true'), async () => {
+  const whole = await execute({});
+  expect([whole.headers.get('content-type'), whole.body['response']]).toEqual([
+    expect.stringMatching(/^application\/json/),
+    { response: 'hello', type: 'text', source: 'llm_1', metadata: {} },
+  ]);
+  const { contentType, events } = await runs(ada, server.url).executed({ agent_id: agent['id'], message, streaming: true });
+  expect([contentType, events.at(-1)?.event]).toEqual([expect.stringMatching(/^text\/event-stream/), 'workflow_completed']);
+  const { data: said } = events.find(({ event }) => event === 'node_completed')!.data as { data: object };
+  expect(said).toEqual({ node_id: 'llm_1', node_type: 'llm', output: { text: 'hello' } });
+  for (const streaming of ['yes', 1])
+    expect(await execute({ streaming })).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^streaming /) as string } });
+});
