@@ -11,6 +11,7 @@ import { nowhere } from '../../support/surroundings.ts';
 import { serve, type Listening } from '../../../src/http/server.ts';
 import { openUploads } from '../../../src/store/uploads.ts';
 import { connectRaw } from '../../support/fakes/raw.ts';
+import { proves } from '../../support/proves.ts';
 
 /* A route that takes forms gets the same values whatever the body is written in. */
 
@@ -237,7 +238,7 @@ describe('refused, naming what is wrong, with nothing kept', () => {
       415,
       'The body must be JSON or a form: send Content-Type: application/json, application/x-www-form-urlencoded or multipart/form-data.',
     ],
-  ])('%s', async (_what, body, type, status, message) => {
+  ])(proves('I-10', '%s'), async (_what, body, type, status, message) => {
     const startedAt = performance.now();
     const answer = await ask(body, type === undefined ? {} : { type });
     expect([answer.status, answer.body.message]).toEqual([status, message]);
@@ -273,7 +274,7 @@ describe('refused, naming what is wrong, with nothing kept', () => {
   });
 });
 
-test('hostile forms hold the event loop for no longer than 50 ms', async () => {
+test(proves('I-11', 'hostile forms hold the event loop for no longer than 50 ms, whatever their boundary is'), async () => {
   let last = performance.now();
   let longest = 0;
   const timer = setInterval(() => {
@@ -283,6 +284,10 @@ test('hostile forms hold the event loop for no longer than 50 ms', async () => {
   const cpu = process.cpuUsage();
   await ask(`a=${'%41'.repeat(1_600_000)}`, { type: 'application/x-www-form-urlencoded' });
   await ask(`${filePart('a', '\r\n--'.repeat(70_000))}--b--`, { type: `multipart/form-data; boundary=${'-'.repeat(150)}b` });
+  for (const boundary of ['b'.repeat(70), 'b'.repeat(71), '-'.repeat(70), '-'])
+    await ask(`${filePart('a', `\r\n--${boundary.slice(0, -1)}`.repeat(Math.floor(280_000 / (boundary.length + 3))))}--b--`, {
+      type: `multipart/form-data; boundary=${boundary}`,
+    });
   await ask(part('a').repeat(100) + '--b--', { type: multipart });
   clearInterval(timer);
   const { user } = process.cpuUsage(cpu);
