@@ -57,7 +57,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
-  readonly acting: Pick<Acting, 'native' | 'own' | 'offered'>;
+  readonly acting: Pick<Acting, 'native' | 'own' | 'offered' | 'signedIn'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -122,7 +122,7 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    mcp({ ...offersOf(knowledge, acting), version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),
+    mcp({ ...offersOf(knowledge, acting), signedIn: acting.signedIn, version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),
     ...users({
       ...answering,
       store,

@@ -11,6 +11,20 @@ export interface RemoteServer {
   readonly url: string;
   /** All that is sent besides the protocol's own: nothing of the caller's. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How its user is signed in; absent: by the headers, or not at all. */
+  readonly bearer?: Bearer;
+}
+
+/** The access tokens of a user at a server: sent to its origin alone. */
+export interface Bearer {
+  /** Undefined: the user has not signed in. */
+  token(): Promise<string | undefined>;
+  /** Another token in place of one that the server refused. Undefined: there is none. */
+  renew(refused: string): Promise<string | undefined>;
+  /** The server refused a new token too. */
+  refused(token: string): Promise<void>;
+  /** The server wants these rights besides. */
+  lacks(scope: string): Promise<void>;
 }
 
 export interface McpConnection {
@@ -81,7 +95,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       const start = () => watched<ChildTransport>(childTransport(server, mostMessage));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
-      const options = { fetch: fetcher({ ...deps, closing: closing.signal, noted }), requestInit: { headers: { ...server.headers } } };
+      const asker = fetcher({ ...deps, closing: closing.signal, noted });
+      const options = { fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker, requestInit: { headers: { ...server.headers } } };
       const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
       const url = new URL(server.url);
       client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {
@@ -171,6 +186,8 @@ const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
 /** What is known of the exchanges of a connection. */
 interface Noted {
+  /** The server wants more rights than those of the token. */
+  lacksScope?: boolean;
   /** What the server answered last, when that was no success. */
   status?: number | undefined;
   /** Ids of requests that have no answer yet. */
@@ -205,6 +222,44 @@ function fetcher({
         setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
     });
   };
+}
+
+interface SignedIn {
+  readonly url: string;
+  readonly bearer: Bearer;
+  readonly noted: Noted;
+}
+
+/** Sends the token of the user along. A request that was refused for its token is sent again with another one: the server has not looked at it. */
+function signedIn(sdk: typeof Sdk, asker: Fetcher, { url: server, bearer, noted }: SignedIn): Fetcher {
+  const { origin } = new URL(server);
+  return async (url, init = {}) => {
+    if (new URL(url).origin !== origin) return asker(url, init);
+    const sent = (token: string | undefined) => {
+      const headers = new Headers(init.headers);
+      if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+      return asker(url, { ...init, headers });
+    };
+    noted.lacksScope = false;
+    const token = await bearer.token();
+    const response = await sent(token);
+    if (response.status === 403) await noteScope(sdk, response, { bearer, noted });
+    if (response.status !== 401 || token === undefined) return response;
+    const other = await bearer.renew(token);
+    if (other === undefined) return response;
+    await response.body?.cancel();
+    noted.status = undefined;
+    const again = await sent(other);
+    if (again.status === 401) await bearer.refused(other);
+    return again;
+  };
+}
+
+async function noteScope(sdk: typeof Sdk, response: Response, { bearer, noted }: Pick<SignedIn, 'bearer' | 'noted'>): Promise<void> {
+  const { error, scope } = sdk.extractWWWAuthenticateParams(response);
+  if (error !== 'insufficient_scope') return;
+  noted.lacksScope = true;
+  if (scope !== undefined) await bearer.lacks(scope.slice(0, 2048));
 }
 
 /** The id of a request; undefined: a notification. */
@@ -255,10 +310,11 @@ function boundedMessage(message: unknown, collected: Collected): unknown {
   return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
 }
 
-function failureOf(cause: unknown, { status }: Noted): McpFailure {
+function failureOf(cause: unknown, { status, lacksScope }: Noted): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
-  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', { cause, status });
+  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
+  if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
   if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status });
   if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });

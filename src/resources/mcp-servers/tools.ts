@@ -12,7 +12,8 @@ import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval } from './approval.ts';
 import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpSessions } from './sessions.ts';
-import type { McpServer, McpServerStore } from './store.ts';
+import type { SignIns } from './sign-ins.ts';
+import { hasCredential, type McpServer, type McpServerStore } from './store.ts';
 
 /** A tool of a server as its user may call it. */
 export interface ServerTool {
@@ -45,6 +46,8 @@ export interface McpTools {
   call(reader: Reader, wanted: ToolWanted, signal: AbortSignal): Promise<McpResult>;
   /** @param approved with the digest that was seen, where it is known. @throws Fault `not-found`, `conflict` where the tool has another by now; McpFailure */
   approve(reader: Reader, approved: ApprovedTool, by: Actor, signal: AbortSignal): Promise<ServerTool>;
+  /** @returns the address at which the reader signs in at a server. @throws Fault `not-found`, `conflict` where its headers have a credential, `upstream-failed` */
+  signIn(reader: Reader, id: number, by: Actor): Promise<string>;
   /** Remembers that the user has approved a definition, by calling it. */
   remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
 }
@@ -72,6 +75,7 @@ export interface McpToolsDeps {
   readonly sessions: McpSessions;
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
+  readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'unneeded' | 'begin'>;
 }
 
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
@@ -92,11 +96,11 @@ const orNone =
   };
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
-export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
+export function openMcpTools({ servers, sessions, policy, resolve, signIns }: McpToolsDeps): McpTools {
   const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
 
   /** @throws Fault where it must not be connected to */
-  async function placeOf(server: McpServer): Promise<RemoteServer | Program> {
+  async function placeOf({ userId }: Reader, server: McpServer): Promise<RemoteServer | Program> {
     const { stdio } = policy();
     if (server.operatorName !== null && server.url === '') {
       const program = stdio.find(({ name }) => name === server.operatorName);
@@ -112,17 +116,24 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[name]))
         throw new Fault('invalid', `The header ${name} of the MCP server has a value that no header may have.`);
     }
-    return { url, headers };
+    return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
   }
 
   async function using<Result>(reader: Reader, server: McpServer, signal: AbortSignal, work: Parameters<McpSessions['use']>[1]): Promise<Result> {
+    const { id: serverId, url, signIn } = server;
+    const { userId } = reader;
+    let place: RemoteServer | Program | undefined;
     try {
-      const place = await placeOf(server);
-      const [result, isCut] = await sessions.use({ userId: reader.userId, serverId: server.id, place, signal }, async (session) => [await work(session), session.isCut()] as const); // prettier-ignore
-      await noted(server.id, 'ok', isCut ? cutList : null);
+      place = await placeOf(reader, server);
+      const [result, isCut] = await sessions.use({ userId, serverId, place, signal }, async (session) => [await work(session), session.isCut()] as const);
+      await noted(serverId, 'ok', isCut ? cutList : null);
+      if (signIn !== null && signIn !== 'connected') await signIns.unneeded({ userId, serverId, url });
       return result as Result;
     } catch (error) {
-      if (error instanceof McpFailure) await noted(server.id, error.trouble, error.message);
+      if (!(error instanceof McpFailure)) throw error;
+      // who is to sign in is this user: others may be signed in
+      if (error.trouble === 'sign-in' && place && 'bearer' in place) await signIns.needed({ userId, serverId, url });
+      else await noted(serverId, error.trouble, error.message);
       throw error;
     }
   }
@@ -174,6 +185,13 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
       if (digest !== undefined && digest !== definition.digest) throw new Fault('conflict', `The tool ${tool} has changed since.`, { field: 'digest' });
       await servers.approve(reader.userId, id, tool, definition.digest, by);
       return oneOf(reader, id, tool, { signal });
+    },
+    async signIn(reader, id, by) {
+      const server = await servers.one(reader, id);
+      const place = await placeOf(reader, server);
+      if ('command' in place) throw unknownThing('sign-in');
+      if (!place.bearer) throw new Fault('conflict', 'The headers of the MCP server have a credential of their own (authorization): remove it to sign in.');
+      return signIns.begin({ userId: reader.userId, serverId: id, url: server.url }, place.headers, by);
     },
     remember: (userId, id, { name, digest }) => servers.approve(userId, id, name, digest, undefined),
   };
