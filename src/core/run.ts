@@ -147,6 +147,13 @@ export interface ToolContext {
   readonly caller: Caller;
   /** For booked calls: within the steps of this call of the tool. */
   readonly context: Context;
+  /**
+   * Asks the user in the middle of the call, which waits. Where the process dies meanwhile, the call was interrupted.
+   *
+   * @param signal ends the wait
+   * @returns `cancel` where the user does not answer within ten minutes
+   */
+  ask(question: Omit<QuestionAsked, 'type' | 'question'>, signal: AbortSignal): Promise<QuestionAnswer>;
 }
 
 export interface AnswerOptions {

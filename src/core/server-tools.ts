@@ -1,4 +1,5 @@
 import type { FunctionTool, ServerToolCall, WantedServer, WantedTool } from './conversation.ts';
+import type { ToolContext } from './run.ts';
 
 /** A tool of an MCP server as a model sees it. */
 export interface ServerTool {
@@ -33,11 +34,17 @@ export interface ServerTools {
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
-  /** Calls a tool for the caller, whose right is checked right before. Failures are texts for the model. @throws the signal's reason */
+  /**
+   * Calls a tool for the caller, whose right is checked right before. Failures are texts for the model.
+   *
+   * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked
+   * @throws the signal's reason
+   */
   call(
     caller: ServerToolCaller,
     call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json'>,
     signal: AbortSignal,
+    ask?: ToolContext['ask'],
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 

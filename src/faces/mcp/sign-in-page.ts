@@ -33,12 +33,10 @@ export function signInRoute(signedIn: SignedIn): Route {
   };
 }
 
-/** The address has a code in it: it goes nowhere else, and the page loads nothing but its style. */
+/** The page loads nothing but its style. */
 const htmlHeaders = [
   'content-type',
   'text/html; charset=utf-8',
-  'referrer-policy',
-  'no-referrer',
   'content-security-policy',
   "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 ];

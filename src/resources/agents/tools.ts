@@ -205,14 +205,14 @@ export const declared = ({ name, description, parameters }: RunTool): FunctionTo
 export async function called(
   { what, tool }: RunTool,
   args: JsonObject,
-  { caller, context, run }: Pick<ToolContext, 'caller' | 'context'> & { readonly run: Pick<Run, 'signal'> },
+  { caller, context, ask, run }: ToolContext & { readonly run: Pick<Run, 'signal'> },
   deps: AgentToolsDeps,
 ): Promise<ToolOutcome> {
   const { signal } = run;
   requireScope(caller, what.type);
   switch (what.type) {
     case 'mcp':
-      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal);
+      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal, ask);
     case 'plugin': {
       const made = await deps.plugins.run({ caller, name: what.name, id: what.id, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');

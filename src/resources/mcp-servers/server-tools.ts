@@ -52,11 +52,11 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       }
       return { tools: [...names.values()], unknown };
     },
-    async call(caller, { server, tool, digest, json }, signal) {
+    async call(caller, { server, tool, digest, json }, signal, ask) {
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       try {
-        return await tools.call(caller, { server, tool, digest, args }, signal);
+        return await tools.call(caller, { server, tool, digest, args }, signal, ask && ((asked, over) => ask(asked as unknown as ElicitedQuestion, over)));
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
@@ -65,6 +65,9 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
     },
   };
 }
+
+/** Its schema is JSON, of which the kit has no type. */
+type ElicitedQuestion = Parameters<NonNullable<Parameters<ServerTools['call']>[3]>>[0];
 
 /** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
 export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['one']): AgentServerTools {

@@ -32,6 +32,8 @@ export interface SessionAsked {
   readonly serverId: number;
   readonly place: RemoteServer | Program;
   readonly signal: AbortSignal;
+  /** The server may ask the user: such a session is another one. */
+  readonly elicits?: boolean;
 }
 
 interface Entry {
@@ -75,7 +77,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     if (those.length - idle.length + 1 > most) throw full();
   }
 
-  function enter(key: string, { userId, serverId, place }: SessionAsked, digest: string): Entry {
+  function enter(key: string, { userId, serverId, place, elicits = false }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;
     const busy = () => new Fault('overloaded', 'Too many MCP servers are in use at the moment.', { retryAfter: 5 });
     makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
@@ -84,7 +86,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const late = new AbortController();
     const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(cancel);
+    const connection = connectMcp(place, { streams, owner: String(userId), changed, elicits }, late.signal).finally(cancel);
     const entry: Entry = {
       serverId,
       userId,
@@ -104,9 +106,9 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 
   return {
     async use(asked, work) {
-      const { userId, serverId, place, signal } = asked;
+      const { userId, serverId, place, signal, elicits } = asked;
       signal.throwIfAborted();
-      const key = `${userId}/${serverId}`;
+      const key = `${userId}/${serverId}${elicits ? '/elicits' : ''}`;
       const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
       let entry = entries.get(key);
       if (entry && entry.digest !== digest) leave(key, entry);
@@ -118,7 +120,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
         const connection = await orAborted(using.connection, signal);
         return await work({
           list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
-          call: (tool, args, asking) => connection.call(tool, args, asking),
+          call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
           isCut: () => connection.isCut(),
         });
       } catch (error) {

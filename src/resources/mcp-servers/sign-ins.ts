@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { Sealer } from '#kit/crypto/sealing';
-import type { Bearer } from '#kit/mcp/connection';
+import type { Bearer } from '#kit/mcp/exchanges';
 import { beginSignIn, checkIssuer, finishSignIn, renewTokens, SignInFailure, type SignInDeps } from '#kit/mcp/sign-in';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import type { Audit } from '#store/auditing';

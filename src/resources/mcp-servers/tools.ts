@@ -6,12 +6,13 @@ import { unknownThing } from '#http/noun-route';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import { McpFailure, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
+import type { Elicit } from '#kit/mcp/elicitation';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { McpResult } from '#kit/mcp/result';
 import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval } from './approval.ts';
 import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
-import type { McpSessions } from './sessions.ts';
+import type { McpSessions, SessionAsked } from './sessions.ts';
 import type { SignIns } from './sign-ins.ts';
 import { hasCredential, type McpServer, type McpServerStore } from './store.ts';
 
@@ -41,9 +42,10 @@ export interface McpTools {
    * Calls a tool. That the reader may use the server and the tool is checked right before.
    *
    * @param digest the definition that is meant; absent: whichever there is
+   * @param elicit asks the user what the server wants to know; absent: it cannot ask
    * @throws Fault `not-found`, `forbidden`, `conflict` for a tool that has changed; McpFailure
    */
-  call(reader: Reader, wanted: ToolWanted, signal: AbortSignal): Promise<McpResult>;
+  call(reader: Reader, wanted: ToolWanted, signal: AbortSignal, elicit?: Elicit): Promise<McpResult>;
   /** @param approved with the digest that was seen, where it is known. @throws Fault `not-found`, `conflict` where the tool has another by now; McpFailure */
   approve(reader: Reader, approved: ApprovedTool, by: Actor, signal: AbortSignal): Promise<ServerTool>;
   /** @returns the address at which the reader signs in at a server. @throws Fault `not-found`, `conflict` where its headers have a credential, `upstream-failed` */
@@ -119,13 +121,18 @@ export function openMcpTools({ servers, sessions, policy, resolve, signIns }: Mc
     return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
   }
 
-  async function using<Result>(reader: Reader, server: McpServer, signal: AbortSignal, work: Parameters<McpSessions['use']>[1]): Promise<Result> {
+  async function using<Result>(
+    reader: Reader,
+    server: McpServer,
+    asked: Pick<SessionAsked, 'signal' | 'elicits'>,
+    work: Parameters<McpSessions['use']>[1],
+  ): Promise<Result> {
     const { id: serverId, url, signIn } = server;
     const { userId } = reader;
     let place: RemoteServer | Program | undefined;
     try {
       place = await placeOf(reader, server);
-      const [result, isCut] = await sessions.use({ userId, serverId, place, signal }, async (session) => [await work(session), session.isCut()] as const);
+      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
       await noted(serverId, 'ok', isCut ? cutList : null);
       if (signIn !== null && signIn !== 'connected') await signIns.unneeded({ userId, serverId, url });
       return result as Result;
@@ -153,7 +160,7 @@ export function openMcpTools({ servers, sessions, policy, resolve, signIns }: Mc
   }
 
   async function of(reader: Reader, server: McpServer, { signal, refresh }: Asking): Promise<readonly ServerTool[]> {
-    return judged(reader, server, await using(reader, server, signal, (session) => session.list(signal, refresh)));
+    return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, refresh)));
   }
 
   async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
@@ -169,15 +176,15 @@ export function openMcpTools({ servers, sessions, policy, resolve, signIns }: Mc
       const lists = await fewAtOnce(wanted, atOnce, (server) => of(reader, server, asking).catch(orNone(asking.signal)));
       return lists.flat().filter(({ isAllowed }) => isAllowed);
     },
-    async call(reader, { server: id, tool, args, digest }, signal) {
+    async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
-      return using(reader, server, signal, async (session) => {
+      return using(reader, server, { signal, elicits: elicit !== undefined }, async (session) => {
         const definitions = await session.list(signal);
         const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
         if (!found) throw unknownThing('tool');
         if (!found.isAllowed) throw new Fault('forbidden', `The tool ${tool} is not allowed.`);
         if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);
-        return session.call(tool, args, signal);
+        return session.call(tool, args, signal, elicit);
       });
     },
     async approve(reader, { server: id, tool, digest }, by, signal) {

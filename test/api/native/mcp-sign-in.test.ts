@@ -60,8 +60,8 @@ onBothDatabases('signing in at an MCP server', ({ place, name }) => {
     expect(mcp.credentials.at(-1)).not.toBe(before);
     expect(mcp.asked.token.map((one) => one.get('grant_type'))).toEqual(['authorization_code', 'refresh_token']);
 
-    const trail = (await all.admin('GET', `/server/admin/audit?targetKind=mcp-server`)).body['items'] as { action: string; userId: number }[];
-    expect(trail.filter(({ action }) => action === 'mcp-server.sign-in')).toMatchObject([{ userId: ada.id }]);
+    const trail = (await all.admin('GET', `/server/admin/audit?targetKind=mcp-server`)).body['items'] as { action: string }[];
+    expect(trail.filter(({ action }) => action === 'mcp-server.sign-in')).toMatchObject([{ actor: { userId: ada.id } }]);
     expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).body).toMatchObject({ oauth: 'none' });
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in' });
     expect(mcp.asked.register).toHaveLength(1);
