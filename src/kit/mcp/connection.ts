@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
@@ -59,6 +60,8 @@ export class McpFailure extends Error {
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+/** Longest time until a server answers whether it tells anything by itself. */
+const listenMilliseconds = 2000;
 
 /**
  * Opens a session: streamable HTTP in the newest revision that the server speaks, else HTTP with server-sent events. What servers may ask of clients
@@ -81,6 +84,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   };
 
   let client: SdkClient;
+  const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
       const start = () => watched<ChildTransport>(childTransport(server, mostMessage));
@@ -100,6 +104,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     closing.abort(error);
     throw asFailure(error);
   }
+
+  // what a server of 2025 asks before it is listened to is lost
+  const isSilent = 'command' in server || client.getProtocolEra() !== 'legacy';
+  if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
   let listing: Promise<unknown> = Promise.resolve();
   return {

@@ -27,6 +27,8 @@ export interface Bearer {
 
 /** What is known of the exchanges of a connection. */
 export interface Noted {
+  /** Called when the server has answered whether it tells anything by itself. */
+  listening?: () => void;
   /** The server wants more rights than those of the token. */
   lacksScope?: boolean;
   /** What the server answered last, when that was no success. */
@@ -68,6 +70,7 @@ export function fetcher({
     const asked = { url, owner, method, headers, ...(body ? { body: text } : {}), signal: signal ? AbortSignal.any([signal, closing]) : closing };
     const patience = isPatient && text.includes('"tools/call"') ? { seconds: patientSeconds } : {};
     const response = await streams.open({ ...asked, ...patience, maxBytes: isLong ? mostStream : mostAnswer, isLong });
+    if (method === 'GET') noted.listening?.();
     if (response.status >= 400) noted.status = response.status;
     const id = idIn(text);
     if (id !== undefined) noted.pending.add(id);

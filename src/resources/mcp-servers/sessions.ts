@@ -55,6 +55,8 @@ const connectMilliseconds = 30_000;
 /** Longest time of a list with all its pages. */
 const wholeListMilliseconds = 15_000;
 const lateAnswer = () => new McpFailure('unreachable', 'The MCP server did not answer in time.');
+/** Sessions of a user with one server in which it may ask. */
+const mostThatAsk = 4;
 /** Sessions of a user, of all, and of them programs. */
 const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
@@ -104,11 +106,20 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     return entry;
   }
 
+  /** Which of the sessions of a place that may ask: a question can be told to be of a call for certain where that has the session for itself. */
+  function leastUsed(userId: number, place: string): string {
+    const all = Array.from({ length: mostThatAsk }, (_, at) => ({ key: `${place}/${at}`, uses: entries.get(`${place}/${at}`)?.uses }));
+    const open = all.filter(({ uses }) => uses !== undefined).toSorted((a, b) => a.uses! - b.uses!);
+    const inUse = [...entries.values()].filter((entry) => entry.userId === userId && entry.uses > 0).length;
+    const another = inUse < mostThatAsk || open.length === 0 ? all.find(({ uses }) => uses === undefined) : undefined;
+    return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
+  }
+
   return {
     async use(asked, work) {
       const { userId, serverId, place, signal, elicits } = asked;
       signal.throwIfAborted();
-      const key = `${userId}/${serverId}${elicits ? '/elicits' : ''}`;
+      const key = elicits ? leastUsed(userId, `${userId}/${serverId}/elicits`) : `${userId}/${serverId}`;
       const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
       let entry = entries.get(key);
       if (entry && entry.digest !== digest) leave(key, entry);
