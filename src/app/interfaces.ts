@@ -122,7 +122,13 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    mcp({ ...offersOf(knowledge, acting), signedIn: acting.signedIn, version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),
+    mcp({
+      ...offersOf(knowledge, acting),
+      signedIn: acting.signedIn,
+      version,
+      limits: answering.limits,
+      isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()),
+    }),
     ...users({
       ...answering,
       store,

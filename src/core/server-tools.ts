@@ -1,5 +1,5 @@
 import type { FunctionTool, ServerToolCall, WantedServer, WantedTool } from './conversation.ts';
-import type { ToolContext } from './run.ts';
+import type { AskUser } from './questions.ts';
 
 /** A tool of an MCP server as a model sees it. */
 export interface ServerTool {
@@ -44,7 +44,7 @@ export interface ServerTools {
     caller: ServerToolCaller,
     call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json'>,
     signal: AbortSignal,
-    ask?: ToolContext['ask'],
+    ask?: AskUser,
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 

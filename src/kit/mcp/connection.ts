@@ -91,7 +91,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
       const asker = fetcher({ ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true });
-      const options = { fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker, requestInit: { headers: { ...server.headers } } };
+      const options = {
+        fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker,
+        requestInit: { headers: { ...server.headers } },
+      };
       const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
       const url = new URL(server.url);
       client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {

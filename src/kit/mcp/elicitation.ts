@@ -113,7 +113,9 @@ function choicesIn({ enum: values, oneOf, anyOf }: Readonly<Record<string, unkno
   if (!Array.isArray(all) || all.length === 0 || all.length > mostChoices) return undefined;
   const isText = (one: unknown): one is string => typeof one === 'string' && one.length <= mostText;
   if (values !== undefined) return all.every(isText) ? { enum: all } : undefined;
-  const titled = all.map((one: unknown) => (isRecord(one) && isText(one['const']) ? { const: one['const'], title: textIn(one['title']) ?? one['const'] } : undefined));
+  const titled = all.map((one: unknown) =>
+    isRecord(one) && isText(one['const']) ? { const: one['const'], title: textIn(one['title']) ?? one['const'] } : undefined,
+  );
   return titled.includes(undefined) ? undefined : { oneOf: titled }; // prettier-ignore
 }
 

@@ -55,13 +55,7 @@ export interface ExchangesDeps {
 }
 
 /** The exchanges of a connection, through the guarded streams. */
-export function fetcher({
-  streams,
-  owner,
-  closing,
-  noted,
-  isPatient,
-}: ExchangesDeps): Fetcher {
+export function fetcher({ streams, owner, closing, noted, isPatient }: ExchangesDeps): Fetcher {
   return async (url, init = {}) => {
     const { method = 'GET', body, signal } = init;
     const text = typeof body === 'string' ? body : '';

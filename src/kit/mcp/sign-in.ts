@@ -1,5 +1,5 @@
 import type * as Sdk from '@modelcontextprotocol/client';
-import type { AuthorizationServerMetadata, OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client';
+import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 
 /*
@@ -112,8 +112,8 @@ export async function beginSignIn(wanted: SignInWanted, deps: SignInDeps, signal
         ? registered.client
         : await register(sdk, { authorizationServerUrl, metadata: authorizationServerMetadata, scope, redirectUri: wanted.redirectUri }, fetchFn);
     const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(authorizationServerUrl, {
-      metadata: metadata as AuthorizationServerMetadata,
-      clientInformation: client as OAuthClientInformationMixed,
+      metadata,
+      clientInformation: client,
       redirectUrl: wanted.redirectUri,
       state: wanted.state,
       resource,
@@ -147,8 +147,8 @@ export async function finishSignIn(
   return failing(sdk, signal, async () => {
     const { metadata, client, redirectUri, resource } = registered;
     const tokens = await sdk.exchangeAuthorization(metadata.issuer, {
-      metadata: metadata as AuthorizationServerMetadata,
-      clientInformation: client as OAuthClientInformationMixed,
+      metadata,
+      clientInformation: client,
       authorizationCode: code,
       ...(iss === undefined ? {} : { iss }),
       codeVerifier: verifier,
@@ -170,8 +170,8 @@ export async function renewTokens(
   const sdk = await library();
   return failing(sdk, signal, async () => {
     const tokens = await sdk.refreshAuthorization(metadata.issuer, {
-      metadata: metadata as AuthorizationServerMetadata,
-      clientInformation: client as OAuthClientInformationMixed,
+      metadata,
+      clientInformation: client,
       refreshToken: refresh,
       resource,
       fetchFn: guarded(deps, signal),
@@ -220,7 +220,11 @@ interface Registering {
 }
 
 /** RFC 7591. */
-async function register(sdk: typeof Sdk, { authorizationServerUrl, metadata, scope, redirectUri }: Registering, fetchFn: Fetching): Promise<Registered['client']> {
+async function register(
+  sdk: typeof Sdk,
+  { authorizationServerUrl, metadata, scope, redirectUri }: Registering,
+  fetchFn: Fetching,
+): Promise<Registered['client']> {
   if (!metadata?.registration_endpoint) throw new SignInFailure('The authorization server of the MCP server takes no registrations: set a token in the headers of the server.'); // prettier-ignore
   const clientMetadata = sdk.resolveClientMetadata({
     redirectUrl: redirectUri,
@@ -232,6 +236,7 @@ async function register(sdk: typeof Sdk, { authorizationServerUrl, metadata, sco
       token_endpoint_auth_method: methodOf(metadata.token_endpoint_auth_methods_supported),
     },
   });
+  // oxlint-disable-next-line typescript/no-deprecated -- what takes its place needs a public address of ours, and few servers know it
   const made = await sdk.registerClient(authorizationServerUrl, { metadata, clientMetadata, ...(scope === undefined ? {} : { scope }), fetchFn });
   const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = made;
   if (client_id.length > mostAddress || (client_secret?.length ?? 0) > mostToken) throw new Error('The registration is too large.');

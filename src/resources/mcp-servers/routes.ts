@@ -118,6 +118,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       },
     }),
     ...toolRoutes(deps),
+    ...signInRoutes(deps),
     ...grantRoutes({
       sharing,
       scope: 'mcp',
@@ -128,7 +129,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
   ];
 }
 
-function toolRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
+function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
   return [
     nounRoute({
@@ -192,6 +193,12 @@ function toolRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly NounRo
         }
       },
     }),
+  ];
+}
+
+function signInRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
+  const common = { scope: 'mcp', owner: 'caller', query } as const;
+  return [
     nounRoute({
       ...common,
       method: 'POST',

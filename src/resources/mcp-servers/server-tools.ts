@@ -1,6 +1,7 @@
 import { Fault } from '#core/fault';
 import { argumentsIn, type JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
+import type { UserQuestion } from '#core/questions';
 import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
@@ -56,7 +57,7 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       try {
-        return await tools.call(caller, { server, tool, digest, args }, signal, ask && ((asked, over) => ask(asked as unknown as ElicitedQuestion, over)));
+        return await tools.call(caller, { server, tool, digest, args }, signal, ask && ((asked, over) => ask(asked as unknown as UserQuestion, over)));
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
@@ -65,9 +66,6 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
     },
   };
 }
-
-/** Its schema is JSON, of which the kit has no type. */
-type ElicitedQuestion = Parameters<NonNullable<Parameters<ServerTools['call']>[3]>>[0];
 
 /** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
 export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['one']): AgentServerTools {

@@ -106,20 +106,11 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     return entry;
   }
 
-  /** Which of the sessions of a place that may ask: a question can be told to be of a call for certain where that has the session for itself. */
-  function leastUsed(userId: number, place: string): string {
-    const all = Array.from({ length: mostThatAsk }, (_, at) => ({ key: `${place}/${at}`, uses: entries.get(`${place}/${at}`)?.uses }));
-    const open = all.filter(({ uses }) => uses !== undefined).toSorted((a, b) => a.uses! - b.uses!);
-    const inUse = [...entries.values()].filter((entry) => entry.userId === userId && entry.uses > 0).length;
-    const another = inUse < mostThatAsk || open.length === 0 ? all.find(({ uses }) => uses === undefined) : undefined;
-    return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
-  }
-
   return {
     async use(asked, work) {
       const { userId, serverId, place, signal, elicits } = asked;
       signal.throwIfAborted();
-      const key = elicits ? leastUsed(userId, `${userId}/${serverId}/elicits`) : `${userId}/${serverId}`;
+      const key = elicits ? leastUsed(entries, userId, `${userId}/${serverId}/elicits`) : `${userId}/${serverId}`;
       const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
       let entry = entries.get(key);
       if (entry && entry.digest !== digest) leave(key, entry);
@@ -153,6 +144,15 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       await Promise.allSettled(all.map(([, { connection }]) => connection.then((one) => one.close())));
     },
   };
+}
+
+/** Which of the sessions of a place that may ask: a question can be told to be of a call for certain where that has the session for itself. */
+function leastUsed(entries: ReadonlyMap<string, Entry>, userId: number, place: string): string {
+  const all = Array.from({ length: mostThatAsk }, (_, at) => ({ key: `${place}/${at}`, uses: entries.get(`${place}/${at}`)?.uses }));
+  const open = all.filter(({ uses }) => uses !== undefined).toSorted((a, b) => a.uses! - b.uses!);
+  const inUse = [...entries.values()].filter((entry) => entry.userId === userId && entry.uses > 0).length;
+  const another = inUse < mostThatAsk || open.length === 0 ? all.find(({ uses }) => uses === undefined) : undefined;
+  return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
 }
 
 function listOf(

@@ -87,7 +87,10 @@ export class SignInRows {
   }
 
   /** Lets this holder alone renew the tokens, for so many seconds, on all machines. @returns false where another does, or has done so, or where it rests */
-  async held(key: SignInKey, { renewals, holder, seconds }: { readonly renewals: number; readonly holder: string; readonly seconds: number }): Promise<boolean> {
+  async held(
+    key: SignInKey,
+    { renewals, holder, seconds }: { readonly renewals: number; readonly holder: string; readonly seconds: number },
+  ): Promise<boolean> {
     const done = await sql`
       update mcp_sign_in set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${seconds})
       where ${sameRow(key)} and renewals = ${renewals} and tokens is not null
@@ -115,7 +118,11 @@ export class SignInRows {
       where ${sameRow(key)} and holder = ${holder}`.execute(this.#store.db);
   }
 
-  async begin(key: SignInKey, { state, keyId, begun }: { readonly state: string; readonly keyId: number; readonly begun: SignInBegun }, { db }: Access): Promise<void> {
+  async begin(
+    key: SignInKey,
+    { state, keyId, begun }: { readonly state: string; readonly keyId: number; readonly begun: SignInBegun },
+    { db }: Access,
+  ): Promise<void> {
     const { userId, serverId, url } = key;
     await sql`
       insert into mcp_sign_in_begun (digest, user_id, server_id, url, key_id, sealed)
@@ -167,7 +174,9 @@ export class SignInRows {
   async sweep(): Promise<void> {
     await sql`
       delete from mcp_sign_in_begun where digest = any(array(
-        select digest from mcp_sign_in_begun where created_at < clock_timestamp() - make_interval(mins => ${begunMinutes}) limit 10000))`.execute(this.#store.db);
+        select digest from mcp_sign_in_begun where created_at < clock_timestamp() - make_interval(mins => ${begunMinutes}) limit 10000))`.execute(
+      this.#store.db,
+    );
   }
 
   #tokens(key: SignInKey, tokens: Tokens): Buffer {
@@ -183,7 +192,7 @@ const sameRow = ({ userId, serverId, url }: SignInKey) => sql`user_id = ${userId
 
 const endOf = ({ seconds }: Tokens) => (seconds === undefined ? sql`null::timestamptz` : sql`clock_timestamp() + make_interval(secs => ${seconds})`);
 
-/** Forgets all sign-ins at a server: it is another one now, or none. */
+/** Forgets all sign-ins at a server. */
 export async function forgetSignIns({ db }: Access, serverId: number): Promise<void> {
   await sql`delete from mcp_sign_in where server_id = ${serverId}`.execute(db);
   await sql`delete from mcp_sign_in_begun where server_id = ${serverId}`.execute(db);

@@ -70,61 +70,12 @@ const sweepMilliseconds = 600_000;
 const longest = 8192;
 
 export function openSignIns(deps: SignInsDeps): SignIns {
-  const { store, seal, audit, streams, clock, allowed, address, changed, log } = deps;
+  const { store, seal, audit, clock, address, changed, log } = deps;
   const rows = new SignInRows(store, seal);
-  const renewing = new Map<string, Promise<string | undefined>>();
-  const asking = ({ userId }: Pick<SignInKey, 'userId'>): SignInDeps => ({ streams, owner: String(userId), allowed: allowed() });
+  const within = deadline(clock);
+  const asking = askingOf(deps);
+  const renew = renewals(rows, deps);
   const stopSweeping = sweeping(rows, clock, log);
-
-  async function within<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const late = new AbortController();
-    const cancel = clock.after(askMilliseconds, () => late.abort(new SignInFailure('The authorization server of the MCP server did not answer in time.')));
-    try {
-      return await work(late.signal);
-    } finally {
-      cancel();
-    }
-  }
-
-  /** The access token that is in place of this one. Undefined: there is none, and the user is to sign in. */
-  async function inPlaceOf(key: SignInKey, old: string): Promise<string | undefined> {
-    for (let waited = 0; waited <= heldSeconds * 1000; waited += lookMilliseconds) {
-      const row = await rows.find(key);
-      if (!row?.tokens) return undefined;
-      if (row.tokens.access !== old) return row.tokens.access;
-      if (row.isResting) return undefined;
-      if (row.tokens.refresh === undefined || !row.registered) {
-        await rows.dropped(key, { renewals: row.renewals, error: ended });
-        return undefined;
-      }
-      const holder = randomText(16);
-      if (!row.isHeld && (await rows.held(key, { renewals: row.renewals, holder, seconds: heldSeconds }))) return renewed(key, row, holder);
-      await clock.sleep(lookMilliseconds);
-    }
-    return undefined;
-  }
-
-  async function renewed(key: SignInKey, { registered, tokens: old, failures }: SignInRow, holder: string): Promise<string | undefined> {
-    try {
-      const tokens = await within((signal) => renewTokens(registered!, { refresh: old!.refresh!, scope: old!.scope }, asking(key), signal));
-      return (await rows.renewed(key, holder, tokens)) ? tokens.access : undefined;
-    } catch (error) {
-      if (!(error instanceof SignInFailure)) throw error;
-      const rest = error.isRefused ? undefined : restMinutes[Math.min(failures, restMinutes.length - 1)];
-      await rows.unrenewed(key, holder, { error: error.isRefused ? ended : `${unrenewed} ${error.message}`, restMinutes: rest });
-      return undefined;
-    }
-  }
-
-  /** The same for all who ask in this process; other machines wait for the row. */
-  function renew(key: SignInKey, old: string): Promise<string | undefined> {
-    const name = JSON.stringify([key.userId, key.serverId, key.url, old]);
-    const before = renewing.get(name);
-    if (before) return before;
-    const now = inPlaceOf(key, old).finally(() => renewing.delete(name));
-    renewing.set(name, now);
-    return now;
-  }
 
   async function ending(key: BegunRow, { code, iss, error }: CameBack, from: Pick<Actor, 'requestId' | 'address'>): Promise<SignInEnd> {
     await checkIssuer(key.begun, iss);
@@ -182,7 +133,8 @@ export function openSignIns(deps: SignInsDeps): SignIns {
 
     async finish(came, from) {
       const { state } = came;
-      if (state === undefined || Object.values(came).some((one) => one !== undefined && one.length > longest)) return 'unknown';
+      const words: readonly (string | undefined)[] = [state, came.code, came.iss, came.error];
+      if (state === undefined || words.some((one) => (one?.length ?? 0) > longest)) return 'unknown';
       const key = await rows.take(state);
       if (!key) return 'unknown';
       try {
@@ -202,6 +154,69 @@ export function openSignIns(deps: SignInsDeps): SignIns {
       changed(serverId);
     },
     close: stopSweeping,
+  };
+}
+
+const askingOf =
+  ({ streams, allowed }: Pick<SignInsDeps, 'streams' | 'allowed'>) =>
+  ({ userId }: Pick<SignInKey, 'userId'>): SignInDeps => ({ streams, owner: String(userId), allowed: allowed() });
+
+const deadline =
+  (clock: Clock) =>
+  async <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> => {
+    const late = new AbortController();
+    const cancel = clock.after(askMilliseconds, () => late.abort(new SignInFailure('The authorization server of the MCP server did not answer in time.')));
+    try {
+      return await work(late.signal);
+    } finally {
+      cancel();
+    }
+  };
+
+/** How a token is replaced that a server refused, or that is over: once, by whoever holds the row, on all machines. */
+function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed' | 'clock'>): (key: SignInKey, old: string) => Promise<string | undefined> {
+  const { clock } = deps;
+  const [within, asking] = [deadline(clock), askingOf(deps)];
+  const renewing = new Map<string, Promise<string | undefined>>();
+
+  /** The access token that is in place of this one. Undefined: there is none, and the user is to sign in. */
+  async function inPlaceOf(key: SignInKey, old: string): Promise<string | undefined> {
+    for (let waited = 0; waited <= heldSeconds * 1000; waited += lookMilliseconds) {
+      const row = await rows.find(key);
+      if (!row?.tokens) return undefined;
+      if (row.tokens.access !== old) return row.tokens.access;
+      if (row.isResting) return undefined;
+      if (row.tokens.refresh === undefined || !row.registered) {
+        await rows.dropped(key, { renewals: row.renewals, error: ended });
+        return undefined;
+      }
+      const holder = randomText(16);
+      if (!row.isHeld && (await rows.held(key, { renewals: row.renewals, holder, seconds: heldSeconds }))) return renewed(key, row, holder);
+      await clock.sleep(lookMilliseconds);
+    }
+    return undefined;
+  }
+
+  async function renewed(key: SignInKey, { registered, tokens: old, failures }: SignInRow, holder: string): Promise<string | undefined> {
+    try {
+      const tokens = await within((signal) => renewTokens(registered!, { refresh: old!.refresh!, scope: old!.scope }, asking(key), signal));
+      return (await rows.renewed(key, holder, tokens)) ? tokens.access : undefined;
+    } catch (error) {
+      if (!(error instanceof SignInFailure)) throw error;
+      const rest = error.isRefused ? undefined : restMinutes[Math.min(failures, restMinutes.length - 1)];
+      await rows.unrenewed(key, holder, { error: error.isRefused ? ended : `${unrenewed} ${error.message}`, restMinutes: rest });
+      return undefined;
+    }
+  }
+
+  // the same for all who ask in this process; other machines wait for the row
+  return (key, old) => {
+    const name = JSON.stringify([key.userId, key.serverId, key.url, old]);
+    const before = renewing.get(name);
+    if (before) return before;
+    const now = inPlaceOf(key, old).finally(() => renewing.delete(name));
+    renewing.set(name, now);
+    return now;
   };
 }
 

@@ -177,8 +177,8 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
           where id = ${id} and deleted_at is null`.execute(inside.db);
-        if (text.url !== before.url) await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
-        if (text.url !== before.url || hasCredential(text.headers)) await forgetSignIns(inside, id);
+        if (text.url !== before.url) await forgetUses(inside, id);
+        else if (hasCredential(text.headers)) await forgetSignIns(inside, id);
         const after = await one(reader, id, inside);
         await audit(inside, { by, action: 'mcp-server.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
         return after;
@@ -188,8 +188,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
         const server = await one(reader, id, inside, sql`for update`);
         if (server.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an MCP server.');
         await sql`update mcp_server set deleted_at = clock_timestamp(), headers = null where id = ${id}`.execute(inside.db);
-        await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
-        await forgetSignIns(inside, id);
+        await forgetUses(inside, id);
         await forgetGrants(inside, kind, [id]);
         await audit(inside, { by, action: 'mcp-server.delete', target: { kind, id }, before: inTrail(server) });
         return { ...server, active: false };
@@ -203,6 +202,12 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
 function idToShare({ id, right }: McpServer): number {
   if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this MCP server, and not say who else may.');
   return id;
+}
+
+/** Forgets what users have approved, and how they are signed in: it is another server now, or none. */
+async function forgetUses(inside: Access, id: number): Promise<void> {
+  await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
+  await forgetSignIns(inside, id);
 }
 
 async function rowOf({ db }: Pick<Store, 'db'>, { name, url }: { readonly name: string; readonly url: string }): Promise<number> {

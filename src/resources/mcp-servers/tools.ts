@@ -98,11 +98,10 @@ const orNone =
   };
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
-export function openMcpTools({ servers, sessions, policy, resolve, signIns }: McpToolsDeps): McpTools {
-  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
-
-  /** @throws Fault where it must not be connected to */
-  async function placeOf({ userId }: Reader, server: McpServer): Promise<RemoteServer | Program> {
+/** Where a server is, and what its requests carry. @throws Fault where it must not be connected to */
+const placesOf =
+  ({ servers, policy, resolve, signIns }: Omit<McpToolsDeps, 'sessions'>) =>
+  async ({ userId }: Reader, server: McpServer): Promise<RemoteServer | Program> => {
     const { stdio } = policy();
     if (server.operatorName !== null && server.url === '') {
       const program = stdio.find(({ name }) => name === server.operatorName);
@@ -119,7 +118,12 @@ export function openMcpTools({ servers, sessions, policy, resolve, signIns }: Mc
         throw new Fault('invalid', `The header ${name} of the MCP server has a value that no header may have.`);
     }
     return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
-  }
+  };
+
+export function openMcpTools(deps: McpToolsDeps): McpTools {
+  const { servers, sessions, policy, signIns } = deps;
+  const placeOf = placesOf(deps);
+  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
 
   async function using<Result>(
     reader: Reader,

@@ -1,4 +1,3 @@
-import type { Json } from '#core/json';
 import type { QuestionAnswer, QuestionAsked, RunEvent } from '#core/run';
 import type { Clock } from '#kit/async/clock';
 import type { RunRows, StepRow } from './rows.ts';
@@ -59,7 +58,7 @@ export class LiveQuestions {
     const unsubscribe = onChange(rouse);
     signal.addEventListener('abort', rouse);
     try {
-      const waiting = rows.sealed(userId, { waitsFor: { type: 'question', ...question }, key } as unknown as Json);
+      const waiting = rows.sealed(userId, { waitsFor: { type: 'question', ...question }, key });
       if (!(await rows.waitHere(runId, holder, waiting))) throw new RunLost();
       const until = clock.monotonic() + waitMilliseconds;
       for (;;) {

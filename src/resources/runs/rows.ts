@@ -264,7 +264,9 @@ export class RunRows {
 
   /** How far a run has come. */
   async progress(userId: number, id: string): Promise<{ readonly state: RunState; readonly seq: number } | undefined> {
-    const { rows } = await sql<{ state: RunState; seq: number }>`select ${shownState} as state, seq from run where id = ${id} and user_id = ${userId}`.execute(this.#store.db);
+    const { rows } = await sql<{ state: RunState; seq: number }>`select ${shownState} as state, seq from run where id = ${id} and user_id = ${userId}`.execute(
+      this.#store.db,
+    );
     return rows[0];
   }
 

@@ -63,10 +63,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
   };
   const settled = (userId: number, id: string) => settledRun(() => one(userId, id), clock);
   const goOn = goingOn({ store, rows, working });
-  const answerHere = async (userId: number, held: Buffer, { id, key, answer }: { readonly id: string; readonly key: string; readonly answer: QuestionAnswer }) => {
-    const step = { key, number: -1, state: 'done' as const, sealed: rows.sealed(userId, { ...answer }) };
-    if (!(await rows.answerHere(id, held, step))) throw waitsForOther();
-  };
+  const answerHere = answeringHere(rows);
 
   return {
     one: (userId, id) => one(userId, id),
@@ -192,6 +189,13 @@ interface GoingOn {
   readonly key?: string;
   readonly answer?: JsonObject;
 }
+
+/** Answers a run that a process keeps while it waits. @throws Fault `conflict` where it does not wait for that any more */
+const answeringHere =
+  (rows: RunRows) =>
+  async (userId: number, held: Buffer, { id, key, answer }: { readonly id: string; readonly key: string; readonly answer: QuestionAnswer }): Promise<void> => {
+    if (!(await rows.answerHere(id, held, { key, number: -1, state: 'done', sealed: rows.sealed(userId, { ...answer }) }))) throw waitsForOther();
+  };
 
 /** Lets a run go on, with the answer that it waited for, as a new job. @throws Fault `conflict` where it is in another state by now */
 function goingOn({ store, rows, working }: { readonly store: Store; readonly rows: RunRows; readonly working: Jobs }) {

@@ -50,7 +50,10 @@ onBothDatabases('what a server asks during a call', ({ place }) => {
       [{ name: 'Ada', seats: 1, row: 'c' }, 'content.row'],
       [{ name: 'Ada', seats: 1, more: 1 }, 'content.more'],
     ] as const)
-      expect(await answered(ada, run, { question, action: 'accept', content })).toMatchObject({ status: 400, body: { error: expect.stringContaining(field) as string } });
+      expect(await answered(ada, run, { question, action: 'accept', content })).toMatchObject({
+        status: 400,
+        body: { error: expect.stringContaining(field) as string },
+      });
     const content = { name: 'Ada', seats: 2, row: 'b' };
     const both = await Promise.all([1, 2].map(() => answered(ada, run, { question, action: 'accept', content })));
     expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);

@@ -84,7 +84,9 @@ onBothDatabases('signing in at an MCP server', ({ place, name }) => {
 
     await ada.ask('PUT', `${root}/${id}`, { name: 'guarded', url: mcp.url });
     await signIn(ada, mcp, id);
-    expect((await ada.ask('PUT', `${root}/${id}`, { name: 'guarded', url: mcp.url, headers: { Authorization: 'Bearer mine' } })).body).toMatchObject({ oauth: 'none' });
+    expect((await ada.ask('PUT', `${root}/${id}`, { name: 'guarded', url: mcp.url, headers: { Authorization: 'Bearer mine' } })).body).toMatchObject({
+      oauth: 'none',
+    });
     expect(await begun(ada, id)).toMatchObject({ status: 409, body: { error: expect.stringContaining('authorization') as string } });
     mcp.credentials.length = 0;
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in' });

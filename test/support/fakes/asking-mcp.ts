@@ -44,7 +44,10 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
           if (era === '2026' && done === undefined)
             return inputRequired({
               inputRequests: {
-                it: name === 'visit' ? inputRequired.elicitUrl({ message: 'Pay first.', url }) : inputRequired.elicit({ message: 'Which seats?', requestedSchema: asking.form }),
+                it:
+                  name === 'visit'
+                    ? inputRequired.elicitUrl({ message: 'Pay first.', url })
+                    : inputRequired.elicit({ message: 'Which seats?', requestedSchema: asking.form }),
               },
             });
           const answer =
@@ -63,7 +66,7 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
 
   async function answer(request: Request): Promise<Response> {
     if (era === '2026') return modern.fetch(request);
-    if (!(await isLegacyRequest(request.clone() as Request))) return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32_601, message: 'x' } }, { status: 400 });
+    if (!(await isLegacyRequest(request.clone()))) return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32_601, message: 'x' } }, { status: 400 });
     const known = sessions.get(request.headers.get('mcp-session-id') ?? '');
     if (known) return known.handleRequest(request);
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -78,9 +81,12 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
     void (async () => {
       const answered = await answer(await requestOf(incoming, asking.url));
       outgoing.writeHead(answered.status, Object.fromEntries(answered.headers));
-      if (!answered.body) return void outgoing.end();
+      if (!answered.body) {
+        outgoing.end();
+        return;
+      }
       outgoing.flushHeaders();
-      const body = Readable.fromWeb(answered.body as Parameters<typeof Readable.fromWeb>[0]);
+      const body = Readable.fromWeb(answered.body);
       outgoing.on('close', () => body.destroy());
       body.on('error', () => outgoing.destroy()).pipe(outgoing);
     })().catch(() => outgoing.destroy());

@@ -74,11 +74,9 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
   const url = `${origin}/mcp`;
   const { fetch: serve } = createMcpHandler(() => {
     const mcp = new McpServer({ name: 'guarded', version: '1' });
-    mcp.registerTool(
-      'one',
-      { description: 'Does one.', inputSchema: fromJsonSchema({ type: 'object' }), annotations: { readOnlyHint: true } },
-      () => ({ content: [{ type: 'text', text: 'done' }] }),
-    );
+    mcp.registerTool('one', { description: 'Does one.', inputSchema: fromJsonSchema({ type: 'object' }), annotations: { readOnlyHint: true } }, () => ({
+      content: [{ type: 'text', text: 'done' }],
+    }));
     return mcp;
   });
 
@@ -121,7 +119,8 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
   function authorize(query: URLSearchParams, response: ServerResponse): void {
     asked.authorize.push(query);
     const word = (name: string) => query.get(name) ?? '';
-    if (!clients.has(word('client_id')) || word('code_challenge_method') !== 'S256' || word('response_type') !== 'code') return void response.writeHead(400).end();
+    if (!clients.has(word('client_id')) || word('code_challenge_method') !== 'S256' || word('response_type') !== 'code')
+      return void response.writeHead(400).end();
     const code = randomUUID();
     codes.set(code, {
       challenge: word('code_challenge'),
