@@ -122,13 +122,7 @@ export function interfaces({
         lessons: () => administration.lessons.list(),
       }),
     ]),
-    mcp({
-      ...offersOf(knowledge, acting),
-      signedIn: acting.signedIn,
-      version,
-      limits: answering.limits,
-      isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()),
-    }),
+    mcp({ ...offersOf(knowledge, acting), version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),
     ...users({
       ...answering,
       store,
@@ -155,10 +149,11 @@ export function interfaces({
   return faces;
 }
 
-/** What clients of MCP are offered: tools of the first sources come first in their list. */
-const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered }: Pick<Acting, 'offered'>): Sources => ({
+/** What clients of MCP are offered, tools of the first sources first in their list; and where sign-ins at the servers of users end. */
+const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered, signedIn }: Pick<Acting, 'offered' | 'signedIn'>): Sources & Pick<Acting, 'signedIn'> => ({
   ...offers,
   tools: [...offers.tools, offered],
+  signedIn,
 });
 
 /** What users have of their own: the native interface, and plain REST. */

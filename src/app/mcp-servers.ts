@@ -1,5 +1,6 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
+import { callbackPath } from '#faces/mcp/sign-in-page';
 import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';
 import type { AgentServerTools, ServerTools } from '#core/server-tools';
@@ -60,12 +61,13 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const sessions = openMcpSessions({ streams, clock });
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
   const allowed = () => policy().allowed;
-  const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, address, changed: sessions.forget, log: problem });
+  const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
+  const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
   const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
   const waiting = openWaiting({ store, seal, clock, log: problem });
-  const deps = { servers, tools, signIns, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
+  const deps = { servers, tools, signIns, policy, sharing, met: () => servers.meetOperators(operators()), changed: (id: number) => sessions.forget(id) };
   return {
     tools: serverTools(deps),
     offered: offeredServerTools(deps),

@@ -15,11 +15,13 @@ const pages = {
   failed: [502, 'Not signed in', 'The sign-in failed, and nothing was changed. The MCP server in Dragoman says why.'],
 } as const;
 
+export const callbackPath = '/server/mcp/oauth/callback';
+
 /** Where the browser of a user comes back to. It carries no credential: nothing is told or changed but what the state stands for. */
 export function signInRoute(signedIn: SignedIn): Route {
   return {
     method: 'GET',
-    path: '/server/mcp/oauth/callback',
+    path: callbackPath,
     scope: 'public',
     owner: 'nobody',
     summary: 'Where a sign-in at an MCP server of a user ends: a page.',

@@ -78,10 +78,6 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
   const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
-  const asFailure = (error: unknown) => {
-    signal.throwIfAborted();
-    return failureOf(error, noted);
-  };
 
   let client: SdkClient;
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
@@ -105,7 +101,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     }
   } catch (error) {
     closing.abort(error);
-    throw asFailure(error);
+    signal.throwIfAborted();
+    throw failureOf(error, noted);
   }
 
   // what a server of 2025 asks before it is listened to is lost

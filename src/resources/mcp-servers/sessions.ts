@@ -22,8 +22,8 @@ export interface McpSessions {
    * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
    */
   use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>): Promise<Result>;
-  /** Leaves all sessions with a server. */
-  forget(serverId: number): void;
+  /** Leaves all sessions with a server, or those of one user. */
+  forget(serverId: number, userId?: number): void;
   close(): Promise<void>;
 }
 
@@ -135,8 +135,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
         if (using.uses === 0 && !using.isLeft) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
       }
     },
-    forget(serverId) {
-      for (const [key, entry] of entries) if (entry.serverId === serverId) leave(key, entry);
+    forget(serverId, userId) {
+      for (const [key, entry] of entries) if (entry.serverId === serverId && (userId ?? entry.userId) === entry.userId) leave(key, entry);
     },
     async close() {
       const all = [...entries];

@@ -47,14 +47,12 @@ export interface SignInsDeps {
   readonly clock: Clock;
   /** Origins that may be without TLS. */
   readonly allowed: () => readonly string[];
-  /** Where browsers reach this server; empty: the setting `publicUrl` does not say so, and it listens for more than this machine. */
-  readonly address: () => string;
+  /** Where browsers come back to; undefined: the setting `publicUrl` does not say so, and the server listens for more than this machine. */
+  readonly callback: () => string | undefined;
   /** Called when the user's tokens at the server are others, or gone. */
-  readonly changed: (serverId: number) => void;
+  readonly changed: (serverId: number, userId: number) => void;
   readonly log: (problem: string, cause: unknown) => void;
 }
-
-export const callbackPath = '/server/mcp/oauth/callback';
 
 /** Longest time of what is asked before a browser is sent away or answered, and of a renewal (milliseconds). */
 const askMilliseconds = 20_000;
@@ -70,12 +68,11 @@ const sweepMilliseconds = 600_000;
 const longest = 8192;
 
 export function openSignIns(deps: SignInsDeps): SignIns {
-  const { store, seal, audit, clock, address, changed, log } = deps;
+  const { store, seal, audit, clock, callback, changed, log } = deps;
   const rows = new SignInRows(store, seal);
   const within = deadline(clock);
   const asking = askingOf(deps);
   const renew = renewals(rows, deps);
-  const stopSweeping = sweeping(rows, clock, log);
 
   async function ending(key: BegunRow, { code, iss, error }: CameBack, from: Pick<Actor, 'requestId' | 'address'>): Promise<SignInEnd> {
     await checkIssuer(key.begun, iss);
@@ -89,7 +86,7 @@ export function openSignIns(deps: SignInsDeps): SignIns {
       if (kept) await audit(inside, { by: actorOf(key, from), action: 'mcp-server.sign-in', target: { kind, id: key.serverId }, after: { user: key.userId, url: key.url } });
       return kept;
     }); // prettier-ignore
-    if (isKept) changed(key.serverId);
+    if (isKept) changed(key.serverId, key.userId);
     return isKept ? 'connected' : 'unknown';
   }
 
@@ -113,15 +110,13 @@ export function openSignIns(deps: SignInsDeps): SignIns {
     unneeded: (key) => rows.unneeded(key),
 
     async begin(key, headers, by) {
-      const here = address();
-      if (here === '')
+      const redirectUri = callback();
+      if (redirectUri === undefined)
         throw new Fault('unprocessable', 'Signing in at MCP servers needs the setting publicUrl: the address at which browsers reach this server.');
-      const redirectUri = `${here.replace(/\/$/, '')}${callbackPath}`;
       const state = randomText(43);
-      const before = await rows.find(key);
-      const { scope, registered } = before ?? {};
+      const { scope, registered, tokens } = (await rows.find(key)) ?? {};
       try {
-        const wanted = { url: key.url, headers, redirectUri, state, scope: scope ?? undefined, registered };
+        const wanted = { url: key.url, headers, redirectUri, state, scope: scope ? `${tokens?.scope ?? ''} ${scope}` : undefined, registered };
         const { url, begun } = await within((signal) => beginSignIn(wanted, asking(key), signal));
         await store.transaction((inside) => rows.begin(key, { state, keyId: by.keyId, begun }, inside));
         return url;
@@ -151,9 +146,9 @@ export function openSignIns(deps: SignInsDeps): SignIns {
         const had = await rows.forget(userId, serverId, inside);
         if (had) await audit(inside, { by, action: 'mcp-server.sign-out', target: { kind, id: serverId }, before: { user: userId } });
       });
-      changed(serverId);
+      changed(serverId, userId);
     },
-    close: stopSweeping,
+    close: sweeping(rows, clock, log),
   };
 }
 

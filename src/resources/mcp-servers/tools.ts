@@ -131,8 +131,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     asked: Pick<SessionAsked, 'signal' | 'elicits'>,
     work: Parameters<McpSessions['use']>[1],
   ): Promise<Result> {
-    const { id: serverId, url, signIn } = server;
-    const { userId } = reader;
+    const [{ id: serverId, url, signIn }, { userId }] = [server, reader];
     let place: RemoteServer | Program | undefined;
     try {
       place = await placeOf(reader, server);

@@ -112,7 +112,6 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       const run = await settled(userId, id);
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'question' || waiting.waitsFor.question !== question) throw waitsForOther();
-      within(Buffer.byteLength(JSON.stringify(answer)), mostAnswered, 'content', 'The answer');
       conforming(waiting.waitsFor, answer);
       if (run.heldFor) await answerHere(userId, run.heldFor, { id, key: waiting.key, answer });
       else await goOn(userId, run, { from: 'waiting', key: waiting.key, answer: { ...answer } });
@@ -158,8 +157,10 @@ function within(bytes: number, most: number, field: string, what: string): void 
   if (bytes > most) throw new Fault('too-large', `${what} may have at most ${most} bytes.`, { field });
 }
 
-/** @throws Fault `invalid` naming the field */
-function conforming({ schema }: QuestionAsked, { action, content = {} }: QuestionAnswer): void {
+/** @throws Fault `invalid` naming the field, `too-large` */
+function conforming({ schema }: QuestionAsked, answer: QuestionAnswer): void {
+  within(Buffer.byteLength(JSON.stringify(answer)), mostAnswered, 'content', 'The answer');
+  const { action, content = {} } = answer;
   if (action !== 'accept' || !schema || !isElicitedSchema(schema)) return;
   const problem = problemOf(schema as unknown as ElicitedSchema, content);
   if (problem) throw new Fault('invalid', `content.${problem.field} ${problem.text}`, { field: `content.${problem.field}` });

@@ -7,7 +7,7 @@ import { person, visited, type Person } from './visitors.ts';
 
 const long = 90_000;
 
-async function asked(place: Place, era: '2025' | '2026', tool: 'book' | 'peek' | 'visit') {
+async function asked(place: Place, era: '2025' | '2026', tool: 'book' | 'peek' | 'visit' | 'pay') {
   const mcp = await startAskingMcp(era);
   const all = await visited(place, { yaml: `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all);
@@ -104,6 +104,16 @@ describe('an MCP server', () => {
     expect(await ended(ada, run)).toMatchObject({ state: 'completed' });
     const told = await runs(ada, all.server.url).events(run);
     expect(told.find(({ event }) => event === 'tool.result')!.data['data']).toMatchObject({ text: 'answered {"action":"accept"}' });
+  });
+
+  test('has an address visited without which it does not make the call', { timeout: long }, async () => {
+    const { ada, all, run, body, mcp } = await asked(await embedded.place(), '2025', 'pay');
+    expect(body['waitsFor']).toMatchObject({ type: 'question', message: 'Pay first.', url: 'https://asking.example/pay' });
+    const { question } = body['waitsFor'] as { question: string };
+    expect((await answered(ada, run, { question, action: 'accept' })).status).toBe(200);
+    expect(await ended(ada, run)).toMatchObject({ state: 'completed' });
+    const told = await runs(ada, all.server.url).events(run);
+    expect([told.find(({ event }) => event === 'tool.result')!.data['data'], mcp.begun.pay]).toMatchObject([{ text: 'paid' }, 2]);
   });
 
   test.each(['2025', '2026'] as const)('has nobody to ask outside of runs, and asks nothing hostile (%s)', { timeout: long }, async (era) => {

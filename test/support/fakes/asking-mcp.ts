@@ -10,6 +10,7 @@ import {
   inputRequired,
   isLegacyRequest,
   McpServer,
+  UrlElicitationRequiredError,
   WebStandardStreamableHTTPServerTransport,
   type ElicitRequestFormParams,
 } from '@modelcontextprotocol/server';
@@ -20,7 +21,7 @@ export interface AskingMcp {
   readonly origin: string;
   readonly url: string;
   /** How often a tool was begun. */
-  readonly begun: Record<'book' | 'peek' | 'visit', number>;
+  readonly begun: Record<'book' | 'peek' | 'visit' | 'pay', number>;
   /** The form that is asked. */
   form: ElicitRequestFormParams['requestedSchema'];
   /** Cuts all connections. */
@@ -30,10 +31,10 @@ export interface AskingMcp {
 /** `2025`: a session, in which the server asks while a call goes on. `2026`: a call ends with what is to be asked, and is made again with the answers. */
 export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
-  const begun = { book: 0, peek: 0, visit: 0 };
+  const begun = { book: 0, peek: 0, visit: 0, pay: 0 };
   const made = () => {
     const mcp = new McpServer({ name: 'asking', version: '1' }, { capabilities: { tools: {} } });
-    for (const name of ['book', 'peek', 'visit'] as const)
+    for (const name of ['book', 'peek', 'visit', 'pay'] as const)
       mcp.registerTool(
         name,
         { description: `Does ${name}.`, inputSchema: fromJsonSchema({ type: 'object' }), annotations: { readOnlyHint: name === 'peek' } },
@@ -41,6 +42,8 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
           const done = mcpReq.inputResponses?.['it'];
           if (done === undefined) begun[name]++;
           const url = 'https://asking.example/pay';
+          if (name === 'pay' && begun.pay === 1) throw new UrlElicitationRequiredError([{ mode: 'url', message: 'Pay first.', url, elicitationId: 'e2' }]);
+          if (name === 'pay') return { content: [{ type: 'text', text: 'paid' }] };
           if (era === '2026' && done === undefined)
             return inputRequired({
               inputRequests: {
