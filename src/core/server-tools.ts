@@ -82,7 +82,7 @@ export interface AgentServerTools extends Pick<ServerTools, 'call'> {
     signal: AbortSignal,
   ): Promise<readonly AgentServerTool[]>;
   /** @throws Fault `not-found` for a server that the caller may not use */
-  one(caller: ServerToolCaller, server: number): Promise<unknown>;
+  one(caller: ServerToolCaller, server: number): Promise<{ readonly name: string; readonly wantsSignIn: boolean }>;
   /** Remembers that the user has approved a definition. */
   remember(caller: ServerToolCaller, tool: Pick<ServerToolCall, 'server' | 'tool' | 'digest'>): Promise<void>;
 }

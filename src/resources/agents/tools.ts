@@ -149,6 +149,7 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signa
     case 'mcp': {
       await deps.servers.one(caller, tool.server);
       const all = await deps.servers.of(caller, [{ server: tool.server, ...(tool.tools ? { tools: tool.tools } : {}) }], signal);
+      if (all.length === 0) refuseUnsigned(await deps.servers.one(caller, tool.server), tool.server);
       return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => ({
         name: declared.name,
         description: declared.description ?? '',
@@ -185,6 +186,11 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signa
     default:
       return tool satisfies never;
   }
+}
+
+/** @throws Fault `conflict` for a server that has no tools until its user has signed in */
+function refuseUnsigned({ name, wantsSignIn }: Awaited<ReturnType<AgentServerTools['one']>>, id: number): void {
+  if (wantsSignIn) throw new Fault('conflict', `The MCP server ${name} wants you to sign in: POST /server/mine/mcp-servers/${id}/oauth.`);
 }
 
 /** An agent asks for what its own tools do. */

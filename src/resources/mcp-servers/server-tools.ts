@@ -6,6 +6,7 @@ import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#co
 import { McpFailure } from '#kit/mcp/connection';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
 import { entryOf, type McpPolicy } from './policy.ts';
+import { stateOf } from './shapes.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import { distinct, nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
@@ -68,11 +69,14 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
 }
 
 /** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
-export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['one']): AgentServerTools {
+export function agentServerTools(deps: ServerToolsDeps, one: McpServerStore['one']): AgentServerTools {
   const { tools } = deps;
   return {
     call: serverTools(deps).call,
-    one,
+    async one(caller, id) {
+      const server = await one(caller, id);
+      return { name: server.name, wantsSignIn: stateOf(server) === 'sign-in' };
+    },
     async of(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
       const isWanted = ({ server, definition: { name } }: ServerTool) =>

@@ -108,7 +108,7 @@ export const shown = (server: McpServer): Static<typeof ServerObject> => {
 };
 
 /** How the server is for its reader, who may be signed in where others are not. */
-const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');
+export const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');
 
 export const oauthOf = ({ signIn }: Pick<McpServer, 'signIn'>) => signIn ?? 'none';
 

@@ -6,6 +6,7 @@ import { embedded, onBothDatabases, onServer, type Place } from '../../support/d
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { startOAuthMcp, type OAuthMcp } from '../../support/fakes/oauth-mcp.ts';
 import { proves } from '../../support/proves.ts';
+import { runs } from './run-events.ts';
 import { person, visited, visitorsOf, type Asker, type Person, type Visited } from './visitors.ts';
 
 const long = 90_000;
@@ -162,6 +163,18 @@ describe('a sign-in', () => {
         expect([query, (await fetch(callback + query)).status]).toEqual([query, 400]);
     },
   );
+
+  test('that is wanted is named by the runs whose tools are missing', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { all, ada, id } = await signedUp(await embedded.place(), mcp);
+    const agent = { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model: 'built-in', tools: [{ type: 'mcp', server: id }] };
+    const made = (await ada.ask('POST', '/server/mine/agents', agent)).body['id'];
+    const { body } = await ada.ask('POST', '/server/execute-agent', { agent_id: made, message: 'Call guarded__one now.', streaming: false });
+    const told = await runs(ada, all.server.url).events(body['execution_id'] as string);
+    expect(told.find(({ event }) => event === 'warning')!.data['data']).toMatchObject({
+      message: expect.stringContaining(`/mcp-servers/${id}/oauth`) as string,
+    });
+  });
 
   test('needs to know where browsers reach us', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
