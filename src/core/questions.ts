@@ -20,4 +20,8 @@ export interface QuestionAnswer {
  * @param signal ends the wait
  * @returns `cancel` where the user does not answer within ten minutes
  */
-export type AskUser = (question: UserQuestion, signal: AbortSignal) => Promise<QuestionAnswer>;
+export interface AskUser {
+  (question: UserQuestion, signal: AbortSignal): Promise<QuestionAnswer>;
+  /** The run that it is of. */
+  readonly run: string;
+}

@@ -20,8 +20,13 @@ export interface ElicitedAnswer {
   readonly content?: Readonly<Record<string, unknown>>;
 }
 
-/** Asks the user of a call. @param signal the server does not want to know any more, or the call is over */
-export type Elicit = (asked: Elicitation, signal: AbortSignal) => Promise<ElicitedAnswer>;
+/** Asks the user of a call. */
+export interface Elicit {
+  /** @param signal the server does not want to know any more, or the call is over */
+  (asked: Elicitation, signal: AbortSignal): Promise<ElicitedAnswer>;
+  /** Calls of one group have a session in common. */
+  readonly group: string;
+}
 
 export interface ElicitedSchema {
   readonly type: 'object';

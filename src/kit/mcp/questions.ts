@@ -30,18 +30,24 @@ export interface Questions {
 const [mostQuestions, mostAddresses] = [10, 3];
 
 export function openQuestions(sdk: typeof Sdk): Questions {
-  // a question comes with the answer to its call, where the transport has one for each; else it belongs to the only call that there is
+  // a question comes with the answer to its call, where the server keeps to that; else it is of the only group that has calls
   const current = new AsyncLocalStorage<Asking>();
   const calls = new Set<Asking>();
 
   async function asked(call: Asking, question: Elicitation, signal: AbortSignal): Promise<ElicitedAnswer> {
     if (++call.rest.asked > mostQuestions) return { action: 'cancel' };
-    const end = waiting(call);
+    const ends = [...calls].filter(({ elicit }) => elicit.group === call.elicit.group).map(waiting);
     try {
       return await call.elicit(question, AbortSignal.any([signal, call.signal, call.over.signal]));
     } finally {
-      end();
+      for (const end of ends) end();
     }
+  }
+
+  /** The last call, where all are of one group. */
+  function likely(): Asking | undefined {
+    const [first, ...rest] = calls;
+    return rest.every(({ elicit }) => elicit.group === first?.elicit.group) ? (rest.at(-1) ?? first) : undefined;
   }
 
   /** Asks the user to visit the addresses without which a call is not made. */
@@ -81,7 +87,7 @@ export function openQuestions(sdk: typeof Sdk): Questions {
       }
     },
     async ask(params, signal) {
-      const call = current.getStore() ?? (calls.size === 1 ? [...calls][0] : undefined);
+      const call = current.getStore() ?? likely();
       const question = elicitationIn(params);
       if (!question) throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, 'This is no question that a user is asked.');
       if (!call || !calls.has(call)) return { action: 'cancel' };

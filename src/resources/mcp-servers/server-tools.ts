@@ -1,9 +1,10 @@
 import { Fault } from '#core/fault';
 import { argumentsIn, type JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
-import type { UserQuestion } from '#core/questions';
+import type { AskUser, UserQuestion } from '#core/questions';
 import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
+import type { Elicit, Elicitation } from '#kit/mcp/elicitation';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
 import { entryOf, type McpPolicy } from './policy.ts';
 import { stateOf } from './shapes.ts';
@@ -58,7 +59,7 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       try {
-        return await tools.call(caller, { server, tool, digest, args }, signal, ask && ((asked, over) => ask(asked as unknown as UserQuestion, over)));
+        return await tools.call(caller, { server, tool, digest, args }, signal, ask && elicitWith(ask));
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
@@ -67,6 +68,9 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
     },
   };
 }
+
+const elicitWith = (ask: AskUser): Elicit =>
+  Object.assign((asked: Elicitation, over: AbortSignal) => ask(asked as unknown as UserQuestion, over), { group: ask.run });
 
 /** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
 export function agentServerTools(deps: ServerToolsDeps, one: McpServerStore['one']): AgentServerTools {

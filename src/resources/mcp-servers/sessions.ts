@@ -32,8 +32,8 @@ export interface SessionAsked {
   readonly serverId: number;
   readonly place: RemoteServer | Program;
   readonly signal: AbortSignal;
-  /** The server may ask the user: such a session is another one. */
-  readonly elicits?: boolean;
+  /** Of calls of which the server may ask the user: they have sessions of their own, and those of one group the same. */
+  readonly group?: string;
 }
 
 interface Entry {
@@ -44,6 +44,8 @@ interface Entry {
   readonly connection: Promise<McpConnection>;
   tools: { readonly at: number; readonly list: Promise<readonly McpDefinition[]> } | undefined;
   uses: number;
+  /** Those that have used it. */
+  readonly groups: Set<string>;
   usedAt: number;
   isLeft: boolean;
   cancel: () => void;
@@ -57,6 +59,8 @@ const wholeListMilliseconds = 15_000;
 const lateAnswer = () => new McpFailure('unreachable', 'The MCP server did not answer in time.');
 /** Sessions of a user with one server in which it may ask. */
 const mostThatAsk = 4;
+/** Groups that are known to have used a session. */
+const mostGroups = 1000;
 /** Sessions of a user, of all, and of them programs. */
 const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
@@ -79,7 +83,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     if (those.length - idle.length + 1 > most) throw full();
   }
 
-  function enter(key: string, { userId, serverId, place, elicits = false }: SessionAsked, digest: string): Entry {
+  function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;
     const busy = () => new Fault('overloaded', 'Too many MCP servers are in use at the moment.', { retryAfter: 5 });
     makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
@@ -88,7 +92,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const late = new AbortController();
     const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    const connection = connectMcp(place, { streams, owner: String(userId), changed, elicits }, late.signal).finally(cancel);
+    const connection = connectMcp(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, late.signal).finally(cancel);
     const entry: Entry = {
       serverId,
       userId,
@@ -97,6 +101,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       connection,
       tools: undefined,
       uses: 0,
+      groups: new Set(),
       usedAt: clock.monotonic(),
       isLeft: false,
       cancel: () => {},
@@ -108,16 +113,14 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 
   return {
     async use(asked, work) {
-      const { userId, serverId, place, signal, elicits } = asked;
+      const { userId, serverId, place, signal, group } = asked;
       signal.throwIfAborted();
-      const key = elicits ? leastUsed(entries, userId, `${userId}/${serverId}/elicits`) : `${userId}/${serverId}`;
+      const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
       const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
       let entry = entries.get(key);
       if (entry && entry.digest !== digest) leave(key, entry);
       if (!entry || entry.isLeft) entry = enter(key, asked, digest);
-      const using = entry;
-      using.cancel();
-      using.uses++;
+      const using = taken(entry, group);
       try {
         const connection = await orAborted(using.connection, signal);
         return await work({
@@ -146,12 +149,30 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
   };
 }
 
-/** Which of the sessions of a place that may ask: a question can be told to be of a call for certain where that has the session for itself. */
-function leastUsed(entries: ReadonlyMap<string, Entry>, userId: number, place: string): string {
-  const all = Array.from({ length: mostThatAsk }, (_, at) => ({ key: `${place}/${at}`, uses: entries.get(`${place}/${at}`)?.uses }));
+function taken(entry: Entry, group: string | undefined): Entry {
+  const { groups } = entry;
+  entry.cancel();
+  entry.uses++;
+  if (groups.size >= mostGroups) groups.clear();
+  if (group !== undefined) groups.add(group);
+  return entry;
+}
+
+/** Which of the sessions in which a server may ask: a question can be told to be of a run for certain where that has the session for itself. */
+function leastUsed(
+  entries: ReadonlyMap<string, Entry>,
+  { userId, group, place }: { readonly userId: number; readonly group: string; readonly place: string },
+): string {
+  const all = Array.from({ length: mostThatAsk }, (_, at) => ({
+    key: `${place}/${at}`,
+    uses: entries.get(`${place}/${at}`)?.uses,
+    isOwn: entries.get(`${place}/${at}`)?.groups.has(group) === true,
+  }));
   const open = all.filter(({ uses }) => uses !== undefined).toSorted((a, b) => a.uses! - b.uses!);
   const inUse = [...entries.values()].filter((entry) => entry.userId === userId && entry.uses > 0).length;
   const another = inUse < mostThatAsk || open.length === 0 ? all.find(({ uses }) => uses === undefined) : undefined;
+  const own = open.find(({ isOwn }) => isOwn); // what a server keeps of a session is there for all calls of a run
+  if (own) return own.key;
   return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
 }
 

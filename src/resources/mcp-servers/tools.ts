@@ -128,7 +128,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
   async function using<Result>(
     reader: Reader,
     server: McpServer,
-    asked: Pick<SessionAsked, 'signal' | 'elicits'>,
+    asked: Pick<SessionAsked, 'signal' | 'group'>,
     work: Parameters<McpSessions['use']>[1],
   ): Promise<Result> {
     const [{ id: serverId, url, signIn }, { userId }] = [server, reader];
@@ -181,7 +181,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     },
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
-      return using(reader, server, { signal, elicits: elicit !== undefined }, async (session) => {
+      return using(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
         const definitions = await session.list(signal);
         const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
         if (!found) throw unknownThing('tool');

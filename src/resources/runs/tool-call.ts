@@ -1,6 +1,7 @@
 import type { Caller, Context } from '#core/context';
 import { Fault, faultOf } from '#core/fault';
 import type { Json } from '#core/json';
+import type { UserQuestion } from '#core/questions';
 import { RunWaits, type RunEvent, type RunToolCall, type ToolContext, type ToolOutcome } from '#core/run';
 import type { LiveQuestions } from './live-question.ts';
 import type { StepRow } from './rows.ts';
@@ -8,6 +9,7 @@ import type { RunWriter } from './writer.ts';
 
 /** What a call of a tool needs of its run. */
 export interface Toolbox {
+  readonly id: string;
   readonly signal: AbortSignal;
   readonly repeated: Map<string, number>;
   readonly shared: {
@@ -113,11 +115,12 @@ async function make(
   const caller = await run.caller();
   const context = run.contextOf(step.number, caller);
   let questions = 0;
-  const ask: ToolContext['ask'] = async (asked, signal) => {
+  const asks = async (asked: UserQuestion, signal: AbortSignal) => {
     const question = `${call.call}.${step.number}.${++questions}`;
     if (!run.shared.steps.has(askedKey(run, call))) await run.keep({ key: askedKey(run, call), number: -1, state: 'told' });
     return run.shared.live.ask(run, run.keyOf('question', question), { question, ...asked }, AbortSignal.any([signal, run.signal]));
   };
+  const ask = Object.assign(asks, { run: run.id });
   const outcome = await untilAborted(
     work({ caller, context, ask }).catch((error: unknown) => {
       run.signal.throwIfAborted();

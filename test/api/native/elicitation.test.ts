@@ -96,6 +96,20 @@ onBothDatabases('what a server asks during a call', ({ place }) => {
 });
 
 describe('an MCP server', () => {
+  test('asks each of many runs at once what is theirs', { timeout: long }, async () => {
+    const { mcp, ada, agent } = await asked(await embedded.place(), '2025', 'book');
+    const all = await Promise.all(
+      [1, 2, 3].map(() => ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Call s__book now.', streaming: false })),
+    );
+    for (const [at, { body }] of all.entries()) {
+      const { question } = body['waitsFor'] as { question: string };
+      const content = { name: `Run ${at}`, seats: 1 };
+      expect((await answered(ada, body['execution_id'] as string, { question, action: 'accept', content })).status).toBe(200);
+    }
+    for (const [at, { body }] of all.entries()) expect((await ended(ada, body['execution_id'] as string))['message']).toContain(`Run ${at}`);
+    expect(mcp.begun.book).toBe(4);
+  });
+
   test.each(['2025', '2026'] as const)('has an address visited (%s)', { timeout: long }, async (era) => {
     const { ada, all, run, body } = await asked(await embedded.place(), era, 'visit');
     expect(body['waitsFor']).toMatchObject({ type: 'question', message: 'Pay first.', url: 'https://asking.example/pay' });
