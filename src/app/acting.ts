@@ -6,7 +6,7 @@ import { openUserSecrets, type UserSecrets } from './secrets.ts';
 import { outwardOf } from './upstreams.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
-export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'offered' | 'ofAgents' | 'waiting'> {
+export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'offered' | 'ofAgents' | 'waiting' | 'signedIn'> {
   /** Asks addresses that users chose. */
   readonly streams: GuardedStreams;
   /** Fetches what datasets follow. */
@@ -31,7 +31,7 @@ export function openActing({ outside, ...deps }: Omit<McpServersDeps, 'resolve' 
   const streams = open(exchangeSeconds);
   const followed = { pages: open(pageSeconds), buckets: open(objectSeconds) };
   const servers = openKnownMcpServers({ ...deps, resolve, streams });
-  const { tools, offered, ofAgents, waiting, close } = servers;
+  const { tools, offered, ofAgents, waiting, signedIn, close } = servers;
   const native = [...secrets.native, ...servers.native];
-  return { resolve, streams, followed, tools, offered, ofAgents, waiting, native, own: [...secrets.own, ...servers.own], close };
+  return { resolve, streams, followed, tools, offered, ofAgents, waiting, signedIn, native, own: [...secrets.own, ...servers.own], close };
 }

@@ -57,7 +57,7 @@ export interface InterfacesDeps {
   readonly logins: Logins;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
-  readonly acting: Pick<Acting, 'native' | 'own' | 'offered'>;
+  readonly acting: Pick<Acting, 'native' | 'own' | 'offered' | 'signedIn'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -149,10 +149,11 @@ export function interfaces({
   return faces;
 }
 
-/** What clients of MCP are offered: tools of the first sources come first in their list. */
-const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered }: Pick<Acting, 'offered'>): Sources => ({
+/** What clients of MCP are offered, tools of the first sources first in their list; and where sign-ins at the servers of users end. */
+const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered, signedIn }: Pick<Acting, 'offered' | 'signedIn'>): Sources & Pick<Acting, 'signedIn'> => ({
   ...offers,
   tools: [...offers.tools, offered],
+  signedIn,
 });
 
 /** What users have of their own: the native interface, and plain REST. */

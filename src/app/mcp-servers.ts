@@ -1,5 +1,6 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
+import { callbackPath } from '#faces/mcp/sign-in-page';
 import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';
 import type { AgentServerTools, ServerTools } from '#core/server-tools';
@@ -14,6 +15,7 @@ import { offeredServerTools } from '#resources/mcp-servers/offered';
 import { openMcpSessions } from '#resources/mcp-servers/sessions';
 import { kind, openMcpServers } from '#resources/mcp-servers/store';
 import { agentServerTools, serverTools } from '#resources/mcp-servers/server-tools';
+import { openSignIns, type SignIns } from '#resources/mcp-servers/sign-ins';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { openSharing } from '#resources/sharing';
@@ -28,6 +30,8 @@ export interface McpServersDeps {
   readonly resolve: ResolveSecrets;
   readonly streams: GuardedStreams;
   readonly clock: Clock;
+  /** Where browsers reach this server; empty: nothing says so. */
+  readonly address: () => string;
   readonly log: Log;
 }
 
@@ -45,19 +49,25 @@ export interface McpServers {
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
+  /** Ends a sign-in at a server of a user. */
+  readonly signedIn: SignIns['finish'];
   close(): Promise<void>;
 }
 
-export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock, log }: McpServersDeps): McpServers {
+export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock, address, log }: McpServersDeps): McpServers {
   const policy = (): McpPolicy => ({ ...settings().mcp, allowed: first.outbound.allow });
   const operators = () => policy().stdio.map(({ name }) => name);
   const servers = openMcpServers({ store, seal, audit, operators, addresses: () => policy().whitelist.map(({ url }) => url) });
   const sessions = openMcpSessions({ streams, clock });
-  const tools = openMcpTools({ servers, sessions, policy, resolve });
+  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const allowed = () => policy().allowed;
+  const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
+  const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
+  const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
-  const waiting = openWaiting({ store, seal, clock, log: (text, cause) => log.error(causeOf(cause), text) });
-  const deps = { servers, tools, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
+  const waiting = openWaiting({ store, seal, clock, log: problem });
+  const deps = { servers, tools, signIns, policy, sharing, met: () => servers.meetOperators(operators()), changed: (id: number) => sessions.forget(id) };
   return {
     tools: serverTools(deps),
     offered: offeredServerTools(deps),
@@ -65,8 +75,10 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
     waiting,
     native: nativeMcpRoutes(deps),
     own: mcpServerRoutes(deps),
+    signedIn: signIns.finish,
     close() {
       waiting.close();
+      signIns.close();
       return sessions.close();
     },
   };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { ConvertDocument } from '#core/document';
 import type { RegionState } from '#gateway/routing/regions';
+import { addressHere } from '#http/own-address';
 import { serve, type HttpServerDeps, type Listening } from '#http/server';
 import { openUploads } from '#store/uploads';
 import { systemClock, type Clock } from '#kit/async/clock';
@@ -94,7 +95,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const acting = openActing({ database, first, settings, clock, outside, log });
+  const acting = openActing({ database, first, settings, clock, outside, address: () => settings().publicUrl || addressHere(listening.url), log });
   const hop = hopOf(pepper);
   const around = { clock, chance, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });

@@ -3,6 +3,9 @@ import type { Caller, Context } from './context.ts';
 import type { Part, ToolCallPart } from './conversation.ts';
 import type { FinishReason } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
+import type { AskUser, QuestionAnswer, UserQuestion } from './questions.ts';
+
+export type { QuestionAnswer } from './questions.ts';
 
 /*
  * A run: work of an agent that outlives the request that began it. It is a function, the loop, whose steps are stored: after the process has died the loop is
@@ -27,20 +30,10 @@ export interface ApprovalWanted {
   readonly arguments: JsonObject;
 }
 
-export interface QuestionAsked {
+export interface QuestionAsked extends UserQuestion {
   readonly type: 'question';
   /** The id of the question. */
   readonly question: string;
-  readonly message: string;
-  /** JSON Schema of the answer. */
-  readonly schema?: JsonObject;
-  /** An address that the user is to visit in place of answering. */
-  readonly url?: string;
-}
-
-export interface QuestionAnswer {
-  readonly action: 'accept' | 'decline' | 'cancel';
-  readonly content?: JsonObject;
 }
 
 export interface PlanItem {
@@ -147,6 +140,7 @@ export interface ToolContext {
   readonly caller: Caller;
   /** For booked calls: within the steps of this call of the tool. */
   readonly context: Context;
+  readonly ask: AskUser;
 }
 
 export interface AnswerOptions {

@@ -1,4 +1,5 @@
 import type { FunctionTool, ServerToolCall, WantedServer, WantedTool } from './conversation.ts';
+import type { AskUser } from './questions.ts';
 
 /** A tool of an MCP server as a model sees it. */
 export interface ServerTool {
@@ -33,11 +34,17 @@ export interface ServerTools {
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
-  /** Calls a tool for the caller, whose right is checked right before. Failures are texts for the model. @throws the signal's reason */
+  /**
+   * Calls a tool for the caller, whose right is checked right before. Failures are texts for the model.
+   *
+   * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked
+   * @throws the signal's reason
+   */
   call(
     caller: ServerToolCaller,
     call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json'>,
     signal: AbortSignal,
+    ask?: AskUser,
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
 }
 
@@ -75,7 +82,7 @@ export interface AgentServerTools extends Pick<ServerTools, 'call'> {
     signal: AbortSignal,
   ): Promise<readonly AgentServerTool[]>;
   /** @throws Fault `not-found` for a server that the caller may not use */
-  one(caller: ServerToolCaller, server: number): Promise<unknown>;
+  one(caller: ServerToolCaller, server: number): Promise<{ readonly name: string; readonly wantsSignIn: boolean }>;
   /** Remembers that the user has approved a definition. */
   remember(caller: ServerToolCaller, tool: Pick<ServerToolCall, 'server' | 'tool' | 'digest'>): Promise<void>;
 }

@@ -27,3 +27,9 @@ function isOwnName(name: string, { publicUrl, host }: OwnAddress): boolean {
   const plain = name.replace(/^\[|\]$/g, '');
   return isIP(plain) !== 0 || name === 'localhost' || name === URL.parse(publicUrl)?.hostname || plain === host.toLowerCase();
 }
+
+/** The address at which a server listens, where only this machine reaches it; else an empty text. */
+export function addressHere(url: string): string {
+  const name = URL.parse(url)?.hostname ?? '';
+  return name === '[::1]' || name === 'localhost' || (isIP(name) === 4 && name.startsWith('127.')) ? url : '';
+}

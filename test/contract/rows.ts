@@ -178,6 +178,7 @@ const rows = {
   'P-03': 'a configured process server starts without shell, secrets or leftovers',
   'P-04': 'a hostile MCP server is capped, its names kept apart, its changes approved again',
   'P-05': 'no token or key of ours reaches an MCP server or plugin',
+  'P-06': 'a sign-in at an MCP server leads to no wrong address, and ends with no other issuer',
   'P-07': 'local endpoints refuse a wrong Host or Origin',
   'P-08': 'a model that obeys every injected instruction can do only what the user may',
   'P-09': 'nothing leaks through images, links, arguments or error texts',

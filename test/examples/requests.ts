@@ -143,6 +143,7 @@ export const without: Readonly<Record<string, string>> = {
   'mine-get-server-mine-mcp-servers-id-tools': 'needs an MCP server',
   'mine-post-server-mine-mcp-servers-id-tools-tool-approve': 'needs an MCP server',
   'mine-post-server-mine-mcp-servers-id-test': 'needs an MCP server',
+  'mcp-get-server-mcp-oauth-callback': 'needs an MCP server, and a browser',
   'mine-post-server-mine-mcp-servers-id-oauth': 'needs an MCP server',
   'mine-delete-server-mine-mcp-servers-id-oauth': 'needs an MCP server',
   'mine-get-server-mine-runs-id-events': 'its answer is a stream',

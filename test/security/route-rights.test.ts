@@ -10,6 +10,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 /** What lets in: `alone` is for credentials that nothing narrows; of a role: what everybody else is told. */
 const lines: Readonly<Record<string, string>> = {
   public: `GET /, GET /favicon.ico, GET /healthz, GET /readyz, GET /metrics, GET /openapi.json, GET /docs, GET /docs.css, GET /.well-known/jwks.json,
+    GET /server/mcp/oauth/callback,
     POST /user/get-token-with-api-key, POST /user/get-token`,
   any: `GET /server/mine, GET /server/session, DELETE /server/session, POST /user/validate_token_with_full_user,
     POST /server/get-models`,

@@ -6,9 +6,11 @@ import type { Asked, Face, Route } from '#http/route';
 import { asPlatformSignal } from '#kit/async/platform-signal';
 import { answerMcp } from '#kit/mcp/endpoint';
 import { fileTemplate, offersFor, type Sources, type Trouble } from './offers.ts';
+import { signInRoute, type SignedIn } from './sign-in-page.ts';
 
 export interface McpFaceDeps extends Sources {
   readonly version: string;
+  readonly signedIn: SignedIn;
   readonly limits: () => { readonly requestSeconds: number };
   /** Is this the `Host` of a request to us, and does its `Origin`, where it has one, belong to us? */
   readonly isOwn: (host: string | undefined, origin: string | undefined) => boolean;
@@ -45,6 +47,7 @@ export function mcp(deps: McpFaceDeps): Face {
       },
       route('GET', 'Streams that the server begins: there are none, and the answer is 405.'),
       route('DELETE', 'Ends a session: there are none, and the answer is 405.'),
+      signInRoute(deps.signedIn),
     ],
   };
 }

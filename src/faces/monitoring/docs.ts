@@ -1,7 +1,7 @@
 import type { Content, Entry, Operation, Parameter } from './entry.ts';
 import { fieldsHtml, type Schema } from './fields.ts';
 import { groupsOf } from './groups.ts';
-import { escaped, page, prose } from './html.ts';
+import { escaped, page, prose } from '../html.ts';
 
 export interface Document {
   readonly info: { readonly title: string; readonly version: string };

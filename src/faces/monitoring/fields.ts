@@ -1,4 +1,4 @@
-import { escaped, prose } from './html.ts';
+import { escaped, prose } from '../html.ts';
 
 /** The part of JSON Schema that the document uses. */
 export interface Schema {

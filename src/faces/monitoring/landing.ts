@@ -1,4 +1,4 @@
-import { escaped, page } from './html.ts';
+import { escaped, page } from '../html.ts';
 
 /** What the page at `/` shows. */
 export interface Landing {

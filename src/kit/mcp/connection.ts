@@ -1,16 +1,21 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Sdk from '@modelcontextprotocol/client';
-import type { Client as SdkClient, Transport } from '@modelcontextprotocol/client';
+import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
 import { definitionsIn, isRecord, mostDefinitions, mostTools, type McpDefinition } from './definitions.ts';
-import { withMessageLimit } from './message-limit.ts';
-import { mostResultBytes, resultText, type McpResult } from './result.ts';
+import type { Elicit } from './elicitation.ts';
+import { callMilliseconds, fetcher, mostMessage, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
+import { askable, openQuestions, type Questions } from './questions.ts';
+import { resultText, type McpResult } from './result.ts';
 
 /** A server over HTTP. */
 export interface RemoteServer {
   readonly url: string;
   /** All that is sent besides the protocol's own: nothing of the caller's. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How its user is signed in; absent: by the headers, or not at all. */
+  readonly bearer?: Bearer;
 }
 
 export interface McpConnection {
@@ -18,8 +23,11 @@ export interface McpConnection {
   list(signal: AbortSignal): Promise<readonly McpDefinition[]>;
   /** Whether the last list had more than 512 KB of definitions, so that the rest is left out. */
   isCut(): boolean;
-  /** @throws McpFailure, which does not say that the tool has done nothing */
-  call(tool: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpResult>;
+  /**
+   * @param elicit asks the user what the server wants to know, on a connection that was opened for that
+   * @throws McpFailure, which does not say that the tool has done nothing
+   */
+  call(tool: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal, elicit?: Elicit): Promise<McpResult>;
   close(): Promise<void>;
 }
 
@@ -29,6 +37,8 @@ export interface McpConnectionDeps {
   readonly owner: string;
   /** Called when the server says that its tools changed, and when the connection broke. */
   readonly changed: () => void;
+  /** The server may ask the users of its calls. */
+  readonly elicits?: boolean;
 }
 
 /** How a server is: it cannot be reached, it refuses, or it wants its user to sign in. */
@@ -48,17 +58,14 @@ export class McpFailure extends Error {
   }
 }
 
-/** Longest time of a call, and of a connection or a list (milliseconds). */
-const callMilliseconds = 60_000;
+/** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
-/** Bytes of a message, with what is around a result. */
-const mostMessage = mostResultBytes + 131_072;
-/** Bytes of all messages of an answer, and of those of a stream without an end. */
-const [mostAnswer, mostStream] = [4_194_304, 67_108_864];
+/** Longest time until a server answers whether it tells anything by itself. */
+const listenMilliseconds = 2000;
 
 /**
  * Opens a session: streamable HTTP in the newest revision that the server speaks, else HTTP with server-sent events. What servers may ask of clients
- * (sampling, roots, elicitation) is not offered, and so refused.
+ * (sampling, roots) is not offered, and so refused; questions for the user (elicitation) only where `elicits` says so.
  *
  * @throws McpFailure
  */
@@ -69,19 +76,21 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const collected: Collected = { definitions: [], bytes: 0, isCut: false };
   let isCut = false;
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
-  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, signal });
-  const asFailure = (error: unknown) => {
-    signal.throwIfAborted();
-    return failureOf(error, noted);
-  };
+  const questions = deps.elicits ? openQuestions(sdk) : undefined;
+  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
 
   let client: SdkClient;
+  const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
       const start = () => watched<ChildTransport>(childTransport(server, mostMessage));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
-      const options = { fetch: fetcher({ ...deps, closing: closing.signal, noted }), requestInit: { headers: { ...server.headers } } };
+      const asker = fetcher({ ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true });
+      const options = {
+        fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker,
+        requestInit: { headers: { ...server.headers } },
+      };
       const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
       const url = new URL(server.url);
       client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {
@@ -92,8 +101,13 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     }
   } catch (error) {
     closing.abort(error);
-    throw asFailure(error);
+    signal.throwIfAborted();
+    throw failureOf(error, noted);
   }
+
+  // what a server of 2025 asks before it is listened to is lost
+  const isSilent = 'command' in server || client.getProtocolEra() !== 'legacy';
+  if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
   let listing: Promise<unknown> = Promise.resolve();
   return {
@@ -119,11 +133,12 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       return after;
     },
     isCut: () => isCut,
-    async call(tool, args, asking) {
+    async call(tool, args, asking, elicit) {
       noted.status = undefined;
+      const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
+      const usual = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
       try {
-        const within = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
-        return resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
+        return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made(usual));
       } catch (error) {
         asking.throwIfAborted();
         if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
@@ -142,20 +157,22 @@ interface Attempt {
   readonly transport: Transport;
   readonly mode: 'auto' | 'legacy';
   readonly deps: McpConnectionDeps;
+  readonly questions: Questions | undefined;
   readonly signal: AbortSignal;
 }
 
-async function connected(sdk: typeof Sdk, { transport, mode, deps, signal }: Attempt): Promise<SdkClient> {
+async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, signal }: Attempt): Promise<SdkClient> {
   const client = new sdk.Client(
     { name: 'dragoman', version: '1' },
     {
-      capabilities: {},
+      capabilities: questions ? { elicitation: { form: {}, url: {} } } : {},
       versionNegotiation: { mode },
       jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
       cachePartition: deps.owner,
     },
   );
+  if (questions) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => questions.ask(params, mcpReq.signal));
   Object.assign(client, { onerror: () => deps.changed(), onclose: () => deps.changed() });
   try {
     await client.connect(transport, { signal, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds });
@@ -168,51 +185,6 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, signal }: Att
 
 /** Statuses of servers that know server-sent events alone. */
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
-
-/** What is known of the exchanges of a connection. */
-interface Noted {
-  /** What the server answered last, when that was no success. */
-  status?: number | undefined;
-  /** Ids of requests that have no answer yet. */
-  readonly pending: Set<unknown>;
-  /** Hands a message to the client as if the server had sent it. */
-  receive?: (message: object) => void;
-}
-
-/** What a request fails with when the stream of its answer ended before the answer, for which the client would wait. */
-const streamEnded = 'The stream ended before the answer.';
-
-type Fetcher = (url: string | URL, init?: RequestInit) => Promise<Response>;
-
-function fetcher({
-  streams,
-  owner,
-  closing,
-  noted,
-}: Pick<McpConnectionDeps, 'streams' | 'owner'> & { readonly closing: AbortSignal; readonly noted: Noted }): Fetcher {
-  return async (url, init = {}) => {
-    const { method = 'GET', body, signal } = init;
-    const text = typeof body === 'string' ? body : '';
-    const isLong = method === 'GET' || text.includes('"subscriptions/listen"');
-    const headers = Object.fromEntries(new Headers(init.headers));
-    const asked = { url, owner, method, headers, ...(body ? { body: text } : {}), signal: signal ? AbortSignal.any([signal, closing]) : closing };
-    const response = await streams.open({ ...asked, maxBytes: isLong ? mostStream : mostAnswer, isLong });
-    if (response.status >= 400) noted.status = response.status;
-    const id = idIn(text);
-    if (id !== undefined) noted.pending.add(id);
-    return withMessageLimit(response, mostMessage, () => {
-      if (id !== undefined)
-        setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
-    });
-  };
-}
-
-/** The id of a request; undefined: a notification. */
-function idIn(text: string): unknown {
-  if (text === '') return undefined;
-  const message: unknown = JSON.parse(text); // the client wrote it
-  return isRecord(message) && 'method' in message ? message['id'] : undefined;
-}
 
 /** What came of a list of tools so far. */
 interface Collected {
@@ -228,7 +200,7 @@ function withinBounds<One extends object>(transport: One, collected: Collected, 
   let handler: ((message: unknown, extra?: unknown) => void) | undefined;
   const bounded = (message: unknown, extra?: unknown) => {
     if (isRecord(message) && !('method' in message)) noted.pending.delete(message['id']);
-    handler?.(boundedMessage(message, collected), extra);
+    handler?.(boundedMessage(askable(message), collected), extra);
   };
   noted.receive = bounded;
   Object.defineProperty(transport, 'onmessage', {
@@ -255,10 +227,11 @@ function boundedMessage(message: unknown, collected: Collected): unknown {
   return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
 }
 
-function failureOf(cause: unknown, { status }: Noted): McpFailure {
+function failureOf(cause: unknown, { status, lacksScope }: Noted): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
-  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in: set a token in its headers.', { cause, status });
+  if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
+  if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
   if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status });
   if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });

@@ -25,6 +25,8 @@ export interface StreamWanted {
   readonly maxBytes: number;
   /** A stream without an end, such as server-sent events: only its head has a deadline, and it counts apart from the rest. */
   readonly isLong?: boolean;
+  /** Deadline of the whole exchange in place of the usual one: for what waits for a person. It counts apart from the rest too. */
+  readonly seconds?: number;
 }
 
 export interface GuardedStreamsSettings extends Omit<GuardSettings, 'seconds'> {
@@ -46,7 +48,7 @@ const turnBytes = 16_384;
 export function openGuardedStreams({ clock, outside = theInternet(), seconds, ...settings }: GuardedStreamsSettings): GuardedStreams {
   stepOverContinue();
   const dial = new GuardedDial({ ...settings, outside, seconds: headSeconds });
-  const lines = { long: openFairSemaphore(longBounds, clock), short: openFairSemaphore(shortBounds, clock) };
+  const lines = { long: openFairSemaphore(longBounds, clock), short: openFairSemaphore(shortBounds, clock), patient: openFairSemaphore(shortBounds, clock) };
   const watch = { clock, add() {}, delete() {} }; // the deadlines here cover it
 
   /** @param ended called once, when the exchange is over */
@@ -64,7 +66,7 @@ export function openGuardedStreams({ clock, outside = theInternet(), seconds, ..
       const headers = { 'accept-encoding': 'identity', 'user-agent': 'Dragoman', ...wanted.headers, host: url.host };
       const path = `${url.pathname}${url.search}`;
       const answer = await new Promise<UpstreamResponse>((resolve, reject) => {
-        const request = { url, path, headers, body: body ?? '', signal, headSeconds: seconds, quietSeconds: seconds };
+        const request = { url, path, headers, body: body ?? '', signal, headSeconds: wanted.seconds ?? seconds, quietSeconds: wanted.seconds ?? seconds };
         dispatcher.dispatch({ origin, path, method, headers, body }, new UpstreamResponse(request, watch, resolve, reject));
       });
       return standardResponse(answer, wanted.maxBytes, over);
@@ -81,7 +83,7 @@ export function openGuardedStreams({ clock, outside = theInternet(), seconds, ..
       const left = () => over.abort(wanted.signal.reason);
       wanted.signal.addEventListener('abort', left);
       const late = () => over.abort(new Error('It took too long.'));
-      const cancel = clock.after((wanted.isLong ? headSeconds : seconds) * 1000, late);
+      const cancel = clock.after((wanted.isLong ? headSeconds : (wanted.seconds ?? seconds)) * 1000, late);
       const ended = Promise.withResolvers<void>();
       const free = () => {
         cancel();
@@ -89,7 +91,8 @@ export function openGuardedStreams({ clock, outside = theInternet(), seconds, ..
         ended.resolve();
       };
       try {
-        await entered(wanted.isLong ? lines.long : lines.short, wanted.owner, over.signal, ended.promise);
+        const line = wanted.isLong ? 'long' : wanted.seconds === undefined ? 'short' : 'patient';
+        await entered(lines[line], wanted.owner, over.signal, ended.promise);
         const response = await ask(wanted, over.signal, free);
         if (wanted.isLong) cancel();
         return response;

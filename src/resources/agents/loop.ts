@@ -169,7 +169,7 @@ async function outcomeOf(part: ToolCallPart, key: string, { working, byName, app
   if (!tool)
     return run.tool({ ...common, tool: scratchTool.name, server: null, isReadOnly: true, needsApproval: false }, () => scratchRead(run, working.files, args));
   const wanted = { ...common, tool: tool.tool, server: tool.server, isReadOnly: tool.isReadOnly, needsApproval: isAsked(tool, approved.get(tool.name)) };
-  return run.tool(wanted, async ({ caller, context }) => {
+  return run.tool(wanted, async ({ caller, context, ask }) => {
     const { what } = tool;
     if (what.type === 'agent') {
       const task = typeof args['task'] === 'string' ? args['task'] : working.run.asked.message;
@@ -178,7 +178,7 @@ async function outcomeOf(part: ToolCallPart, key: string, { working, byName, app
     if (!(await keeps(tool, args, { owner: String(caller.userId), signal: run.signal }, deps)))
       return { text: 'The arguments do not keep to the schema of the tool.', isError: true };
     if (wanted.needsApproval && what.type === 'mcp') await deps.servers.remember(caller, { server: what.server, tool: tool.tool, digest: what.digest });
-    return called(tool, args, { caller, context, run }, deps);
+    return called(tool, args, { caller, context, ask, run }, deps);
   });
 }
 

@@ -149,6 +149,7 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signa
     case 'mcp': {
       await deps.servers.one(caller, tool.server);
       const all = await deps.servers.of(caller, [{ server: tool.server, ...(tool.tools ? { tools: tool.tools } : {}) }], signal);
+      if (all.length === 0) refuseUnsigned(await deps.servers.one(caller, tool.server), tool.server);
       return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => ({
         name: declared.name,
         description: declared.description ?? '',
@@ -187,6 +188,11 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signa
   }
 }
 
+/** @throws Fault `conflict` for a server that has no tools until its user has signed in */
+function refuseUnsigned({ name, wantsSignIn }: Awaited<ReturnType<AgentServerTools['one']>>, id: number): void {
+  if (wantsSignIn) throw new Fault('conflict', `The MCP server ${name} wants you to sign in: POST /server/mine/mcp-servers/${id}/oauth.`);
+}
+
 /** An agent asks for what its own tools do. */
 const harmless = { isReadOnly: true, tells: false } as const;
 
@@ -205,14 +211,14 @@ export const declared = ({ name, description, parameters }: RunTool): FunctionTo
 export async function called(
   { what, tool }: RunTool,
   args: JsonObject,
-  { caller, context, run }: Pick<ToolContext, 'caller' | 'context'> & { readonly run: Pick<Run, 'signal'> },
+  { caller, context, ask, run }: ToolContext & { readonly run: Pick<Run, 'signal'> },
   deps: AgentToolsDeps,
 ): Promise<ToolOutcome> {
   const { signal } = run;
   requireScope(caller, what.type);
   switch (what.type) {
     case 'mcp':
-      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal);
+      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal, ask);
     case 'plugin': {
       const made = await deps.plugins.run({ caller, name: what.name, id: what.id, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');

@@ -100,7 +100,11 @@ function partOf(shared: Shared, place: string): Run {
         used.calls++;
         const { call: id, tool, server, arguments: args } = call;
         emit({ event: 'tool.call', data: { call: id, tool, server, arguments: args } });
-        const outcome = await work({ caller, context: contextOf(signal) }).catch(failedOf);
+        const outcome = await work({
+          caller,
+          context: contextOf(signal),
+          ask: Object.assign(async () => ({ action: 'cancel' as const }), { run: 'run' }),
+        }).catch(failedOf);
         emit({ event: 'tool.result', data: { call: id, text: outcome.text, isError: outcome.isError, scratch: null } });
         return outcome as unknown as Json;
       })) as unknown as ToolOutcome;

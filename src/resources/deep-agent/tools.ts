@@ -183,7 +183,7 @@ function serverTool(
     server: serverName,
     isReadOnly,
     needsApproval,
-    work: (args, { caller, context }) => tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal),
+    work: (args, { caller, context, ask }) => tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal, ask),
   };
 }
 

@@ -32,7 +32,7 @@ const named = (server: McpServer) => ({
   server_type: server.type,
   description: server.description,
   organization_id: null,
-  requires_auth: server.hasHeaders || server.state === 'sign-in',
+  requires_auth: server.hasHeaders || server.signIn !== null || server.state === 'sign-in',
   oauth_status: oauthOf(server),
   metadata_json: server.metadata ?? '{}',
   is_active: server.active,

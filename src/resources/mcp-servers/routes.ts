@@ -9,12 +9,14 @@ import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
 import { nameOf } from './tool-names.ts';
 import { ServerFields, ServerObject, shown, textOf } from './shapes.ts';
+import type { SignIns } from './sign-ins.ts';
 import { mostServers, type McpServerStore } from './store.ts';
 import type { McpTools, ServerTool } from './tools.ts';
 
 export interface McpRoutesDeps {
   readonly servers: McpServerStore;
   readonly tools: McpTools;
+  readonly signIns: Pick<SignIns, 'forget'>;
   readonly policy: () => McpPolicy;
   /** Makes sure that the operator's servers have their rows. */
   readonly met: () => Promise<void>;
@@ -116,6 +118,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       },
     }),
     ...toolRoutes(deps),
+    ...signInRoutes(deps),
     ...grantRoutes({
       sharing,
       scope: 'mcp',
@@ -190,19 +193,34 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         }
       },
     }),
-    ...(['POST', 'DELETE'] as const).map((method) =>
-      nounRoute({
-        ...common,
-        method,
-        path: `${root}/:id/oauth`,
-        summary: 'Signing in at an MCP server is not supported yet: give a token in its headers.',
-        async answer({ caller, params, query: whose }) {
-          const { operatorName } = await servers.one(readerOf(caller, whose), idOf(params));
-          if (operatorName !== null) throw unknownThing('sign-in');
-          throw new Fault('unsupported', 'Signing in at MCP servers is not supported yet: give a token in the headers of the server.');
-        },
-      }),
-    ),
+  ];
+}
+
+function signInRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
+  const common = { scope: 'mcp', owner: 'caller', query } as const;
+  return [
+    nounRoute({
+      ...common,
+      method: 'POST',
+      path: `${root}/:id/oauth`,
+      summary: 'Begins to sign you in at an MCP server: open the address in a browser within ten minutes. Never open one that somebody else began.',
+      output: Type.Object({ url: Type.String({ description: 'At the authorization server of the MCP server.' }) }),
+      answer: async ({ caller, by, params, query: whose }) => ({ url: await tools.signIn(readerOf(caller, whose), idOf(params), by) }),
+    }),
+    nounRoute({
+      ...common,
+      method: 'DELETE',
+      path: `${root}/:id/oauth`,
+      summary: 'Forgets your sign-in at an MCP server, and its tokens.',
+      output: ServerObject,
+      async answer({ caller, by, params, query: whose }) {
+        const [who, id] = [readerOf(caller, whose), idOf(params)];
+        const { url } = await servers.one(who, id);
+        if (url === '') throw unknownThing('sign-in');
+        await signIns.forget({ userId: who.userId, serverId: id }, by);
+        return shown(await servers.one(who, id));
+      },
+    }),
   ];
 }
 

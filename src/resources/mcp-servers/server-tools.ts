@@ -1,10 +1,13 @@
 import { Fault } from '#core/fault';
 import { argumentsIn, type JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
+import type { AskUser, UserQuestion } from '#core/questions';
 import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
+import type { Elicit, Elicitation } from '#kit/mcp/elicitation';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
 import { entryOf, type McpPolicy } from './policy.ts';
+import { stateOf } from './shapes.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import { distinct, nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
@@ -52,11 +55,11 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       }
       return { tools: [...names.values()], unknown };
     },
-    async call(caller, { server, tool, digest, json }, signal) {
+    async call(caller, { server, tool, digest, json }, signal, ask) {
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       try {
-        return await tools.call(caller, { server, tool, digest, args }, signal);
+        return await tools.call(caller, { server, tool, digest, args }, signal, ask && elicitWith(ask));
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
@@ -66,12 +69,18 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
   };
 }
 
+const elicitWith = (ask: AskUser): Elicit =>
+  Object.assign((asked: Elicitation, over: AbortSignal) => ask(asked as unknown as UserQuestion, over), { group: ask.run });
+
 /** The same, for agents: the user is asked as the rules of the server say, for no client has named the tools. */
-export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['one']): AgentServerTools {
+export function agentServerTools(deps: ServerToolsDeps, one: McpServerStore['one']): AgentServerTools {
   const { tools } = deps;
   return {
     call: serverTools(deps).call,
-    one,
+    async one(caller, id) {
+      const server = await one(caller, id);
+      return { name: server.name, wantsSignIn: stateOf(server) === 'sign-in' };
+    },
     async of(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
       const isWanted = ({ server, definition: { name } }: ServerTool) =>

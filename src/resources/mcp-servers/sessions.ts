@@ -22,8 +22,8 @@ export interface McpSessions {
    * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
    */
   use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>): Promise<Result>;
-  /** Leaves all sessions with a server. */
-  forget(serverId: number): void;
+  /** Leaves all sessions with a server, or those of one user. */
+  forget(serverId: number, userId?: number): void;
   close(): Promise<void>;
 }
 
@@ -32,6 +32,8 @@ export interface SessionAsked {
   readonly serverId: number;
   readonly place: RemoteServer | Program;
   readonly signal: AbortSignal;
+  /** Of calls of which the server may ask the user: they have sessions of their own, and those of one group the same. */
+  readonly group?: string;
 }
 
 interface Entry {
@@ -42,6 +44,8 @@ interface Entry {
   readonly connection: Promise<McpConnection>;
   tools: { readonly at: number; readonly list: Promise<readonly McpDefinition[]> } | undefined;
   uses: number;
+  /** Those that have used it. */
+  readonly groups: Set<string>;
   usedAt: number;
   isLeft: boolean;
   cancel: () => void;
@@ -53,6 +57,10 @@ const connectMilliseconds = 30_000;
 /** Longest time of a list with all its pages. */
 const wholeListMilliseconds = 15_000;
 const lateAnswer = () => new McpFailure('unreachable', 'The MCP server did not answer in time.');
+/** Sessions of a user with one server in which it may ask. */
+const mostThatAsk = 4;
+/** Groups that are known to have used a session. */
+const mostGroups = 1000;
 /** Sessions of a user, of all, and of them programs. */
 const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
@@ -75,7 +83,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     if (those.length - idle.length + 1 > most) throw full();
   }
 
-  function enter(key: string, { userId, serverId, place }: SessionAsked, digest: string): Entry {
+  function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;
     const busy = () => new Fault('overloaded', 'Too many MCP servers are in use at the moment.', { retryAfter: 5 });
     makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
@@ -84,7 +92,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const late = new AbortController();
     const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(cancel);
+    const connection = connectMcp(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, late.signal).finally(cancel);
     const entry: Entry = {
       serverId,
       userId,
@@ -93,6 +101,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       connection,
       tools: undefined,
       uses: 0,
+      groups: new Set(),
       usedAt: clock.monotonic(),
       isLeft: false,
       cancel: () => {},
@@ -104,21 +113,19 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 
   return {
     async use(asked, work) {
-      const { userId, serverId, place, signal } = asked;
+      const { userId, serverId, place, signal, group } = asked;
       signal.throwIfAborted();
-      const key = `${userId}/${serverId}`;
+      const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
       const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
       let entry = entries.get(key);
       if (entry && entry.digest !== digest) leave(key, entry);
       if (!entry || entry.isLeft) entry = enter(key, asked, digest);
-      const using = entry;
-      using.cancel();
-      using.uses++;
+      const using = taken(entry, group);
       try {
         const connection = await orAborted(using.connection, signal);
         return await work({
           list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
-          call: (tool, args, asking) => connection.call(tool, args, asking),
+          call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
           isCut: () => connection.isCut(),
         });
       } catch (error) {
@@ -131,8 +138,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
         if (using.uses === 0 && !using.isLeft) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
       }
     },
-    forget(serverId) {
-      for (const [key, entry] of entries) if (entry.serverId === serverId) leave(key, entry);
+    forget(serverId, userId) {
+      for (const [key, entry] of entries) if (entry.serverId === serverId && (userId ?? entry.userId) === entry.userId) leave(key, entry);
     },
     async close() {
       const all = [...entries];
@@ -140,6 +147,33 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       await Promise.allSettled(all.map(([, { connection }]) => connection.then((one) => one.close())));
     },
   };
+}
+
+function taken(entry: Entry, group: string | undefined): Entry {
+  const { groups } = entry;
+  entry.cancel();
+  entry.uses++;
+  if (groups.size >= mostGroups) groups.clear();
+  if (group !== undefined) groups.add(group);
+  return entry;
+}
+
+/** Which of the sessions in which a server may ask: a question can be told to be of a run for certain where that has the session for itself. */
+function leastUsed(
+  entries: ReadonlyMap<string, Entry>,
+  { userId, group, place }: { readonly userId: number; readonly group: string; readonly place: string },
+): string {
+  const all = Array.from({ length: mostThatAsk }, (_, at) => ({
+    key: `${place}/${at}`,
+    uses: entries.get(`${place}/${at}`)?.uses,
+    isOwn: entries.get(`${place}/${at}`)?.groups.has(group) === true,
+  }));
+  const open = all.filter(({ uses }) => uses !== undefined).toSorted((a, b) => a.uses! - b.uses!);
+  const inUse = [...entries.values()].filter((entry) => entry.userId === userId && entry.uses > 0).length;
+  const another = inUse < mostThatAsk || open.length === 0 ? all.find(({ uses }) => uses === undefined) : undefined;
+  const own = open.find(({ isOwn }) => isOwn); // what a server keeps of a session is there for all calls of a run
+  if (own) return own.key;
+  return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
 }
 
 function listOf(

@@ -93,9 +93,11 @@ export const ServerObject = Type.Object({
 });
 
 export const shown = (server: McpServer): Static<typeof ServerObject> => {
-  const { hasHeaders: _, operatorName: __, metadata, tools, lastSeenAt, createdAt, updatedAt, ...rest } = server;
+  const { hasHeaders: _, operatorName: __, signIn: ___, signInError, metadata, tools, lastError, lastSeenAt, createdAt, updatedAt, ...rest } = server;
   return {
     ...rest,
+    state: stateOf(server),
+    lastError: signInError ?? lastError,
     metadata: metadata === null ? null : jsonIn(metadata),
     tools: tools === null ? null : [...tools],
     lastSeenAt: lastSeenAt?.toISOString() ?? null,
@@ -105,7 +107,10 @@ export const shown = (server: McpServer): Static<typeof ServerObject> => {
   };
 };
 
-export const oauthOf = ({ state }: Pick<McpServer, 'state'>) => (state === 'sign-in' ? 'needed' : 'none');
+/** How the server is for its reader, who may be signed in where others are not. */
+export const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');
+
+export const oauthOf = ({ signIn }: Pick<McpServer, 'signIn'>) => signIn ?? 'none';
 
 /** What was written as JSON; what is none, as text. */
 function jsonIn(text: string): unknown {

@@ -8,6 +8,7 @@ import type { Audit } from '#store/auditing';
 import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import type { Approval } from './approval.ts';
+import { forgetSignIns, type SignInState } from './sign-in-rows.ts';
 
 export interface McpServer {
   readonly id: number;
@@ -28,6 +29,9 @@ export interface McpServer {
   readonly state: 'ok' | McpTrouble;
   readonly lastError: string | null;
   readonly lastSeenAt: Date | null;
+  /** How the reader is signed in at it; null: it has not asked for that. */
+  readonly signIn: SignInState | null;
+  readonly signInError: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Of the operator's: its name in the settings. */
@@ -97,6 +101,8 @@ interface Row extends Omit<McpServer, 'right'> {
 }
 
 const thing = { id: sql.ref('mcp_server.id'), owner: sql.ref('mcp_server.owner_id') };
+const signInOf = ({ userId }: Reader, column: RawBuilder<unknown>) =>
+  sql`(select one.${column} from mcp_sign_in as one where one.user_id = ${userId} and one.server_id = mcp_server.id and one.url = mcp_server.url)`;
 const contextOf = (owner: number) => `mcp-headers/${owner}`;
 
 export interface McpServerStoreDeps {
@@ -114,7 +120,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     const { rows } = await sql<Row>`
       select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
         deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
-        ${levelOf(kind, reader, thing)} as level
+        ${signInOf(reader, sql`state`)} as "signIn", ${signInOf(reader, sql`error`)} as "signInError", ${levelOf(kind, reader, thing)} as level
       from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...open]}::text[])) and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };
@@ -171,7 +177,8 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
           where id = ${id} and deleted_at is null`.execute(inside.db);
-        if (text.url !== before.url) await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
+        if (text.url !== before.url) await forgetUses(inside, id);
+        else if (hasCredential(text.headers)) await forgetSignIns(inside, id);
         const after = await one(reader, id, inside);
         await audit(inside, { by, action: 'mcp-server.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
         return after;
@@ -181,7 +188,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
         const server = await one(reader, id, inside, sql`for update`);
         if (server.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an MCP server.');
         await sql`update mcp_server set deleted_at = clock_timestamp(), headers = null where id = ${id}`.execute(inside.db);
-        await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
+        await forgetUses(inside, id);
         await forgetGrants(inside, kind, [id]);
         await audit(inside, { by, action: 'mcp-server.delete', target: { kind, id }, before: inTrail(server) });
         return { ...server, active: false };
@@ -197,6 +204,12 @@ function idToShare({ id, right }: McpServer): number {
   return id;
 }
 
+/** Forgets what users have approved, and how they are signed in: it is another server now, or none. */
+async function forgetUses(inside: Access, id: number): Promise<void> {
+  await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
+  await forgetSignIns(inside, id);
+}
+
 async function rowOf({ db }: Pick<Store, 'db'>, { name, url }: { readonly name: string; readonly url: string }): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     insert into mcp_server (operator_name, name, url) values (${url}, ${name}, ${url})
@@ -206,6 +219,9 @@ async function rowOf({ db }: Pick<Store, 'db'>, { name, url }: { readonly name: 
 
 const sealed = (seal: Sealer, owner: number, headers: ServerText['headers']) =>
   headers && Object.keys(headers).length > 0 ? seal.seal(Buffer.from(JSON.stringify(headers)), contextOf(owner)) : null;
+
+/** Whether headers have a credential of their own: then nobody signs in at the server. */
+export const hasCredential = (headers: ServerText['headers']) => Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
 
 async function refuseTwice({ db }: Access, owner: number, name: string, except = 0): Promise<void> {
   const { rows } = await sql`

@@ -6,13 +6,15 @@ import { unknownThing } from '#http/noun-route';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import { McpFailure, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
+import type { Elicit } from '#kit/mcp/elicitation';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { McpResult } from '#kit/mcp/result';
 import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval } from './approval.ts';
 import { entryOf, permittedUrl, type McpPolicy } from './policy.ts';
-import type { McpSessions } from './sessions.ts';
-import type { McpServer, McpServerStore } from './store.ts';
+import type { McpSessions, SessionAsked } from './sessions.ts';
+import type { SignIns } from './sign-ins.ts';
+import { hasCredential, type McpServer, type McpServerStore } from './store.ts';
 
 /** A tool of a server as its user may call it. */
 export interface ServerTool {
@@ -40,11 +42,14 @@ export interface McpTools {
    * Calls a tool. That the reader may use the server and the tool is checked right before.
    *
    * @param digest the definition that is meant; absent: whichever there is
+   * @param elicit asks the user what the server wants to know; absent: it cannot ask
    * @throws Fault `not-found`, `forbidden`, `conflict` for a tool that has changed; McpFailure
    */
-  call(reader: Reader, wanted: ToolWanted, signal: AbortSignal): Promise<McpResult>;
+  call(reader: Reader, wanted: ToolWanted, signal: AbortSignal, elicit?: Elicit): Promise<McpResult>;
   /** @param approved with the digest that was seen, where it is known. @throws Fault `not-found`, `conflict` where the tool has another by now; McpFailure */
   approve(reader: Reader, approved: ApprovedTool, by: Actor, signal: AbortSignal): Promise<ServerTool>;
+  /** @returns the address at which the reader signs in at a server. @throws Fault `not-found`, `conflict` where its headers have a credential, `upstream-failed` */
+  signIn(reader: Reader, id: number, by: Actor): Promise<string>;
   /** Remembers that the user has approved a definition, by calling it. */
   remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
 }
@@ -72,6 +77,7 @@ export interface McpToolsDeps {
   readonly sessions: McpSessions;
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
+  readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'unneeded' | 'begin'>;
 }
 
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
@@ -92,11 +98,10 @@ const orNone =
   };
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
-export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDeps): McpTools {
-  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
-
-  /** @throws Fault where it must not be connected to */
-  async function placeOf(server: McpServer): Promise<RemoteServer | Program> {
+/** Where a server is, and what its requests carry. @throws Fault where it must not be connected to */
+const placesOf =
+  ({ servers, policy, resolve, signIns }: Omit<McpToolsDeps, 'sessions'>) =>
+  async ({ userId }: Reader, server: McpServer): Promise<RemoteServer | Program> => {
     const { stdio } = policy();
     if (server.operatorName !== null && server.url === '') {
       const program = stdio.find(({ name }) => name === server.operatorName);
@@ -112,17 +117,33 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(headers[name]))
         throw new Fault('invalid', `The header ${name} of the MCP server has a value that no header may have.`);
     }
-    return { url, headers };
-  }
+    return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
+  };
 
-  async function using<Result>(reader: Reader, server: McpServer, signal: AbortSignal, work: Parameters<McpSessions['use']>[1]): Promise<Result> {
+export function openMcpTools(deps: McpToolsDeps): McpTools {
+  const { servers, sessions, policy, signIns } = deps;
+  const placeOf = placesOf(deps);
+  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
+
+  async function using<Result>(
+    reader: Reader,
+    server: McpServer,
+    asked: Pick<SessionAsked, 'signal' | 'group'>,
+    work: Parameters<McpSessions['use']>[1],
+  ): Promise<Result> {
+    const [{ id: serverId, url, signIn }, { userId }] = [server, reader];
+    let place: RemoteServer | Program | undefined;
     try {
-      const place = await placeOf(server);
-      const [result, isCut] = await sessions.use({ userId: reader.userId, serverId: server.id, place, signal }, async (session) => [await work(session), session.isCut()] as const); // prettier-ignore
-      await noted(server.id, 'ok', isCut ? cutList : null);
+      place = await placeOf(reader, server);
+      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
+      await noted(serverId, 'ok', isCut ? cutList : null);
+      if (signIn !== null && signIn !== 'connected') await signIns.unneeded({ userId, serverId, url });
       return result as Result;
     } catch (error) {
-      if (error instanceof McpFailure) await noted(server.id, error.trouble, error.message);
+      if (!(error instanceof McpFailure)) throw error;
+      // who is to sign in is this user: others may be signed in
+      if (error.trouble === 'sign-in' && place && 'bearer' in place) await signIns.needed({ userId, serverId, url });
+      else await noted(serverId, error.trouble, error.message);
       throw error;
     }
   }
@@ -142,7 +163,7 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
   }
 
   async function of(reader: Reader, server: McpServer, { signal, refresh }: Asking): Promise<readonly ServerTool[]> {
-    return judged(reader, server, await using(reader, server, signal, (session) => session.list(signal, refresh)));
+    return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, refresh)));
   }
 
   async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
@@ -158,15 +179,15 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
       const lists = await fewAtOnce(wanted, atOnce, (server) => of(reader, server, asking).catch(orNone(asking.signal)));
       return lists.flat().filter(({ isAllowed }) => isAllowed);
     },
-    async call(reader, { server: id, tool, args, digest }, signal) {
+    async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
-      return using(reader, server, signal, async (session) => {
+      return using(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
         const definitions = await session.list(signal);
         const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
         if (!found) throw unknownThing('tool');
         if (!found.isAllowed) throw new Fault('forbidden', `The tool ${tool} is not allowed.`);
         if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);
-        return session.call(tool, args, signal);
+        return session.call(tool, args, signal, elicit);
       });
     },
     async approve(reader, { server: id, tool, digest }, by, signal) {
@@ -174,6 +195,13 @@ export function openMcpTools({ servers, sessions, policy, resolve }: McpToolsDep
       if (digest !== undefined && digest !== definition.digest) throw new Fault('conflict', `The tool ${tool} has changed since.`, { field: 'digest' });
       await servers.approve(reader.userId, id, tool, definition.digest, by);
       return oneOf(reader, id, tool, { signal });
+    },
+    async signIn(reader, id, by) {
+      const server = await servers.one(reader, id);
+      const place = await placeOf(reader, server);
+      if ('command' in place) throw unknownThing('sign-in');
+      if (!place.bearer) throw new Fault('conflict', 'The headers of the MCP server have a credential of their own (authorization): remove it to sign in.');
+      return signIns.begin({ userId: reader.userId, serverId: id, url: server.url }, place.headers, by);
     },
     remember: (userId, id, { name, digest }) => servers.approve(userId, id, name, digest, undefined),
   };

@@ -64,6 +64,7 @@ interface ShownRow extends Omit<ShownRun, 'waitsFor' | 'message' | 'error'> {
   readonly number: number;
   readonly job: string;
   readonly waits_for: Buffer | null;
+  readonly isHeld: boolean;
   readonly ending: Buffer | null;
 }
 
@@ -77,6 +78,8 @@ export interface FoundRun extends ShownRun {
   readonly number: number;
   readonly job: string;
   readonly waiting: Waiting | null;
+  /** What it waits for as it is kept, where a process goes on with it when it is answered. */
+  readonly heldFor: Buffer | null;
 }
 
 /** What a page of runs is filtered by. */
@@ -89,7 +92,10 @@ export interface RunsWanted {
   readonly limit: number;
 }
 
-const shownColumns = sql`number, id, kind, agent_id as "agentId", version, state, job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
+/** One that its holder keeps while it waits is waiting too. */
+const shownState = sql`case when state = 'running' and waits_for is not null then 'waiting' else state end`;
+
+const shownColumns = sql`number, id, kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
   cost_usd as "costUsd", request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
 
 /** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
@@ -124,7 +130,7 @@ export class RunRows {
   /** Makes a running run this holder's. @returns undefined where it is not running, or another job has it */
   async take(id: string, job: string, holder: string): Promise<TakenRun | undefined> {
     const { rows } = await sql<TakenRun>`
-      update run set holder = ${holder} where id = ${id} and job = ${job} and state = 'running'
+      update run set holder = ${holder}, waits_for = null where id = ${id} and job = ${job} and state = 'running'
       returning id, user_id as "userId", key_id as "keyId", kind, agent_id as "agentId", version, request_id as "requestId", app, limits,
         cancel_wanted as "cancelWanted", seq, numbered, steps, calls, input_tokens::float8 as "inputTokens", output_tokens::float8 as "outputTokens",
         plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt"`.execute(
@@ -172,6 +178,40 @@ export class RunRows {
     return done.numAffectedRows === 1n;
   }
 
+  /** Lets a run wait for its user while this holder goes on with it. @returns false where it is no longer this holder's, or is to be cancelled */
+  async waitHere(id: string, holder: string, waiting: Buffer): Promise<boolean> {
+    const done = await sql`
+      update run set waits_for = ${waiting} where id = ${id} and holder = ${holder} and state = 'running' and not cancel_wanted`.execute(this.#store.db);
+    await this.changed(id);
+    return done.numAffectedRows === 1n;
+  }
+
+  async waitHereNoMore(id: string, holder: string): Promise<void> {
+    const done = await sql`update run set waits_for = null where id = ${id} and holder = ${holder} and state = 'running' and waits_for is not null`.execute(
+      this.#store.db,
+    );
+    if (done.numAffectedRows === 1n) await this.changed(id);
+  }
+
+  /** Gives a run that waits while its holder goes on what it waits for. @param waiting as it was read @returns false where it does not wait for that any more */
+  async answerHere(id: string, waiting: Buffer, step: StepRow): Promise<boolean> {
+    const { rows } = await sql`
+      with mine as (
+        update run set waits_for = null, bytes = bytes + ${step.sealed?.length ?? 0}::bigint where id = ${id} and state = 'running' and waits_for = ${waiting}
+        returning id
+      ), kept as (${insertSteps(id, [step])}) select id from mine`.execute(this.#store.db);
+    await this.changed(id);
+    return rows.length > 0;
+  }
+
+  /** The result of a step that is done. */
+  async answerOf(id: string, key: string): Promise<Buffer | undefined> {
+    const { rows } = await sql<{ sealed: Buffer | null }>`select sealed from run_step where run_id = ${id} and key = ${key} and state = 'done'`.execute(
+      this.#store.db,
+    );
+    return rows[0]?.sealed ?? undefined;
+  }
+
   /** Ends a run with its last event. @param holder absent: whoever has it. @returns false where it is over, or another's */
   async end(id: string, { state, ending, event }: Ending, holder?: string): Promise<boolean> {
     const mine = holder === undefined ? sql`state in ('running', 'waiting')` : sql`state = 'running' and holder = ${holder}`;
@@ -216,7 +256,7 @@ export class RunRows {
   async list(userId: number, { kind, state, agentId, before, limit }: RunsWanted): Promise<readonly FoundRun[]> {
     const and = (condition: RawBuilder<unknown>, wanted: unknown) => (wanted === undefined || wanted === 0 ? sql`` : sql`and ${condition}`);
     const { rows } = await sql<ShownRow>`
-      select ${shownColumns} from run where user_id = ${userId} ${and(sql`kind = ${kind}`, kind)} ${and(sql`state = ${state}`, state)}
+      select ${shownColumns} from run where user_id = ${userId} ${and(sql`kind = ${kind}`, kind)} ${and(sql`${shownState} = ${state}`, state)}
         ${and(sql`agent_id = ${agentId}`, agentId)} ${and(sql`number < ${before}`, before)}
       order by number desc limit ${limit}`.execute(this.#store.db);
     return rows.map((row) => this.#shown(userId, row));
@@ -224,7 +264,9 @@ export class RunRows {
 
   /** How far a run has come. */
   async progress(userId: number, id: string): Promise<{ readonly state: RunState; readonly seq: number } | undefined> {
-    const { rows } = await sql<{ state: RunState; seq: number }>`select state, seq from run where id = ${id} and user_id = ${userId}`.execute(this.#store.db);
+    const { rows } = await sql<{ state: RunState; seq: number }>`select ${shownState} as state, seq from run where id = ${id} and user_id = ${userId}`.execute(
+      this.#store.db,
+    );
     return rows[0];
   }
 
@@ -249,13 +291,14 @@ export class RunRows {
     await this.#store.publish(topic, id).catch(() => {});
   }
 
-  #shown(userId: number, { waits_for: waits, ending, planTokens, ...row }: ShownRow): FoundRun {
+  #shown(userId: number, { waits_for: waits, ending, planTokens, isHeld, ...row }: ShownRow): FoundRun {
     const waiting = row.state === 'waiting' && waits ? (this.opened(userId, waits) as unknown as Waiting) : null;
     const end = ending ? (this.opened(userId, ending) as { readonly message: string }).message : null;
     return {
       ...row,
       planTokens,
       waiting,
+      heldFor: isHeld ? waits : null,
       waitsFor: waiting?.waitsFor ?? null,
       message: row.state === 'completed' ? end : null,
       error: row.state === 'failed' ? end : null,

@@ -1,14 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { Fault } from '#core/fault';
 import type { Json, JsonObject } from '#core/json';
-import type { NewRun, QuestionAnswer, Runs, ShownRun } from '#core/run';
+import type { NewRun, QuestionAnswer, QuestionAsked, Runs, ShownRun } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
+import { isElicitedSchema, problemOf, type ElicitedSchema } from '#kit/mcp/elicitation';
 import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { follow } from './follow.ts';
-import { RunRows, type FoundRun, type RunsWanted } from './rows.ts';
+import { RunRows, topic, type FoundRun, type RunsWanted } from './rows.ts';
 import type { Approval } from './tool-call.ts';
 import { endingOf, workOn, type RunWorkerDeps } from './worker.ts';
 
@@ -62,6 +63,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
   };
   const settled = (userId: number, id: string) => settledRun(() => one(userId, id), clock);
   const goOn = goingOn({ store, rows, working });
+  const answerHere = answeringHere(rows);
 
   return {
     one: (userId, id) => one(userId, id),
@@ -110,8 +112,9 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       const run = await settled(userId, id);
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'question' || waiting.waitsFor.question !== question) throw waitsForOther();
-      within(Buffer.byteLength(JSON.stringify(answer)), mostAnswered, 'content', 'The answer');
-      await goOn(userId, run, { from: 'waiting', key: waiting.key, answer: { ...answer } });
+      conforming(waiting.waitsFor, answer);
+      if (run.heldFor) await answerHere(userId, run.heldFor, { id, key: waiting.key, answer });
+      else await goOn(userId, run, { from: 'waiting', key: waiting.key, answer: { ...answer } });
       return one(userId, id);
     },
 
@@ -123,7 +126,8 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
     },
 
     work({ loops, generate }) {
-      const deps = { rows, loops, generate, rights, memoryOf, clock, log };
+      const onChange = (id: string, heard: () => void) => store.subscribe(topic, (change) => (change.type === 'reset' || change.payload === id) && heard());
+      const deps = { rows, loops, generate, rights, memoryOf, onChange, clock, log };
       working.work(kind, ({ id: job, payload, signal }) => workOn({ id: (payload as { readonly id: string }).id, job }, signal, deps), {
         concurrency,
         mostEach,
@@ -153,6 +157,15 @@ function within(bytes: number, most: number, field: string, what: string): void 
   if (bytes > most) throw new Fault('too-large', `${what} may have at most ${most} bytes.`, { field });
 }
 
+/** @throws Fault `invalid` naming the field, `too-large` */
+function conforming({ schema }: QuestionAsked, answer: QuestionAnswer): void {
+  within(Buffer.byteLength(JSON.stringify(answer)), mostAnswered, 'content', 'The answer');
+  const { action, content = {} } = answer;
+  if (action !== 'accept' || !schema || !isElicitedSchema(schema)) return;
+  const problem = problemOf(schema as unknown as ElicitedSchema, content);
+  if (problem) throw new Fault('invalid', `content.${problem.field} ${problem.text}`, { field: `content.${problem.field}` });
+}
+
 const isId = (id: string) => /^\d{15}$/.test(id);
 
 const ownerOf = (userId: number) => `user:${userId}`;
@@ -177,6 +190,13 @@ interface GoingOn {
   readonly key?: string;
   readonly answer?: JsonObject;
 }
+
+/** Answers a run that a process keeps while it waits. @throws Fault `conflict` where it does not wait for that any more */
+const answeringHere =
+  (rows: RunRows) =>
+  async (userId: number, held: Buffer, { id, key, answer }: { readonly id: string; readonly key: string; readonly answer: QuestionAnswer }): Promise<void> => {
+    if (!(await rows.answerHere(id, held, { key, number: -1, state: 'done', sealed: rows.sealed(userId, { ...answer }) }))) throw waitsForOther();
+  };
 
 /** Lets a run go on, with the answer that it waited for, as a new job. @throws Fault `conflict` where it is in another state by now */
 function goingOn({ store, rows, working }: { readonly store: Store; readonly rows: RunRows; readonly working: Jobs }) {

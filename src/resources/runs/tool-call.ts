@@ -1,17 +1,21 @@
 import type { Caller, Context } from '#core/context';
 import { Fault, faultOf } from '#core/fault';
 import type { Json } from '#core/json';
+import type { UserQuestion } from '#core/questions';
 import { RunWaits, type RunEvent, type RunToolCall, type ToolContext, type ToolOutcome } from '#core/run';
+import type { LiveQuestions } from './live-question.ts';
 import type { StepRow } from './rows.ts';
 import type { RunWriter } from './writer.ts';
 
 /** What a call of a tool needs of its run. */
 export interface Toolbox {
+  readonly id: string;
   readonly signal: AbortSignal;
   readonly repeated: Map<string, number>;
   readonly shared: {
     readonly steps: ReadonlyMap<string, Pick<StepRow, 'number' | 'state'>>;
     readonly writer: RunWriter;
+    readonly live: Pick<LiveQuestions, 'ask'>;
   };
   caller(): Promise<Caller>;
   emit(event: RunEvent): void;
@@ -60,6 +64,7 @@ export async function callTool(run: Toolbox, call: RunToolCall, work: (asking: T
   }
   if (before.state === 'begun') {
     if (!call.isReadOnly) return wait(run, { key, number: before.number, state: 'interrupted' }, call);
+    if (run.shared.steps.has(askedKey(run, call))) run.emit({ event: 'warning', data: { message: lost(call) } });
     return make(run, { key, number: run.numbered('again') }, call, work);
   }
   const answered = run.doneOf(approvalKey(run, call, before));
@@ -109,8 +114,15 @@ async function make(
   await run.keep({ ...step, state: 'begun' });
   const caller = await run.caller();
   const context = run.contextOf(step.number, caller);
+  let questions = 0;
+  const asks = async (asked: UserQuestion, signal: AbortSignal) => {
+    const question = `${call.call}.${step.number}.${++questions}`;
+    if (!run.shared.steps.has(askedKey(run, call))) await run.keep({ key: askedKey(run, call), number: -1, state: 'told' });
+    return run.shared.live.ask(run, run.keyOf('question', question), { question, ...asked }, AbortSignal.any([signal, run.signal]));
+  };
+  const ask = Object.assign(asks, { run: run.id });
   const outcome = await untilAborted(
-    work({ caller, context }).catch((error: unknown) => {
+    work({ caller, context, ask }).catch((error: unknown) => {
       run.signal.throwIfAborted();
       if (error instanceof RunWaits || !(error instanceof Fault) || ending.has(error.code)) throw error;
       return failed(`The tool could not be called: ${faultOf(error).message}`);
@@ -119,6 +131,11 @@ async function make(
   ).finally(() => run.count(context));
   return finish(run, step.key, step.number, call, { ...outcome, ...(approved ? { approved } : {}) });
 }
+
+/** Of a call that has asked its user something. */
+const askedKey = (run: Toolbox, { call }: RunToolCall) => run.keyOf('asked', call);
+
+const lost = ({ tool }: RunToolCall) => `The connection of ${tool} was lost while it waited for you: it is called again, and may ask again.`;
 
 /** Faults that another call of the run would meet again. */
 const ending: ReadonlySet<string> = new Set(['quota-spent', 'unauthenticated']);

@@ -8,6 +8,7 @@ import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { RunRows, TakenRun } from './rows.ts';
+import { LiveQuestions } from './live-question.ts';
 import { WorkingRun } from './working-run.ts';
 import { RunLost, RunWriter, type KeptEvent } from './writer.ts';
 
@@ -20,6 +21,8 @@ export interface RunWorkerDeps {
     watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
   };
   /** The memory for a run of this user. */
+  /** Calls back when something of a run was changed. @returns what ends that */
+  readonly onChange: (id: string, heard: () => void) => () => void;
   readonly memoryOf: (userId: number) => NonNullable<Context['memory']> & { letGo(): void };
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
@@ -38,7 +41,16 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   const owner = { userId, keyId };
   const memory = deps.memoryOf(userId);
   const permits = new Permits();
-  const cancelTimer = deps.clock.after(Math.max(0, limits.seconds * 1000 - taken.workedMs), () => over.abort(tookTooLong(limits.seconds)));
+  const time = limitedTime(deps.clock, limits.seconds * 1000 - taken.workedMs, () => over.abort(tookTooLong(limits.seconds)));
+  const rest = () => {
+    const [goOn, write] = [time.rest(), writer.rest()];
+    return () => {
+      goOn();
+      write();
+    };
+  };
+  const onChange = (heard: () => void) => deps.onChange(id, heard);
+  const live = new LiveQuestions({ rows, runId: id, userId, holder, clock: deps.clock, onChange, rest });
   const unwatch = deps.rights.watch({ caller: owner, cut: (reason) => over.abort(reason) });
   permits.hold();
   try {
@@ -47,7 +59,7 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     const callerOf = async () => mayRun(await deps.rights.callerOf(owner));
     const first = await callerOf().catch(away);
     const steps = new Map((await rows.steps(id)).map(({ key, ...step }) => [key, step]));
-    const shared = { ...deps, callerOf, memory, permits, writer, signal: either, taken, asked, steps };
+    const shared = { ...deps, live, callerOf, memory, permits, writer, signal: either, taken, asked, steps };
     const run = new WorkingRun(shared, 'main');
     if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
     if (first instanceof Fault) throw first;
@@ -57,11 +69,29 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   } catch (error) {
     await concluded(error, { taken, holder, writer, signal, over: over.signal }, deps);
   } finally {
-    cancelTimer();
+    time.end();
     unwatch();
     permits.release();
     memory.letGo();
   }
+}
+
+/** Calls back once when so many milliseconds have gone by, without those of rests. */
+function limitedTime(clock: Clock, milliseconds: number, over: () => void) {
+  let left = milliseconds;
+  let from = clock.monotonic();
+  let cancel = clock.after(Math.max(0, left), over);
+  return {
+    rest() {
+      cancel();
+      left -= clock.monotonic() - from;
+      return () => {
+        from = clock.monotonic();
+        cancel = clock.after(Math.max(0, left), over);
+      };
+    },
+    end: () => cancel(),
+  };
 }
 
 interface Interrupted {

@@ -23,6 +23,7 @@ import {
 } from '#core/run';
 import { stepOf, steps as stepRanges } from '#core/steps';
 import { fewAtOnce } from '#kit/async/few-at-once';
+import type { LiveQuestions } from './live-question.ts';
 import type { RunRows, StepRow, TakenRun } from './rows.ts';
 import { callTool, type Toolbox } from './tool-call.ts';
 import type { RunWriter } from './writer.ts';
@@ -43,6 +44,7 @@ export interface Shared extends WorkingDeps {
   readonly asked: RunAsked;
   readonly steps: Map<string, Pick<StepRow, 'number' | 'state' | 'sealed'>>;
   readonly permits: Permits;
+  readonly live: LiveQuestions;
 }
 
 /** Events that may wait to be written before a model that talks faster waits too. */

@@ -74,6 +74,13 @@ export class RunWriter {
     return this.flush();
   }
 
+  /** Stops the time at work. @returns what lets it go on */
+  rest(): () => void {
+    this.counted.workedMs += this.#deps.clock.monotonic() - this.#since;
+    this.#since = Infinity;
+    return () => void (this.#since = this.#deps.clock.monotonic());
+  }
+
   /** Puts a step with the next one that is written. */
   add(step: Omit<StepRow, 'sealed'>, result: Json): void {
     this.#steps.push({ ...step, sealed: this.#deps.rows.sealed(this.#run.userId, result) });
@@ -95,8 +102,10 @@ export class RunWriter {
     const [events, steps] = [this.#events, this.#steps];
     [this.#events, this.#steps] = [[], []];
     const now = clock.monotonic();
-    this.counted.workedMs += now - this.#since;
-    this.#since = now;
+    if (this.#since !== Infinity) {
+      this.counted.workedMs += now - this.#since;
+      this.#since = now;
+    }
     const sealed = events.length > 0 ? rows.sealed(this.#run.userId, events as unknown as Json) : undefined;
     const bytes = steps.reduce((sum, step) => sum + (step.sealed?.length ?? 0), sealed?.length ?? 0);
     try {

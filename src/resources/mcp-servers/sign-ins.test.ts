@@ -1,0 +1,95 @@
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { sealer } from '#kit/crypto/sealing';
+import type { SignInBegun } from '#kit/mcp/sign-in';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { SignInRows, type SignInKey } from './sign-in-rows.ts';
+import { openSignIns } from './sign-ins.ts';
+
+const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(folder, import.meta.url));
+const issuer = 'https://auth.example';
+const begun: SignInBegun = {
+  registered: {
+    metadata: { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, response_types_supported: ['code'] },
+    redirectUri: 'https://ai.example/back',
+    client: { client_id: 'us' },
+    resource: 'https://mcp.example/',
+  },
+  verifier: 'v',
+};
+
+onBothDatabases('sign-ins', ({ open }) => {
+  async function opened() {
+    const store = await open({ migrations });
+    const [seal, clock] = [sealer(Buffer.alloc(32, 7)), testClock()];
+    const rows = new SignInRows(store, seal);
+    const url = 'https://mcp.example/';
+    const { rows: users } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
+    const { rows: servers } = await sql<{ id: number }>`insert into mcp_server (owner_id, name, url) values (${users[0]!.id}, 's', ${url}) returning id`.execute(store.db); // prettier-ignore
+    const key: SignInKey = { userId: users[0]!.id, serverId: servers[0]!.id, url };
+    const asked: string[] = [];
+    const streams: GuardedStreams = {
+      open: async ({ body }) => {
+        asked.push(body ?? '');
+        return new Response('', { status: 503 });
+      },
+    };
+    const signIns = openSignIns({
+      store,
+      seal,
+      audit: async () => {},
+      streams,
+      clock,
+      allowed: () => [],
+      callback: () => undefined,
+      changed: () => {},
+      log: () => {},
+    });
+    onTestFinished(() => signIns.close());
+    const beginAs = (state: string) => store.transaction((inside) => rows.begin(key, { state, keyId: 1, begun }, inside));
+    return { store, rows, key, clock, asked, signIns, beginAs };
+  }
+
+  test('that were begun are good once and for ten minutes, are five at most, and are deleted soon after', async () => {
+    const { store, rows, key, clock, signIns, beginAs } = await opened();
+    for (const state of ['s1', 's2', 's3', 's4', 's5', 's6']) await beginAs(state);
+    expect(await rows.take('s1')).toBeUndefined();
+    expect(await rows.take('s6')).toMatchObject({ ...key, begun });
+    expect(await rows.take('s6')).toBeUndefined();
+    await sql`update mcp_sign_in_begun set created_at = clock_timestamp() - interval '11 minutes'`.execute(store.db);
+    expect(await rows.take('s5')).toBeUndefined();
+    expect(await signIns.finish({ state: 's4', code: 'c', iss: issuer, error: undefined }, { requestId: 'r', address: null })).toBe('unknown');
+    clock.advance(600_000);
+    await expect.poll(async () => (await sql`select from mcp_sign_in_begun`.execute(store.db)).rows.length).toBe(0);
+  });
+
+  test('rest for 5, 10, 20 and 30 minutes after renewals that failed, and are nothing at another address', async () => {
+    const { store, rows, key, asked, signIns } = await opened();
+    await store.transaction((inside) => rows.connected(key, begun.registered, { access: 'a', refresh: 'r' }, inside));
+    const bearer = signIns.bearer(key);
+    const rest = async () => {
+      const found = await sql<{ minutes: number }>`select round(extract(epoch from rests_until - clock_timestamp()) / 60)::int as minutes from mcp_sign_in`.execute(store.db); // prettier-ignore
+      return found.rows[0]!.minutes;
+    };
+    for (const minutes of [5, 10, 20, 30, 30]) {
+      expect(await Promise.all([1, 2, 3].map(() => bearer.renew('a')))).toEqual([undefined, undefined, undefined]);
+      expect([minutes, await rest()]).toEqual([minutes, minutes]);
+      const before = asked.length;
+      expect(await bearer.renew('a')).toBeUndefined();
+      expect(asked).toHaveLength(before);
+      await sql`update mcp_sign_in set rests_until = clock_timestamp()`.execute(store.db);
+    }
+    expect(asked).toHaveLength(5);
+    expect(await bearer.token()).toBe('a');
+    expect(await signIns.bearer({ ...key, url: 'https://other.example/' }).token()).toBeUndefined();
+    await sql`update mcp_sign_in set url = 'https://other.example/'`.execute(store.db); // sealed for its address
+    await expect(signIns.bearer({ ...key, url: 'https://other.example/' }).token()).rejects.toThrow('does not open');
+  });
+
+  test('need to know where browsers come back to', async () => {
+    const { key, signIns } = await opened();
+    await expect(signIns.begin(key, {}, { userId: 1, keyId: 1, requestId: null, address: null })).rejects.toThrow('publicUrl');
+  });
+});
