@@ -7,6 +7,12 @@ import { sentenceDimensions, type Read, type Sentences } from './sentence/senten
 
 const embeddingName = 'built-in-embedding';
 
+/**
+ * What ranks by these vectors count beside those by words. On Cranfield (bench/README.md, Retrieval) they find half as much, and a larger weight makes the two
+ * together worse than words alone.
+ */
+export const embeddingWeight = 0.05;
+
 export interface EmbedDeps {
   readonly sentences: Sentences;
   readonly tokens: () => Promise<Tokens>;
