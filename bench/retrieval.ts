@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { systemClock } from '#kit/async/clock';
 import { openTokens } from '#kit/tokens/index';
-import { embedder } from '#providers/built-in/embed';
+import { embedder, embeddingWeight } from '#providers/built-in/embed';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { floatsOf } from '#core/embed';
 import type { Passage } from '#core/passages';
@@ -38,7 +38,7 @@ function searchIn(store: Store, embed: EmbedText) {
     throw error;
   };
   const ranker = openVectorRanker({ store, cacheBytes: () => 268_435_456 });
-  return asking(openSearch({ store, ranker, embed, isEnglishOnly: () => false, rerank: async () => undefined, failed }));
+  return asking(openSearch({ store, ranker, embed, isEnglishOnly: () => false, weightOf: () => embeddingWeight, rerank: async () => undefined, failed }));
 }
 
 async function cranfield(): Promise<void> {

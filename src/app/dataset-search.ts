@@ -5,6 +5,7 @@ import type { SearchPassages } from '#core/passages';
 import { Permits } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
+import { embeddingWeight } from '#providers/built-in/embed';
 import { openRerank, openSearch, openVectorRanker, openVectorTables, type EmbedText, type VectorTables } from '#resources/datasets/search/index';
 import type { Store } from '#store/open';
 import { causeOf, type Log } from '#telemetry/log';
@@ -40,6 +41,7 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
     ranker,
     embed,
     isEnglishOnly,
+    weightOf: (model) => (isEnglishOnly(model) ? embeddingWeight : 1),
     clock,
     rerank: openRerank({ settings: () => settings().rerank, upstreams: calls.upstreams, clock }),
     failed: (error, requestId) => log.warn({ id: requestId, ...causeOf(error) }, 'A search in datasets goes on without what failed.'),

@@ -6,7 +6,7 @@ import { openSchedule, workOnSchedule } from '#resources/datasets/sources/schedu
 import { openSources } from '#resources/datasets/sources/store';
 import { workOnSources, type SynchronisingDeps } from '#resources/datasets/sources/synchronising';
 
-export interface DatasetSourcesDeps extends Omit<SynchronisingDeps, 'sources' | 'removal'>, Pick<SourceRoutesDeps, 'actingFor'> {
+export interface DatasetSourcesDeps extends Omit<SynchronisingDeps, 'sources' | 'removal'>, Pick<SourceRoutesDeps, 'actingFor' | 'audit'> {
   readonly removal: Removal;
   readonly seal: Sealer;
 }

@@ -44,7 +44,7 @@ export interface DatasetsDeps {
   readonly rights: Pick<Rights, 'callerOf' | 'watch'>;
   readonly search: Pick<DatasetSearch, 'embed' | 'tables' | 'isEnglishOnly'>;
   readonly convert: ConvertDocument;
-  readonly files: Pick<Files, 'blobs' | 'room' | 'place'>;
+  readonly files: Pick<Files, 'blobs' | 'room' | 'roomOf' | 'place'>;
   readonly uploads: UploadFolder;
   readonly seal: Sealer;
   /** Ways to what users have datasets follow. */
@@ -80,7 +80,7 @@ export function openKnownDatasets({
   rights,
   search,
   convert,
-  files: { blobs, room, place },
+  files: { blobs, room, roomOf, place },
   uploads,
   seal,
   streams,
@@ -142,7 +142,7 @@ export function openKnownDatasets({
     own: [
       ...datasetRoutes({ datasets, sharing, removal, secondIndex, actingFor, defaultModel, hasModel }),
       ...fileRoutes({ store, datasets, files, sharing: fileSharing, ingestion, removal, blobs, citers, actingFor }),
-      ...openDatasetSources({ ...working, clock, datasets, ingestion, removal, blobs, seal, streams, resolve, fileBytes, folders, actingFor }),
+      ...openDatasetSources({ ...working, audit, roomOf, clock, datasets, ingestion, removal, blobs, seal, streams, resolve, fileBytes, folders, actingFor }),
       ...jobRoutes({ store, jobs, secondIndex }),
     ],
     texts: fileTexts({ store, files, blobs }),

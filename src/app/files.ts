@@ -11,7 +11,7 @@ import type { Clock } from '#kit/async/clock';
 import { openDocuments } from '#kit/documents/index';
 import { convertDocument } from '#resources/files/convert';
 import { fileRoutes } from '#resources/files/native-routes';
-import { requireRoom, sweepBlobs, type BlobColumn } from '#store/blob-rows';
+import { requireRoom, sweepBlobs, usedRoom, type BlobColumn, type Room } from '#store/blob-rows';
 import { folderBlobs, type Blobs } from '#store/blobs';
 import { placeOf, type Place } from '#store/job-places';
 import type { StoreLog } from '#store/log';
@@ -30,6 +30,8 @@ export interface Files {
   readonly native: readonly NounRoute[];
   /** May the caller keep this file too? In the transaction that writes its row. @throws Fault `too-large` */
   room(inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }): Promise<void>;
+  /** What there is room for now; undefined: there is no limit. */
+  roomOf(caller: Caller): Promise<Room | undefined>;
   close(): void;
 }
 
@@ -59,6 +61,10 @@ export async function openFiles({ settings, clock, store, columns, planOf, log }
     place,
     native: fileRoutes({ convert }),
     room: (inside, caller, file) => requireRoom(inside, columns, { ...file, userId: caller.userId, most: planOf(caller)?.storageBytes }),
+    async roomOf(caller) {
+      const most = planOf(caller)?.storageBytes;
+      return most === undefined ? undefined : { most, used: await usedRoom(store, columns, caller.userId) };
+    },
     close() {
       endSweep();
       documents.close();

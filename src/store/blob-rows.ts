@@ -35,6 +35,12 @@ export async function requireRoom({ db }: Access, columns: readonly BlobColumn[]
     throw new Fault('too-large', `The plan has room for ${most} bytes of files: ${used} are taken, and the file has ${bytes}.`, { field: 'file' });
 }
 
+/** What the plan of a user has room for, and what is taken of it, in bytes. */
+export interface Room {
+  readonly most: number;
+  readonly used: number;
+}
+
 /** Bytes of the files that are kept for a user, each content once. @param but the blob that is not counted */
 export async function usedRoom({ db }: Pick<Access, 'db'>, columns: readonly BlobColumn[], userId: number, but = ''): Promise<number> {
   const named = columns.map(

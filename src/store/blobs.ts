@@ -105,21 +105,23 @@ async function discard(path: string, aside: string, before: number): Promise<boo
   return mtimeMs <= before;
 }
 
-/** Writes a file that was not there, and syncs it. @throws Fault `too-large` */
+/** Writes a file that was not there, and syncs it. It is opened with the first piece: where that fails, the content is left. @throws Fault `too-large` */
 export async function writeDraft(path: string, content: Uint8Array | AsyncIterable<Uint8Array>, limit: number): Promise<Blob> {
   const hash = createHash('sha256');
-  const file = await open(path, 'wx', 0o600);
+  let file: FileHandle | undefined;
   let size = 0;
   try {
     for await (const piece of content instanceof Uint8Array ? [content] : content) {
       size += piece.length;
       if (size > limit) throw new Fault('too-large', `At most ${limit} bytes are taken.`);
       hash.update(piece);
+      file ??= await open(path, 'wx', 0o600);
       await file.writeFile(piece);
     }
+    file ??= await open(path, 'wx', 0o600);
     await file.datasync();
   } finally {
-    await file.close();
+    await file?.close();
   }
   return { id: hash.digest('hex'), size };
 }

@@ -1,4 +1,4 @@
-import { open, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { open, mkdir, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
 import { overloaded } from '#store/sql-error';
@@ -37,11 +37,16 @@ export async function openUploads(folder: string, clock: Clock): Promise<UploadF
   };
 }
 
+/** The file is opened with the first piece: where that fails, the content is left like one that cannot be written. */
 async function written(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
+  let file: FileHandle | undefined;
   try {
-    for await (const piece of content) await file.writeFile(piece);
+    for await (const piece of content) {
+      file ??= await open(path, 'wx', 0o600);
+      await file.writeFile(piece);
+    }
+    file ??= await open(path, 'wx', 0o600);
   } finally {
-    await file.close();
+    await file?.close();
   }
 }

@@ -20,6 +20,8 @@ export interface CodingAgent {
   readonly files?: (task: Task) => Readonly<Record<string, string>>;
   /** Runs a command in a shell. */
   readonly shell: (command: string, model: string) => AgentCall;
+  /** How a model is asked to make a call; absent: in words that the scripted vendors know. */
+  readonly asked?: (call: AgentCall) => string;
   /** Another of its tools, which reads a file: absent where the shell does that. */
   readonly read?: (path: string) => AgentCall;
 }
@@ -96,4 +98,50 @@ wire_api = "responses"
     shell: (command) => ({ tool: 'bash', input: { command, description: 'Runs it' } }),
     read: (filePath) => ({ tool: 'read', input: { filePath } }),
   },
+  // On the native interface: /server/query.
+  continue: {
+    program: 'node_modules/.bin/cn',
+    args: ({ prompt }) => ['--auto', '-p', prompt],
+    env: () => ({ CONTINUE_TELEMETRY_ENABLED: '0' }),
+    files: ({ url, key, model }) => ({
+      '.continue/config.yaml': JSON.stringify({
+        name: 'dragoman',
+        version: '1.0.0',
+        models: [{ name: 'dragoman', provider: 'askSage', model, apiBase: `${url}/server/`, apiKey: key, env: { userApiUrl: `${url}/user` } }],
+      }),
+    }),
+    shell: (command) => ({ tool: 'Bash', input: { command } }),
+    read: (filepath) => ({ tool: 'Read', input: { filepath } }),
+  },
+  // On the native interface, with calls that are written into the text.
+  cline: {
+    program: 'node_modules/.bin/cline',
+    args: ({ prompt }) => ['-y', '--json', prompt],
+    files: ({ url, key, model }) => ({
+      '.cline/data/globalState.json': JSON.stringify({
+        actModeApiProvider: 'asksage',
+        planModeApiProvider: 'asksage',
+        actModeApiModelId: model,
+        planModeApiModelId: model,
+        asksageApiUrl: `${url}/server`,
+        welcomeViewCompleted: true,
+      }),
+      '.cline/data/secrets.json': JSON.stringify({ asksageApiKey: key }),
+    }),
+    asked: ({ tool, input }) => written(tool, input),
+    shell: packed,
+    // It ends where the model says what came of the task.
+    read: (path) => packed(`echo "${written('attempt_completion', { result: `The tool said: $(cat ${path})` })}"`),
+  },
 };
+
+/** A command without the marks of calls in it: cline shows it beside its output, and both are echoed. */
+function packed(command: string): AgentCall {
+  return { tool: 'execute_command', input: { command: `echo ${Buffer.from(command).toString('base64')} | base64 -d | sh`, requires_approval: false } };
+}
+
+/** A call as XML, which a model that echoes it makes. */
+function written(tool: string, input: object): string {
+  const members = Object.entries(input).map(([name, value]) => `<${name}>${String(value)}</${name}>`);
+  return `<${tool}>${members.join('')}</${tool}>`;
+}

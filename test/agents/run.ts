@@ -66,7 +66,7 @@ async function tried(agent: CodingAgent, { url, key, model }: Omit<Task, 'prompt
 /** Three for the task; agents also ask for titles and the like. */
 const mostRequests = 6;
 
-const asked = ({ tool, input }: AgentCall) => `use the tool ${tool} with ${JSON.stringify(input)}`;
+const asked = (call: AgentCall) => agent?.asked?.(call) ?? `use the tool ${call.tool} with ${JSON.stringify(call.input)}`;
 
 async function ran({ program, args, env, readsPrompt }: CodingAgent, task: Task, work: string) {
   const child = spawn(resolve(folder, program), args(task), {

@@ -20,7 +20,7 @@ function opened(bounds: Partial<Bounds> = {}) {
     semaphore.runInPieces({ owner, size: sizes.reduce((sum, size) => sum + size, 0), signal: asking }, async (turn) => {
       for (const [at, size] of sizes.entries()) await turn(size, work(`${name}${at}`, size));
     });
-  return { semaphore, done, run, inPieces };
+  return { semaphore, done, run, inPieces, work };
 }
 
 /** Work that ends when it is told to. */
@@ -78,6 +78,21 @@ describe('the next turn', () => {
     await run('e', 'newcomer', 1);
     expect(done.indexOf('newcomer')).toBeLessThanOrEqual(before + 1);
     await Promise.all(heavy);
+  });
+
+  test('comes first to an urgent job, until its owner was served a second longer than others who wait', async () => {
+    const { semaphore, done, inPieces, work } = opened();
+    const long = Array.from({ length: 30 }, () => 100);
+    const heavy = [...['a', 'b', 'c'].map((owner) => inPieces(owner, owner, long)), inPieces('a', 'again', long)];
+    while (done.length < 20) await settled();
+    const urgent = (name: string, size: number) => semaphore.run({ owner: 'a', size, signal, isUrgent: true }, work(name, size));
+    const before = done.length;
+    await urgent('question', 500);
+    expect(done.indexOf('question')).toBeLessThanOrEqual(before + 1);
+    const flood = Array.from({ length: 40 }, (_, at) => urgent(`flood${at}`, 500));
+    await Promise.all([...heavy, ...flood]);
+    expect(done.indexOf('b29')).toBeLessThan(done.indexOf('flood20'));
+    expect(done.indexOf('c29')).toBeLessThan(done.indexOf('flood20'));
   });
 
   test('is one of few at a time for each owner, and of few in all', async () => {

@@ -24,6 +24,8 @@ export interface Job {
   /** Memory of the unfinished job, in the unit of the limits. */
   readonly size: number;
   readonly signal: AbortSignal;
+  /** Somebody waits for it: its turns come first, unless its owner was served a second longer than others who wait. */
+  readonly isUrgent?: boolean;
 }
 
 /** Waits for a turn, then runs a piece of the job. `size` in the unit of the limits. */
@@ -64,15 +66,22 @@ interface Owner {
   used: number;
 }
 
-interface Waiting {
+interface Wanted {
   readonly owner: Owner;
+  /** Milliseconds that its owner is taken to have used less. */
+  readonly ahead: number;
   readonly size: number;
+}
+
+interface Waiting extends Wanted {
   readonly enter: () => void;
   readonly fail: (reason: unknown) => void;
 }
 
 /** Minimum milliseconds that a turn counts, so that turns too short to measure are fair too. */
 const leastCharge = 0.1;
+/** Milliseconds by which an urgent job is ahead. */
+const headStart = 1000;
 /** Number of owners in memory above which those without a job are removed, once the others have caught up. */
 const manyOwners = 100;
 
@@ -98,12 +107,12 @@ class OwnerTurns implements FairSemaphore {
   }
 
   async runInPieces<Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result> {
-    const { size, signal } = job;
+    const { size, signal, isUrgent } = job;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     const owner = this.#admit(job);
     try {
-      return await work((pieceSize, piece) => this.#turn(owner, pieceSize, signal, piece));
+      return await work((pieceSize, piece) => this.#turn({ owner, size: pieceSize, ahead: isUrgent ? headStart : 0 }, signal, piece));
     } finally {
       this.#discharge(owner, size);
     }
@@ -142,8 +151,9 @@ class OwnerTurns implements FairSemaphore {
     else if (owners.size > manyOwners) for (const one of owners.values()) if (one.jobs === 0 && one.used <= this.#reached) owners.delete(one.name);
   }
 
-  async #turn<Result>(owner: Owner, size: number, signal: AbortSignal, piece: () => Promise<Result>): Promise<Result> {
-    await this.#wait(owner, size, signal);
+  async #turn<Result>(wanted: Wanted, signal: AbortSignal, piece: () => Promise<Result>): Promise<Result> {
+    const { owner } = wanted;
+    await this.#wait(wanted, signal);
     const beganAt = this.#clock.monotonic();
     try {
       signal.throwIfAborted();
@@ -153,13 +163,14 @@ class OwnerTurns implements FairSemaphore {
     }
   }
 
-  async #wait(owner: Owner, size: number, signal: AbortSignal): Promise<void> {
+  async #wait(wanted: Wanted, signal: AbortSignal): Promise<void> {
+    const { owner } = wanted;
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     const { each, all } = this.#bounds;
     if (this.#total.running < all && owner.running < each) return this.#begin(owner);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting: Waiting = { owner, size, enter: resolve, fail: reject };
+    const waiting: Waiting = { ...wanted, enter: resolve, fail: reject };
     this.#line.add(waiting);
     const left = () => {
       if (this.#line.delete(waiting)) reject(signal.reason as Error);
@@ -197,4 +208,5 @@ class OwnerTurns implements FairSemaphore {
 
 const exceeds = (load: Load, bound: Load) => load.jobs > bound.jobs || load.size > bound.size;
 
-const isBefore = (one: Waiting, other: Waiting) => one.owner.used < other.owner.used || (one.owner.used === other.owner.used && one.size < other.size);
+const usedOf = ({ owner, ahead }: Wanted) => owner.used - ahead;
+const isBefore = (one: Wanted, other: Wanted) => usedOf(one) < usedOf(other) || (usedOf(one) === usedOf(other) && one.size < other.size);

@@ -7,6 +7,12 @@ import { sentenceDimensions, type Read, type Sentences } from './sentence/senten
 
 const embeddingName = 'built-in-embedding';
 
+/**
+ * What ranks by these vectors count beside those by words. On Cranfield (bench/README.md, Retrieval) they find half as much, and a larger weight makes the two
+ * together worse than words alone.
+ */
+export const embeddingWeight = 0.05;
+
 export interface EmbedDeps {
   readonly sentences: Sentences;
   readonly tokens: () => Promise<Tokens>;
@@ -41,7 +47,7 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const size = texts.reduce((sum, text) => sum + Math.min(text.length, mostCharacters), 0);
     const input = await shared((await tokens()).countAll(texts, { owner, signal }));
     const vectors = await shared(
-      sentences.reading({ owner, size, signal }, async (read) => {
+      sentences.reading({ owner, size, signal, isUrgent: isQuestion(call) }, async (read) => {
         const made: (readonly number[])[] = [];
         for (const text of texts) made.push(unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)); // the normalization that the model expects
         return made;
@@ -50,6 +56,9 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     return { model: embeddingName, ignored, usage: { input, output: 0, source: 'provider' }, answer: { vectors } };
   };
 }
+
+/** Somebody waits for the vector of a question, while documents are many. */
+const isQuestion = ({ inputs, purposes = [] }: EmbedCall): boolean => inputs.length === 1 && purposes[0]?.task === 'RETRIEVAL_QUERY';
 
 /** @throws Fault `rate-limited` or `overloaded` if too much of this work is waiting */
 async function shared<Result>(work: Promise<Result>): Promise<Result> {

@@ -22,8 +22,8 @@ export interface Attaching {
 }
 
 const mostFiles = 20;
-/** Bytes of an image that a model is given; larger ones are read as text. */
-const mostImage = 20 * 2 ** 20;
+/** Bytes of all images that a model is given; those beyond are read as text. */
+const mostOfImages = 20 * 2 ** 20;
 
 /**
  * The files that came with a question: images as they are for a model that sees, everything else as text, whole where it fits, else its best parts.
@@ -34,21 +34,25 @@ export async function attachedOf(
   files: readonly UploadedFile[],
   { question, room, sees }: Attaching,
   { convert, countTokens }: AttachedDeps,
-  { caller, signal, memory }: Context,
+  { caller, signal, memory, progress }: Context,
 ): Promise<{ readonly files: readonly AttachedText[]; readonly media: readonly MediaPart[] }> {
   if (files.length > mostFiles) throw new Fault('invalid', `file must be given at most ${mostFiles} times.`, { field: 'file' });
   const media: MediaPart[] = [];
   const texts: { readonly filename: string; readonly text: string }[] = [];
+  let ofImages = 0;
   const held = (bytes: number) => {
     if (memory && !memory.take(bytes)) throw noRoom();
   };
   for (const { content, filename, size } of files) {
     const name = shownName(filename);
     if (size === 0) throw new Fault('unprocessable', `file ${name} is empty.`, { field: 'file' });
-    const mediaType = sees && size <= mostImage ? await imageType(content) : undefined;
-    if (mediaType !== undefined) {
+    const mediaType = sees ? await imageType(content) : undefined;
+    if (mediaType !== undefined && ofImages + size > mostOfImages)
+      (progress.warnings ??= []).push(`file: ${name} is read as text, since the images of a question may have ${mostOfImages} bytes together`);
+    else if (mediaType !== undefined) {
+      ofImages += size;
       held(size * 2);
-      media.push({ type: 'media', kind: 'image', mediaType, base64: Buffer.from(await content.arrayBuffer()).toString('base64'), name });
+      media.push({ type: 'media', kind: 'image', mediaType, base64: Buffer.from(await content.arrayBuffer()).toString('base64') });
       continue;
     }
     if (!convert) throw new Fault('unsupported', `file ${name}: files are not read by this server.`, { field: 'file' });

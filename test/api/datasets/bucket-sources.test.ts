@@ -60,6 +60,58 @@ onBothDatabases('bucket sources', ({ place }) => {
     expect(await sources.ended(id)).toMatchObject({ state: 'done', seen: 1, changed: 1, deleted: 2 });
   });
 
+  test('room of the plan is asked for before a file is fetched, and bounds what is fetched', { timeout: long }, async () => {
+    const { all, ada, bucket, given, sources } = await begun(await place());
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: 1000 });
+    bucket.objects.set('a.txt', 'a'.repeat(400)).set('b.txt', 'b'.repeat(700)).set('c.txt', 'c'.repeat(600));
+    const room = (used: number) => `The plan has room for 1000 bytes of files, and ${used} are taken.`;
+    const { id, ...first } = await sources.add({ type: 'bucket', bucket: given });
+    expect(first).toMatchObject({ state: 'done', seen: 2, changed: 2, failures: [{ what: 'b.txt', reason: room(400) }] });
+    expect(bucket.asked).toEqual(['a.txt', 'c.txt']);
+
+    // a list that lies about a size: it is fetched no further than there is room
+    bucket.objects.delete('c.txt');
+    bucket.objects.delete('b.txt');
+    expect(await sources.sync(id)).toMatchObject({ state: 'done', seen: 1, deleted: 1 });
+    let sent = 0;
+    bucket.instead = (key) => (key === 'lies.txt' ? ((sent += 1), { status: 200, body: 'x'.repeat(5_000_000) }) : undefined);
+    bucket.objects.set('lies.txt', 'x');
+    expect(await sources.sync(id)).toMatchObject({ state: 'done', seen: 1, failures: [{ what: 'lies.txt', reason: room(400) }] });
+    expect(sent).toBe(1);
+
+    // what is kept is looked at again though nothing more fits, and stays where it is the same
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { storageBytes: 400 });
+    bucket.instead = undefined;
+    bucket.objects.delete('lies.txt');
+    bucket.objects.set('d.txt', 'd');
+    bucket.asked.length = 0;
+    expect(await sources.sync(id)).toMatchObject({ state: 'done', seen: 1, changed: 0, failures: [{ what: 'd.txt' }] });
+    expect(bucket.asked).toEqual([]);
+    bucket.objects.set('a.txt', 'A'.repeat(400));
+    expect(await sources.sync(id)).toMatchObject({ state: 'done', seen: 1, changed: 0, failures: [{ what: 'a.txt' }, { what: 'd.txt' }] });
+    expect(bucket.asked).toEqual(['a.txt']);
+    expect((await sources.files()).map(({ state }) => state)).toEqual(['done']);
+  });
+
+  test('who changes what a dataset follows is in the audit trail, without the keys', { timeout: long }, async () => {
+    const { all, ada, bucket, given, datasetId, sources } = await begun(await place());
+    bucket.objects.set('a.txt', 'The first text');
+    const { id } = await sources.add({ type: 'bucket', bucket: given });
+    await sources.sync(id);
+    await ada.ask('PATCH', `${sources.root}/${id}`, { everyHours: 3 });
+    await ada.ask('PATCH', `${sources.root}/${id}`, { bucket: { ...given, accessKeyId: 'another', secretAccessKey: 'secret-words' } });
+    await ada.ask('DELETE', `${sources.root}/${id}`);
+    const { body } = await all.admin('GET', '/server/admin/audit?targetKind=dataset-source');
+    const items = body['items'] as { action: string; actor: { userId: number }; target: { id: string }; changed: Record<string, unknown> }[];
+    expect(items.map(({ action, actor, target }) => [action, actor.userId, target.id])).toEqual(
+      ['delete', 'change', 'change', 'sync', 'create'].map((action) => [`dataset-source.${action}`, ada.id, String(id)]),
+    );
+    expect(items.at(-1)!.changed).toMatchObject({ datasetId: { to: datasetId }, type: { to: 'bucket' }, worksFor: { to: ada.id } });
+    expect(items[2]!.changed).toEqual({ everyHours: { from: null, to: 3 } });
+    expect(items[1]!.changed).toEqual({ keys: { to: 'new' } });
+    expect(JSON.stringify(items)).not.toMatch(new RegExp(`secret-words|${keys.secretAccessKey}`));
+  });
+
   test('a bucket that fails, lies or stops in the middle of its list deletes nothing', { timeout: long }, async () => {
     const { bucket, given, sources } = await begun(await place());
     for (let number = 0; number < 5; number++) bucket.objects.set(`${number}.txt`, `Text ${number}`);

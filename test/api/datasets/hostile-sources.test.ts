@@ -43,7 +43,7 @@ test(
       web.pages.set('/moved', (_, response) => response.writeHead(302, { location: url }).end());
       expect([url, await sources.add({ type: 'page', url: `${web.host}/moved` })]).toMatchObject([
         url,
-        { state: 'done', seen: 0, failures: [{ reason: 'It cannot be reached, or may not be fetched.' }] },
+        { state: 'done', seen: 0, failures: [{ reason: 'It redirects to another page: robots.txt of the site cannot be read.' }] },
       ]);
       web.pages.set('/robots.txt', (_, response) => response.writeHead(302, { location: url }).end());
       web.pages.set('/page', html('A page'));
@@ -53,6 +53,40 @@ test(
     expect(web.outside.dialled.filter((one) => one !== publicAddress)).toEqual([]);
   },
 );
+
+test('a redirect leads past no robots.txt: neither that of another site, nor that of its own, nor one that cannot be read', { timeout: long }, async () => {
+  const { web, sources } = await begun();
+  const other = `http://other.example:${web.site.port}`;
+  const robots = {
+    [`pages.example:${web.site.port}`]: 'User-agent: *\nDisallow: /closed',
+    [`other.example:${web.site.port}`]: 'User-agent: *\nDisallow: /private',
+  };
+  let isAway = false;
+  web.pages.set('/robots.txt', ({ headers }, response) => {
+    const text = robots[headers.host!];
+    response.writeHead(isAway && headers.host!.startsWith('other') ? 503 : 200, { 'content-type': 'text/plain' }).end(text);
+  });
+  const pages = ['/private/page', '/closed/page', '/open'];
+  for (const path of pages) web.pages.set(path, html(`The page ${path}`));
+  const leads = (to: string) => web.pages.set('/moved', (_, response) => response.writeHead(302, { location: to }).end());
+  const forbidden = { state: 'done', seen: 0, failures: [{ reason: 'It redirects to another page: robots.txt of the site forbids it.' }] };
+  web.pages.set('/sitemap.xml', `<urlset><url><loc>${web.host}/moved</loc></url></urlset>`);
+  for (const type of ['page', 'sitemap']) {
+    const url = `${web.host}/${type === 'page' ? 'moved' : 'sitemap.xml'}`;
+    leads('/closed/page');
+    expect([type, await sources.add({ type, url })]).toMatchObject([type, forbidden]);
+  }
+  const url = `${web.host}/moved`;
+  leads(`${other}/private/page`);
+  expect(await sources.add({ type: 'page', url })).toMatchObject(forbidden);
+  expect(web.asked().filter((path) => pages.includes(path))).toEqual([]);
+  leads(`${other}/open`);
+  expect(await sources.add({ type: 'page', url })).toMatchObject({ state: 'done', seen: 1, failures: [] });
+  isAway = true;
+  web.forget();
+  expect(await sources.add({ type: 'page', url })).toMatchObject({ seen: 0, failures: [{ reason: expect.stringContaining('cannot be read') as string }] });
+  expect(web.asked()).toEqual(['/moved']);
+});
 
 test('redirects without end, calendars without end and sitemaps without end come to an end', { timeout: long }, async () => {
   const { web, sources } = await begun();

@@ -5,7 +5,7 @@ import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**
  * The packaged sentence model (Universal Sentence Encoder lite, English), on a worker thread that starts with the first text: 0.2 s and some 250 MB. A text of
- * 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. Users are served in turn, one text at a time.
+ * 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. Users are served in turn, one text at a time, questions before documents.
  */
 export interface Sentences {
   /**

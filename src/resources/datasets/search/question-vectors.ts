@@ -18,6 +18,8 @@ export interface QuestionDeps {
   readonly embed: EmbedText;
   /** Whether the model reads English only. */
   readonly isEnglishOnly: (model: string) => boolean;
+  /** What the ranks by the vectors of a model count beside those by words; absent: 1, as much. */
+  readonly weightOf?: (model: string) => number;
   readonly clock?: Clock;
   readonly failed: (error: unknown, requestId: string) => void;
 }

@@ -229,6 +229,27 @@ onBothDatabases('a search', ({ shared }) => {
     await expect(spent.ask(callerOf(user), 'server')).rejects.toMatchObject({ code: 'quota-spent' });
   });
 
+  test('ranks what words find before what the vectors of a weak model find, and leaves out neither', async () => {
+    const user = await newUser(store());
+    const { id } = await newDataset(store(), user, { model: 'words', dimensions: 4 });
+    // the vectors have the second text first, the words find the first alone
+    for (const text of ['A lawn is cut in May.', 'The garden is closed.'])
+      await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text, model: 'words', embed: byWords });
+    const embed = embedBy({ words: () => byWords('garden') });
+    const quotes = async (weight: number) =>
+      (await searchOf(store(), { embed, weightOf: () => weight }).ask(callerOf(user), 'lawn')).passages.map(({ quote, ranks }) => [
+        quote,
+        ranks.lexical,
+        ranks.vector,
+      ]);
+    const [lawn, garden] = [
+      ['A lawn is cut in May.', 1, 2],
+      ['The garden is closed.', null, 1],
+    ];
+    expect(await quotes(0.05)).toEqual([lawn, garden]);
+    expect(await quotes(100)).toEqual([garden, lawn]);
+  });
+
   test('asks for a model’s vectors of the length that the index has', async () => {
     const user = await newUser(store());
     const { id } = await newDataset(store(), user, { model: 'long', dimensions: 2 });

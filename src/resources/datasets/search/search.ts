@@ -51,10 +51,11 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
     const found = await Promise.all(
       parts.map(async ({ model, dimensions, scope: part }) => {
         const table = await tables.find({ model, dimensions });
-        if (!table) return [];
+        const weight = question.weightOf?.(model) ?? 1;
+        if (!table) return { ids: [], weight };
         if (question.isEnglishOnly(model) && !isEnglish(language)) {
           warnings.push(`${model} reads English only: the question was searched by its words alone.`);
-          return [];
+          return { ids: [], weight };
         }
         const vector = await questionVector(question, { model, dimensions }, search);
         if (!vector) {
@@ -62,7 +63,7 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
           return undefined;
         }
         const near = await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal });
-        return near.map(({ id }) => id);
+        return { ids: near.map(({ id }) => id), weight };
       }),
     );
     const others = scope.languages.filter(({ datasetId, language: one }) => !isEnglish(one) && isReadInEnglish(scope, datasetId));

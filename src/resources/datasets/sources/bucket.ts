@@ -102,16 +102,16 @@ async function listIn({ body }: Response): Promise<Listed> {
   };
 }
 
-function entryOf(ask: Ask, { key, etag, size, modified }: ListedObject, { maxBytes, signal }: Pick<BucketListingDeps, 'maxBytes' | 'signal'>): Entry {
+function entryOf(ask: Ask, { key, etag, size, modified }: ListedObject, { signal }: Pick<BucketListingDeps, 'signal'>): Entry {
   const stamp = `${etag} ${size} ${modified}`.slice(0, 500);
   const filename = filenameFor(key);
   const failed = (reason: string): Reading => ({ type: 'failed', reason });
   return {
     address: key,
     stamp,
+    size,
     filename,
     async read() {
-      if (size > maxBytes) return failed(`It has more than ${maxBytes} bytes.`);
       if (Buffer.byteLength(key) > longestKey || key.split('/').some((part) => part === '.' || part === '..')) return failed('Its key cannot be asked for.');
       try {
         const answer = await ask({ method: 'GET', path: `/${key.split('/').map(encoded).join('/')}` }, [200, 404]);

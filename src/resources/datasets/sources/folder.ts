@@ -6,14 +6,6 @@ import { mostEntries } from './bucket.ts';
 import { filenameFor } from './filenames.ts';
 import { SourceAway, type Entry, type Listing, type Reading, type Tally } from './types.ts';
 
-export interface FolderDeps {
-  /** Those that the operator lists. */
-  readonly listed: readonly string[];
-  /** Of a file. */
-  readonly maxBytes: number;
-  readonly tally: Tally;
-}
-
 /** A folder that may be followed. */
 export interface OpenFolder {
   /** Without symbolic links. */
@@ -44,7 +36,7 @@ export function isWithin(root: string, path: string): boolean {
 }
 
 /** The files of a folder and of those in it. Symbolic links are not followed, and names that begin with a dot are left out. */
-export async function* folderListing({ maxBytes, tally }: FolderDeps, root: string): Listing {
+export async function* folderListing(root: string, tally: Tally): Listing {
   const waiting = [{ path: root, depth: 0 }];
   let entries: Entry[] = [];
   let seen = 0;
@@ -59,7 +51,7 @@ export async function* folderListing({ maxBytes, tally }: FolderDeps, root: stri
         tally.failed(address, `It is nested more than ${deepest} deep.`);
         tally.incomplete();
       } else {
-        const entry = await entryOf({ root, path, address, maxBytes });
+        const entry = await entryOf({ root, path, address });
         if (entry && ++seen > mostEntries) {
           tally.failed(root, `It has more than ${mostEntries} files: the others are left out.`);
           tally.incomplete();
@@ -100,23 +92,21 @@ interface FileAt {
   readonly root: string;
   readonly path: string;
   readonly address: string;
-  readonly maxBytes: number;
 }
 
 type Stamped = Awaited<ReturnType<FileHandle['stat']>>;
 
 const stampOf = ({ size, mtimeMs, ctimeMs, ino }: Stamped) => `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
 
-async function entryOf({ root, path, address, maxBytes }: FileAt): Promise<Entry | undefined> {
+async function entryOf({ root, path, address }: FileAt): Promise<Entry | undefined> {
   const found = await lstat(path).catch((error: unknown) => (hasCode(error, 'ENOENT') ? undefined : null));
   if (found === undefined) return undefined;
   const filename = filenameFor(address);
   return {
     address,
     filename,
-    ...(found ? { stamp: stampOf(found) } : {}),
+    ...(found ? { stamp: stampOf(found), size: found.size } : {}),
     async read(): Promise<Reading> {
-      if (found && found.size > maxBytes) return { type: 'failed', reason: `It has more than ${maxBytes} bytes.` };
       let file: FileHandle | undefined;
       try {
         // not through a link that took its place, and without waiting for the other end of a pipe

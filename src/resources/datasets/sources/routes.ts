@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
+import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import type { Audit } from '#store/auditing';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { ownerQuery, readerOf } from '../../owner.ts';
@@ -15,6 +17,7 @@ import type { Source, Sources } from './store.ts';
 
 export interface SourceRoutesDeps {
   readonly store: Store;
+  readonly audit: Audit;
   readonly jobs: Pick<Jobs, 'cancel'>;
   readonly datasets: Datasets;
   readonly sources: Sources;
@@ -73,7 +76,24 @@ export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
   return [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
 }
 
-function allRoutes({ store, datasets, sources, schedule, folders, actingFor }: SourceRoutesDeps): readonly NounRoute[] {
+type Noted = (
+  inside: Access,
+  action: `dataset-source.${string}`,
+  by: Actor,
+  change: { readonly id: number; readonly before?: object; readonly after?: object },
+) => Promise<void>;
+
+/** Writes a change of what is followed into the audit trail. */
+const noting =
+  ({ audit }: Pick<SourceRoutesDeps, 'audit'>): Noted =>
+  (inside, action, by, { id, ...states }) =>
+    audit(inside, { by, action, target: { kind: 'dataset-source', id }, ...states });
+
+/** As the audit trail has it. */
+const told = ({ datasetId, place, everyHours, userId }: Source) => ({ datasetId, ...place, everyHours, worksFor: userId });
+
+function allRoutes({ store, audit, datasets, sources, schedule, folders, actingFor }: SourceRoutesDeps): readonly NounRoute[] {
+  const noted = noting({ audit });
   return [
     nounRoute({
       ...common,
@@ -96,7 +116,7 @@ function allRoutes({ store, datasets, sources, schedule, folders, actingFor }: S
       summary: 'Has a dataset follow a web page, a sitemap, a site, a bucket or a folder. It is synchronised at once, by a job that works for you.',
       input: NewSource,
       makes: true,
-      async answer({ caller: asking, params, query, input: { type, everyHours = null, ...where } }) {
+      async answer({ caller: asking, by, params, query, input: { type, everyHours = null, ...where } }) {
         const caller = await actingFor(asking, query);
         const dataset = await datasets.one(caller, datasetIn(params), 'edit');
         const { place, keys } = await placeIn(type, where, { folders, caller });
@@ -104,7 +124,9 @@ function allRoutes({ store, datasets, sources, schedule, folders, actingFor }: S
         const id = await store.transaction(async (inside) => {
           const { id: datasetId } = await datasets.one(caller, dataset.id, 'edit', inside);
           const made = await sources.add(inside, { datasetId, place, keys, everyHours, userId, keyId });
-          await schedule.begin(inside, await sources.one(datasetId, made, inside));
+          const source = await sources.one(datasetId, made, inside);
+          await schedule.begin(inside, source);
+          await noted(inside, 'dataset-source.create', by, { id: made, after: told(source) });
           return made;
         });
         return shown(await sources.one(dataset.id, id));
@@ -124,6 +146,7 @@ const found =
 function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
   const { store, jobs, sources, schedule, removal } = deps;
   const one = found(deps);
+  const noted = noting(deps);
   return [
     nounRoute({
       ...common,
@@ -137,11 +160,12 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
       method: 'DELETE',
       path: `${path}/:source`,
       summary: 'Has a dataset follow something no more. The files that it has of it are deleted.',
-      async answer({ caller, params, query }) {
+      async answer({ caller, by, params, query }) {
         const source = await store.transaction(async (inside) => {
           const before = await one(readerOf(caller, query), params, inside);
           await sources.remove(inside, before.id);
           await removal.filesOfSource(inside, before.id);
+          await noted(inside, 'dataset-source.delete', by, { id: before.id, before: told(before) });
           return before;
         });
         if (source.jobId !== null) await jobs.cancel(source.jobId);
@@ -153,10 +177,11 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
       method: 'POST',
       path: `${path}/:source/sync`,
       summary: 'Synchronises something that a dataset follows, now. The job works for whoever added it, or changed it last.',
-      async answer({ caller, params, query }) {
+      async answer({ caller, by, params, query }) {
         const source = await store.transaction(async (inside) => {
           const before = await one(readerOf(caller, query), params, inside);
           await schedule.begin(inside, before);
+          await noted(inside, 'dataset-source.sync', by, { id: before.id });
           return before;
         });
         return new Accepted(shown(await sources.one(source.datasetId, source.id)));
@@ -168,6 +193,7 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
 function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
   const { store, jobs, sources, schedule, folders, actingFor } = deps;
   const one = found(deps);
+  const noted = noting(deps);
   return [
     nounRoute({
       ...common,
@@ -176,7 +202,7 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
       summary:
         'Changes what a dataset follows, or how often it is synchronised. From then on it works for you. What follows another place is synchronised at once.',
       input: ChangedSource,
-      async answer({ caller: asking, params, query, input: { type, everyHours, ...where } }) {
+      async answer({ caller: asking, by, params, query, input: { type, everyHours, ...where } }) {
         const caller: Caller = await actingFor(asking, query);
         const { userId, keyId } = caller;
         const before = await one(caller, params);
@@ -190,6 +216,8 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
           const changed = await sources.one(now.datasetId, now.id, inside);
           if (changed.version === now.version) await schedule.wait(inside, now.id);
           else await schedule.begin(inside, changed);
+          const after = { ...told(changed), ...(given.keys ? { keys: 'new' } : {}) };
+          await noted(inside, 'dataset-source.change', by, { id: now.id, before: told(now), after });
         });
         const after = await sources.one(before.datasetId, before.id);
         if (before.jobId !== null && after.jobId !== before.jobId) await jobs.cancel(before.jobId);

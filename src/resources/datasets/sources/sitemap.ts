@@ -4,7 +4,7 @@ import { BadXml, readXml } from '#kit/text/xml';
 import { slices } from '../search/slices.ts';
 import { SourceAway, type Listing } from './types.ts';
 import { longestUrl, visited } from './visiting.ts';
-import { mostPages, pageEntry, readPage, robotsOf, type WebDeps } from './web.ts';
+import { mostPages, pageEntry, readPage, refusalBy, robotsOf, type WebDeps } from './web.ts';
 
 const mostFiles = 100;
 /** Of all sitemaps of a source, inflated. */
@@ -22,6 +22,7 @@ export async function* sitemapListing(web: WebDeps, first: URL): Listing {
   const pause = slices(web.signal);
   const robots = await robotsOf(web, first);
   const within = ({ host }: URL) => host === first.host;
+  const refusal = refusalBy(web, first, robots);
   const found: Found = { pages: new Map(), sitemaps: [first], bytes: 0 };
   for (const [at, url] of found.sitemaps.entries()) {
     if (found.pages.size > mostPages) break;
@@ -39,13 +40,14 @@ export async function* sitemapListing(web: WebDeps, first: URL): Listing {
   let asked = 0;
   for (const url of [...found.pages.values()].slice(0, mostPages)) {
     await pause();
-    if (!robots.allows(url)) {
-      tally.failed(url.href, 'robots.txt of the site forbids it.');
+    const refused = await refusal(url);
+    if (refused) {
+      tally.failed(url.href, refused.reason);
       tally.incomplete(); // what forbids it may be a mistake of a day: nothing is deleted because of it
       continue;
     }
     if (asked++ > 0 && robots.delay > 0) await web.clock.sleep(1000 * robots.delay, web.signal);
-    yield [pageEntry(url, (known) => readPage(web, url, { known, within, mustBeRead: true }))];
+    yield [pageEntry(url, (known) => readPage(web, url, { known, within, refusal, mustBeRead: true }))];
   }
 }
 

@@ -172,6 +172,8 @@ export interface Run {
 
 export interface KnownFile {
   readonly fileId: number;
+  /** Of its content. */
+  readonly bytes: number;
   /** The job that failed to read it, where another try may succeed. */
   readonly failedJob: string | null;
 }
@@ -199,6 +201,7 @@ export async function openRun(store: Store, sources: Sources, id: number, jobId:
       const found = await sql<Known & KnownFile>`
         select address, item.filename, stamp, hash, links, seen_in = ${jobId} as "isSeen", read_at > now() - make_interval(days => ${believedDays}) as "isFresh",
           dataset_files.id is not null as "isThere", file_id as "fileId",
+          coalesce(greatest(dataset_files.bytes, dataset_files.next_bytes), 0)::float8 as bytes,
           case when job.state = 'failed' and not coalesce(job.progress ->> 'fault', '') = any(${lasting}::text[]) then job.id end as "failedJob"
         from dataset_source_item item
         left join dataset_files on dataset_files.id = file_id and dataset_files.source_id = ${id} and dataset_files.deleted_at is null

@@ -4,6 +4,7 @@ import { Fault, faultOf, reasonOf, statuses } from '#core/fault';
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
+import type { Room } from '#store/blob-rows';
 import type { Blobs } from '#store/blobs';
 import type { RunningJob } from '#store/job';
 import type { Jobs } from '#store/jobs';
@@ -37,6 +38,8 @@ export interface SynchronisingDeps {
   readonly resolve: ResolveSecrets;
   /** Bytes that a file may have. */
   readonly fileBytes: () => number;
+  /** What there is room for; undefined: there is no limit. */
+  readonly roomOf: (caller: Caller) => Promise<Room | undefined>;
   /** The folders that may be followed. */
   readonly folders: () => readonly string[];
   /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
@@ -171,7 +174,7 @@ async function listingOf(sync: Sync): Promise<Listed> {
       return { listing: bucketListing({ ...outside, streams: streams.buckets }, place.bucket, await keysOf(sync)) };
     case 'folder': {
       const { path, mark } = await openFolder(place.folder, folders());
-      return { listing: folderListing({ listed: folders(), maxBytes, tally }, path), mark };
+      return { listing: folderListing(path, tally), mark };
     }
     default:
       return place satisfies never;
@@ -226,24 +229,51 @@ async function followed(sync: Sync, { listing, isByLinks }: Listed, progressed: 
 async function readingOf(sync: Sync, entry: Entry, known: (Known & KnownFile) | undefined): Promise<Reading> {
   if (known?.failedJob) await sync.jobs.retry(known.failedJob); // it may be read now: a balance that was spent, a server that was away
   if (known?.isThere && entry.stamp !== undefined && entry.stamp === known.stamp) return { type: 'unchanged' };
+  const { size = 0 } = entry;
+  const bound = size > sync.fileBytes() ? boundOf(sync.fileBytes()) : await roomFor(sync, known);
+  if (bound.bytes <= 0 || size > bound.bytes) return { type: 'failed', reason: bound.reason };
   const reading = await entry.read(known);
-  return reading.type === 'content' ? taken(sync, entry.address, known, reading) : reading;
+  return reading.type === 'content' ? taken(sync, { address: entry.address, known, bound }, reading) : reading;
+}
+
+/** Most bytes of a content, and what is said of one that has more. */
+interface Bound {
+  readonly bytes: number;
+  readonly reason: string;
+}
+
+const boundOf = (bytes: number): Bound => ({ bytes, reason: `It has more than ${bytes} bytes.` });
+
+/** What the limit of a file and the plan's room leave to an entry, before it is fetched: one that is kept may at least be looked at again. */
+async function roomFor(sync: Sync, known: (Known & KnownFile) | undefined): Promise<Bound> {
+  const room = await sync.roomOf(await sync.caller());
+  const ofFile = boundOf(sync.fileBytes());
+  if (!room) return ofFile;
+  const { most, used } = room;
+  const bytes = Math.max(most - used, known?.bytes ?? 0);
+  return bytes < ofFile.bytes ? { bytes, reason: `The plan has room for ${most} bytes of files, and ${used} are taken.` } : ofFile;
+}
+
+interface Taking {
+  readonly address: string;
+  readonly known: Known | undefined;
+  readonly bound: Bound;
 }
 
 /** Keeps a content and queues the job that reads it, both or neither; not where it is the same that was kept. */
 async function taken(
   sync: Sync,
-  address: string,
-  known: Known | undefined,
+  { address, known, bound }: Taking,
   { content, filename, stamp, links }: Extract<Reading, { type: 'content' }>,
 ): Promise<Reading> {
   const { store, blobs, run, ingestion, datasets, signal, jobs } = sync;
   const { datasetId, id: sourceId, place } = run.source;
   let blob: { readonly id: string; readonly size: number };
   try {
-    blob = await blobs.put(content, sync.fileBytes());
+    blob = await blobs.put(content, bound.bytes);
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof Fault && error.code === 'too-large') return { type: 'failed', reason: bound.reason };
     if (error instanceof Fault && statuses[error.code] >= 500) throw error;
     return { type: 'failed', reason: saidOf(error), ...(error instanceof Fault ? {} : { isAway: true }) };
   }

@@ -30,6 +30,8 @@ export interface Entry {
   readonly address: string;
   /** What the listing says of it, by which it is known to be unchanged; absent: the listing does not say. */
   readonly stamp?: string;
+  /** Its bytes; absent: the listing does not say. */
+  readonly size?: number;
   /** Its name in the dataset, where its type does not matter for it. */
   readonly filename?: string;
   /** @param known what is in the dataset of it */

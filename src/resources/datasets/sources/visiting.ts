@@ -12,7 +12,12 @@ export interface Visit {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where a redirect may lead; absent: anywhere. */
   readonly within?: (url: URL) => boolean;
+  /** What the site to which a redirect leads has against it. Absent: it is not asked. */
+  readonly refusal?: Refusal | undefined;
 }
+
+/** Why a page may not be fetched, as its site says; undefined: it may. */
+export type Refusal = (url: URL) => Promise<{ readonly reason: string; readonly status?: number } | undefined>;
 
 /** What came of a visit. The content is to be read or left. */
 export type Visited =
@@ -37,7 +42,8 @@ const mostRedirects = 5;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /** A GET of an address that a user chose: every hop is checked and dialled by the guarded streams. @throws the signal's reason */
-export async function visited(streams: GuardedStreams, { url: first, owner, signal, maxBytes, headers = {}, within = () => true }: Visit): Promise<Visited> {
+export async function visited(streams: GuardedStreams, visit: Visit): Promise<Visited> {
+  const { url: first, owner, signal, maxBytes, headers = {}, within = () => true, refusal } = visit;
   let url = first;
   for (let hops = 0; hops <= mostRedirects; hops++) {
     let answer: Response;
@@ -55,6 +61,8 @@ export async function visited(streams: GuardedStreams, { url: first, owner, sign
     if (!next || next.href.length > longestUrl) return { type: 'failed', reason: 'It redirects to what is no address.' };
     next.hash = '';
     if (!within(next)) return { type: 'elsewhere', url: next };
+    const refused = await refusal?.(next);
+    if (refused) return { type: 'failed', ...refused, reason: `It redirects to another page: ${refused.reason}` };
     url = next;
   }
   return { type: 'failed', reason: 'It is redirected too often.', status: 310 };

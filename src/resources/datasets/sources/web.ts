@@ -5,7 +5,7 @@ import { filenameFor } from './filenames.ts';
 import { linksIn } from './links.ts';
 import { anything, robotsBytes, robotsIn, type Robots } from './robots.ts';
 import { SourceAway, type Entry, type Known, type Listing, type Reading, type Tally } from './types.ts';
-import { visited, type Visited } from './visiting.ts';
+import { visited, type Refusal, type Visited } from './visiting.ts';
 
 export interface WebDeps {
   readonly streams: GuardedStreams;
@@ -25,10 +25,27 @@ const mostPageBytes = 8_388_608;
 const mostLinkCharacters = 16_384;
 const longestTag = 200;
 
-/** One page, with robots.txt before it. */
+/** One page, with robots.txt before it, and before each place to which it redirects. */
 export async function* pageListing(web: WebDeps, url: URL): Listing {
-  if (!(await robotsOf(web, url)).allows(url)) throw new SourceAway('robots.txt of the site forbids the page.');
-  yield [{ address: url.href, read: (known) => readPage(web, url, { known, mustBeRead: true }) }];
+  const robots = await robotsOf(web, url);
+  if (!robots.allows(url)) throw new SourceAway('robots.txt of the site forbids the page.');
+  const refusal = refusalBy(web, url, robots);
+  yield [{ address: url.href, read: (known) => readPage(web, url, { known, mustBeRead: true, refusal }) }];
+}
+
+/** What sites have against pages, each by its robots.txt, which is read once. @param robots that of the first site */
+export function refusalBy(web: WebDeps, { origin }: URL, robots: Robots): Refusal {
+  const sites = new Map<string, Robots | undefined>([[origin, robots]]);
+  return async (url) => {
+    if (!sites.has(url.origin)) sites.set(url.origin, await robotsOf(web, url).catch(unreadable));
+    const found = sites.get(url.origin);
+    if (!found) return { reason: 'robots.txt of the site cannot be read.' };
+    return found.allows(url) ? undefined : { reason: 'robots.txt of the site forbids it.', status: 403 };
+  };
+}
+
+function unreadable(error: unknown): undefined {
+  if (!(error instanceof SourceAway)) throw error;
 }
 
 /** What the robots.txt of a site says (RFC 9309 §2.3). @throws SourceAway where the site does not answer for it */
@@ -60,6 +77,8 @@ export interface PageAsked {
   readonly known: Known | undefined;
   /** Where a redirect may lead; absent: anywhere. */
   readonly within?: (url: URL) => boolean;
+  /** What the site to which a redirect leads has against it. */
+  readonly refusal?: Refusal;
   /** A page that is no document, or leads elsewhere, is a failure; else it is passed over. */
   readonly mustBeRead?: true | undefined;
   /** Called with the addresses that the page leads to, those of redirects among them. */
@@ -67,13 +86,13 @@ export interface PageAsked {
 }
 
 /** A page as it is now. One that is known is asked for only if it has changed. */
-export async function readPage(web: WebDeps, url: URL, { known, within, mustBeRead, links }: PageAsked): Promise<Reading> {
+export async function readPage(web: WebDeps, url: URL, { known, within, refusal, mustBeRead, links }: PageAsked): Promise<Reading> {
   const { streams, owner, signal, maxBytes } = web;
   const mayBeUnchanged = known?.isThere === true && (links === undefined || known.links !== null);
   if (mayBeUnchanged && known.isSeen) return unchanged(known, links);
   const headers = mayBeUnchanged && known.isFresh ? conditionsOf(known.stamp) : {};
   const allowed = links ? nowhere : within;
-  const found = await visited(streams, { url, owner, signal, maxBytes, headers, ...(allowed ? { within: allowed } : {}) });
+  const found = await visited(streams, { url, owner, signal, maxBytes, headers, refusal, ...(allowed ? { within: allowed } : {}) });
   switch (found.type) {
     case 'unchanged':
       return known ? await unchanged(known, links) : { type: 'failed', reason: 'It answered 304 without being asked whether it has changed.' };

@@ -3,6 +3,18 @@ import { list, type Any, type Heard, type HeardTool, type WireName } from './ven
 
 export const hears: Readonly<Record<WireName, (body: Any) => Heard>> = { chat, responses, messages, gemini };
 
+/** Results of tools that a client has no turn for, and writes into one of the user: the last of them. */
+export function withWrittenResults(heard: Heard): Heard {
+  const written =
+    heard.results.length > 0
+      ? undefined
+      : heard.text
+          .split(/^Tool result for [^\n]+:\n/m)
+          .slice(1)
+          .at(-1);
+  return written === undefined ? heard : { ...heard, results: [written] };
+}
+
 function chat({ messages, tools, tool_choice: choice, response_format: format }: Any): Heard {
   const turns = list(messages);
   const users = turns.filter(({ role }) => role === 'user');

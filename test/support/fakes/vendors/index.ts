@@ -12,7 +12,7 @@
  *
  * What a user says decides what is answered: `use the tool` calls the first tool, `use the tool twice` calls it two times, `use the tool read with {"path":"a"}` that
  * tool with these arguments (a result may ask so, too), `end with SAFETY` ends so on Gemini, `flag me` is refused by OpenRouter. Everything else is echoed. After
- * results the answer is `The tool said: …`.
+ * results the answer is `The tool said: …`; results may be written into a turn of the user, behind `Tool result for …:`.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { deliver, whole } from '../upstream/answer.ts';
@@ -20,7 +20,7 @@ import type { Exchange } from '../upstream/behaviour.ts';
 import { good, type Saying } from '../upstream/good.ts';
 import { Recording } from '../upstream/recording.ts';
 import { accounts, flagged } from './accounts.ts';
-import { hears } from './heard.ts';
+import { hears, withWrittenResults } from './heard.ts';
 import { openLine } from './line.ts';
 import { sample } from './sample.ts';
 import { ownThoughts, told } from './signed.ts';
@@ -122,7 +122,7 @@ export async function startVendors({ signed = false }: { readonly signed?: boole
     if (!found) return refuse(404, { message: `Invalid URL (${method} ${path})` });
     const [wireName, spoken] = found;
     const ask: Ask = { wire: wireName, model, body, headers };
-    const heard = hears[wireName](body);
+    const heard = withWrittenResults(hears[wireName](body));
     const refused = refusedBy([accounts(vendor.name, key), ...(signed ? [ownThoughts(vendor.name)] : []), ...spoken.rules, flagged(vendor.name, heard)], ask);
     if (refused) return refuse(refused.refusal.status ?? 400, refused.refusal, refused.rule.name);
     const exchange: Exchange = {

@@ -1,0 +1,42 @@
+/* Vectors of the packaged sentence model, for many at once. */
+import { expect, test } from 'vitest';
+import { openTokens } from '#kit/tokens/index';
+import { embedder } from './embed.ts';
+import { openSentences, type Sentences } from './sentence/sentence.ts';
+
+test('a question is embedded before the documents that wait, also before those of its own user', { timeout: 120_000 }, async () => {
+  const real = openSentences();
+  let texts = 0;
+  const sentences: Sentences = {
+    reading: (job, work) =>
+      real.reading(job, (read) =>
+        work(async (text) => {
+          const vector = await read(text);
+          texts++;
+          return vector;
+        }),
+      ),
+  };
+  const embed = embedder({ sentences, tokens: openTokens });
+  const asked = (userId: number, task: string, inputs: readonly string[]) => {
+    const caller = { userId } as Parameters<typeof embed>[1]['caller'];
+    const purposes = inputs.map(() => ({ task }));
+    return embed({ model: 'built-in-embedding', inputs, purposes, encoding: 'float' }, { caller, signal: new AbortController().signal, strict: false });
+  };
+  const words = (length: number) => 'The heron stands at the edge of the harbour. '.repeat(Math.ceil(length / 45)).slice(0, length);
+  await asked(1, 'RETRIEVAL_DOCUMENT', [words(10)]); // the model is loaded from now on
+  const documents = [1, 1, 2, 3, 4].map((userId) =>
+    asked(
+      userId,
+      'RETRIEVAL_DOCUMENT',
+      Array.from({ length: 12 }, () => words(20)),
+    ),
+  );
+  while (texts < 20) await new Promise((resolve) => setTimeout(resolve, 1));
+  const before = texts;
+  const question = await asked(1, 'RETRIEVAL_QUERY', [words(900)]);
+  expect(texts - before).toBeLessThanOrEqual(15); // the question, and what was read while its tokens were counted; without the rule it is the last but one
+  expect('vectors' in question.answer && question.answer.vectors).toHaveLength(1);
+  expect(texts).toBeLessThan(61);
+  await Promise.all(documents);
+});
