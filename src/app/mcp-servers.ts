@@ -7,6 +7,8 @@ import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { audit } from '#resources/audit/store';
+import { openApprovedCalls } from '#resources/mcp-servers/approved-calls';
+import { forgetting } from '#resources/mcp-servers/forgetting';
 import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
 import type { McpPolicy } from '#resources/mcp-servers/policy';
 import { mcpServerRoutes } from '#resources/mcp-servers/routes';
@@ -56,8 +58,11 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const tools = openMcpTools({ servers, sessions, policy, resolve });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
-  const waiting = openWaiting({ store, seal, clock, log: (text, cause) => log.error(causeOf(cause), text) });
-  const deps = { servers, tools, policy, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
+  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const waiting = openWaiting({ store, seal });
+  const approved = openApprovedCalls({ store, seal, clock, log: problem });
+  const stopForgetting = forgetting([waiting, approved], clock, problem);
+  const deps = { servers, tools, policy, approved, sharing, met: () => servers.meetOperators(operators()), changed: sessions.forget };
   return {
     tools: serverTools(deps),
     offered: offeredServerTools(deps),
@@ -66,7 +71,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
     native: nativeMcpRoutes(deps),
     own: mcpServerRoutes(deps),
     close() {
-      waiting.close();
+      stopForgetting();
       return sessions.close();
     },
   };

@@ -33,10 +33,15 @@ export interface ServerTools {
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
-  /** Calls a tool for the caller, whose right is checked right before. Failures are texts for the model. @throws the signal's reason */
+  /**
+   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it gives what came of it then. Failures are
+   * texts for the model.
+   *
+   * @throws the signal's reason
+   */
   call(
     caller: ServerToolCaller,
-    call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json'>,
+    call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json' | 'approval'>,
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
 }

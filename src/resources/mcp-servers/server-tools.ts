@@ -4,6 +4,7 @@ import { mayCall } from '#core/mcp-offers';
 import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
 import { McpFailure } from '#kit/mcp/connection';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
+import type { ApprovedCalls } from './approved-calls.ts';
 import { entryOf, type McpPolicy } from './policy.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import { distinct, nameOf } from './tool-names.ts';
@@ -13,12 +14,13 @@ export interface ServerToolsDeps {
   readonly tools: McpTools;
   readonly servers: Pick<McpServerStore, 'usable' | 'listed'>;
   readonly policy: () => McpPolicy;
+  readonly approved: Pick<ApprovedCalls, 'once'>;
   /** Makes sure that the operator's servers have their rows. */
   readonly met: () => Promise<void>;
 }
 
 /** The tools of MCP servers, as the gateway calls them for models. */
-export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): ServerTools {
+export function serverTools({ tools, servers, policy, approved, met }: ServerToolsDeps): ServerTools {
   return {
     async ofServer(caller, wanted, signal) {
       const { field, credential } = wanted;
@@ -52,16 +54,19 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       }
       return { tools: [...names.values()], unknown };
     },
-    async call(caller, { server, tool, digest, json }, signal) {
+    async call(caller, { server, tool, digest, json, approval }, signal) {
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
-      try {
-        return await tools.call(caller, { server, tool, digest, args }, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
-        throw error;
-      }
+      const called = async () => {
+        try {
+          return await tools.call(caller, { server, tool, digest, args }, signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
+          throw error;
+        }
+      };
+      return approval === undefined ? called() : approved.once(caller.userId, [approval, server, tool, digest, json], signal, called);
     },
   };
 }
