@@ -6,6 +6,7 @@ import { wholeAnswer, type Generate } from '#core/generate';
 import type { JsonObject } from '#core/json';
 import type { Passage, SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
+import { hasScope } from '#core/scopes';
 import type { AgentServerTools } from '#core/server-tools';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
@@ -108,9 +109,9 @@ export async function toolsFor(
 }
 
 /** @throws Fault `forbidden` */
-function requireScope({ scopes }: Caller, type: AgentTool['type']): void {
+function requireScope(caller: Caller, type: AgentTool['type']): void {
   const wanted = scopesOf[type];
-  if (scopes && !scopes.some((scope) => wanted.includes(scope))) throw new Fault('forbidden', `The key lacks the scope ${wanted[0]}.`, { reason: 'scope' });
+  if (!hasScope(caller, wanted)) throw new Fault('forbidden', `The key lacks the scope ${wanted[0]}.`, { reason: 'scope' });
 }
 
 /** Tools that a model is shown. */

@@ -5,6 +5,7 @@ import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { SearchPassages } from '#core/passages';
+import { hasScope } from '#core/scopes';
 import { stepOf, steps } from '#core/steps';
 import { asPlatformSignal } from '#kit/async/platform-signal';
 import { ScriptFailed, type Scripts } from '#kit/sandbox/scripts';
@@ -52,8 +53,7 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
     },
     async search([question, options]: readonly unknown[], within: AbortSignal) {
       if (!isOwn && hosts.size > 0) throw new ScriptFailed("Another user's script that reaches hosts does not search your datasets.");
-      if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
-        throw new ScriptFailed('The key may not search datasets.');
+      if (!hasScope(caller, ['datasets', 'query'])) throw new ScriptFailed('The key may not search datasets.');
       if (searched++ >= mostSearches) throw new ScriptFailed(`A script searches at most ${mostSearches} times.`);
       return found(question, options, { ...context, signal: within }, deps.search);
     },
