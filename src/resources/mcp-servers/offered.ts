@@ -2,7 +2,7 @@ import type { Context } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { mayCall, type OfferedTool, type ToolAnswer, type ToolSource } from '#core/mcp-offers';
 import { McpFailure } from '#kit/mcp/connection';
-import { offeredNames, mayHaveNamed } from './tool-names.ts';
+import { mayHaveNamed, nameOf } from './tool-names.ts';
 import type { McpServer, McpServerStore } from './store.ts';
 import type { McpTools, ServerTool } from './tools.ts';
 
@@ -29,16 +29,12 @@ export function offeredServerTools({ servers, tools, met }: OfferedDeps): ToolSo
     async *tools(context) {
       const { mcpTools } = context.caller;
       const asked = await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name)));
-      const names = new Map<string, ServerTool>();
-      for (let at = 0; at < asked.length; at += atATime) {
-        const before = names.size;
-        offeredNames(await toolsOf(context, asked.slice(at, at + atATime)), names);
-        for (const [name, tool] of [...names].slice(before)) if (tool.approval !== 'always') yield offered(name, tool);
-      }
+      for (let at = 0; at < asked.length; at += atATime)
+        for (const tool of await toolsOf(context, asked.slice(at, at + atATime))) if (tool.approval !== 'always') yield offered(tool);
     },
     async call(name, args, context) {
       const candidates = await usable(context, (server) => mayHaveNamed(server, name));
-      const tool = offeredNames(await toolsOf(context, candidates)).get(name);
+      const tool = (await toolsOf(context, candidates)).find(({ server, definition }) => nameOf(server, definition.name) === name);
       return tool && mayCall(context.caller, name) ? called(tool, args) : undefined;
 
       async function called({ server, definition, approval, needsApproval }: ServerTool, given: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
@@ -61,6 +57,6 @@ const askedEachTime =
 const unapproved = (server: number, tool: string): string =>
   `The user has not approved this tool as it is now. Look at it with GET /server/mine/mcp-servers/${server}/tools, approve it with POST /server/mine/mcp-servers/${server}/tools/${encodeURIComponent(tool)}/approve, and call it again.`;
 
-function offered(name: string, { server, definition: { description, inputSchema, isReadOnly } }: ServerTool): OfferedTool {
-  return { name, description: description || `A tool of ${server.name}.`, inputSchema: inputSchema as JsonObject, isReadOnly };
+function offered({ server, definition: { name, description, inputSchema, isReadOnly } }: ServerTool): OfferedTool {
+  return { name: nameOf(server, name), description: description || `A tool of ${server.name}.`, inputSchema: inputSchema as JsonObject, isReadOnly };
 }

@@ -7,7 +7,7 @@ import type { WantedServer, ToolsMeant } from '#core/conversation';
 import type { ApprovedCalls } from './approved-calls.ts';
 import { entryOf, type McpPolicy } from './policy.ts';
 import type { McpServer, McpServerStore } from './store.ts';
-import { distinct, nameOf } from './tool-names.ts';
+import { nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
 
 export interface ServerToolsDeps {
@@ -49,7 +49,7 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
       const unknown: string[] = [];
       for (const { server, tool, asks } of wanted) {
         const one = found.find((other) => other.server.id === server && other.definition.name === tool);
-        if (one && mayCall(caller, nameOf(one.server.name, tool, server))) add(names, shown(one, asks));
+        if (one && mayCall(caller, nameOf(one.server, tool))) names.set(nameOf(one.server, tool), shown(one, asks));
         else unknown.push(`${server}_${tool}`.slice(0, 100));
       }
       return { tools: [...names.values()], unknown };
@@ -80,15 +80,13 @@ export function agentServerTools(deps: ServerToolsDeps, one: AgentServerTools['o
     async of(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
       const isWanted = ({ server, definition: { name } }: ServerTool) =>
-        mayCall(caller, nameOf(server.name, name, server.id)) && wanted.some((one) => one.server === server.id && (one.tools?.includes(name) ?? true));
-      const names = new Map<string, ShownTool>();
-      for (const tool of found.filter(isWanted)) add(names, shown(tool, false));
-      return [...names.values()].flatMap((tool) => {
-        const of = found.find(({ server, definition }) => server.id === tool.server && definition.name === tool.name);
-        if (!of) return [];
-        const asks = of.approval === 'always' ? 'always' : of.needsApproval ? 'first' : 'never';
-        return [{ ...tool, serverName: of.server.name, isReadOnly: of.definition.isReadOnly, asks, isApproved: of.isApproved }];
-      });
+        mayCall(caller, nameOf(server, name)) && wanted.some((one) => one.server === server.id && (one.tools?.includes(name) ?? true));
+      return found.filter(isWanted).map((tool) => ({
+        ...shown(tool, false),
+        serverName: tool.server.name,
+        asks: tool.approval === 'always' ? 'always' : tool.needsApproval ? 'first' : 'never',
+        isApproved: tool.isApproved,
+      }));
     },
     remember: ({ userId }, { server, tool, digest }) => tools.remember(userId, server, { name: tool, digest }),
   };
@@ -99,7 +97,7 @@ function shown({ server, definition, approval }: ServerTool, asks: boolean): Sho
   const { name, description, inputSchema, digest, isReadOnly } = definition;
   const declared = {
     type: 'function',
-    name: nameOf(server.name, name, server.id),
+    name: nameOf(server, name),
     ...(description === '' ? {} : { description }),
     parameters: inputSchema as JsonObject,
   } as const;
@@ -127,15 +125,4 @@ function namedTool(tool: ServerTool, { unasked }: WantedServer, caller: Paramete
   const asks = unasked !== 'all' && !isMeant(tool, unasked, false);
   const named = shown(tool, asks);
   return mayCall(caller, named.declared.name) ? [named] : [];
-}
-
-/** Two servers may have one name. */
-function add(names: Map<string, ShownTool>, tool: ShownTool): void {
-  const { name } = tool.declared;
-  const other = names.get(name);
-  if (!other || (other.server === tool.server && other.name === tool.name)) names.set(name, tool);
-  else {
-    const declared = { ...tool.declared, name: distinct(name, `${tool.server}/${tool.name}`) };
-    names.set(declared.name, { ...tool, declared });
-  }
 }

@@ -93,7 +93,7 @@ export const ServerObject = Type.Object({
 });
 
 export const shown = (server: McpServer): Static<typeof ServerObject> => {
-  const { hasHeaders: _, operatorName: __, metadata, tools, lastSeenAt, createdAt, updatedAt, ...rest } = server;
+  const { hasHeaders: _, operatorName: __, isFirstOfName: ___, metadata, tools, lastSeenAt, createdAt, updatedAt, ...rest } = server;
   return {
     ...rest,
     metadata: metadata === null ? null : jsonIn(metadata),

@@ -5,7 +5,7 @@ import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { McpTrouble } from '#kit/mcp/connection';
 import type { Audit } from '#store/auditing';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import type { Approval } from './approval.ts';
 
@@ -33,6 +33,8 @@ export interface McpServer {
   /** Of the operator's: its name in the settings. */
   readonly operatorName: string | null;
   readonly right: Right | 'owner';
+  /** Of the servers of its name that the reader may use it is the first: their own, the operator's, one given by name, and one given to everybody. */
+  readonly isFirstOfName: boolean;
 }
 
 export interface ServerText {
@@ -62,7 +64,7 @@ export interface ListAsked {
 export interface McpServerStore {
   /** The servers of a user, those shared with them and the operator's, by id, those behind `after`. */
   list(reader: Reader, asked: ListAsked): Promise<readonly McpServer[]>;
-  /** Those of them that are asked for tools, or of these alone: the reader's own first, then the operator's; at most 200. */
+  /** Those of them that are asked for tools, or of these alone, in the order of `isFirstOfName`; at most 200. */
   usable(reader: Reader, only?: ReadonlySet<number>): Promise<readonly McpServer[]>;
   /** @throws Fault `not-found` for one that the reader may not use, and for one that was deleted */
   one(reader: Reader, id: number): Promise<McpServer>;
@@ -96,7 +98,14 @@ interface Row extends Omit<McpServer, 'right'> {
   readonly level: number | null;
 }
 
-const thing = { id: sql.ref('mcp_server.id'), owner: sql.ref('mcp_server.owner_id') };
+const columnsOf = (table: string) => ({ id: sql.ref(`${table}.id`), owner: sql.ref(`${table}.owner_id`) });
+const thing = columnsOf('mcp_server');
+const namesake = columnsOf('namesake');
+type ServerColumns = typeof thing;
+
+/** Of two servers of one name the lower one comes first for a reader; then that of the lower id. */
+const placeFor = (reader: Reader, columns: ServerColumns) => sql`
+  case when ${columns.owner} = ${reader.userId}::bigint then 0 when ${columns.owner} is null then 1 when ${isGivenByName(kind, reader, columns)} then 2 else 3 end`;
 const contextOf = (owner: number) => `mcp-headers/${owner}`;
 
 export interface McpServerStoreDeps {
@@ -114,7 +123,11 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     const { rows } = await sql<Row>`
       select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
         deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
-        ${levelOf(kind, reader, thing)} as level
+        ${levelOf(kind, reader, thing)} as level, not exists (
+          select from mcp_server as namesake where namesake.name = mcp_server.name and namesake.deleted_at is null
+            and (${allows(kind, 'read', reader, namesake)} or namesake.operator_name = any(${operators()}::text[]))
+            and (${placeFor(reader, namesake)}, namesake.id) < (${placeFor(reader, thing)}, mcp_server.id)
+        ) as "isFirstOfName"
       from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...open]}::text[])) and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };
@@ -133,7 +146,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
       read(
         reader,
         sql`deleted_at is null and ${only ? sql`id = any(${[...only]}::bigint[])` : sql`true`}
-          order by owner_id is not distinct from ${reader.userId} desc, owner_id is null desc, id limit ${mostServers}`,
+          order by ${placeFor(reader, thing)}, id limit ${mostServers}`,
       ),
     one: (reader, id) => one(reader, id),
     add: (userId, text, by) =>

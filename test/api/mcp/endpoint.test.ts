@@ -261,6 +261,38 @@ test(
   },
 );
 
+test(
+  'of servers of one name the first has the plain names of its tools, whichever of them answer: the own, then those that were given by name',
+  { timeout: long },
+  async () => {
+    const reads = [toolNamed('one', { annotations: { readOnlyHint: true } })];
+    const all3 = [await startScriptedMcp(reads), await startScriptedMcp(reads), await startScriptedMcp(reads)];
+    const [own, given, everybodys] = all3 as [(typeof all3)[0], (typeof all3)[0], (typeof all3)[0]];
+    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ${JSON.stringify(all3.map(({ origin }) => origin))} }\n` });
+    const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
+    const serverOf = async (who: Person, url: string) => (await who.ask('POST', servers, { name: 's', url })).body['id'] as number;
+    await eve.ask('PUT', `${servers}/${await serverOf(eve, everybodys.url)}/grants`, { items: [{ everybody: true, right: 'read' }] });
+    await bob.ask('PUT', `${servers}/${await serverOf(bob, given.url)}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    const client = await mcpClient(all.server, ada.key);
+    const called = () => all3.map(({ asked }) => asked.filter(({ method }) => method === 'tools/call').length);
+    const names = async () => (await client.listTools()).tools.flatMap(({ name }) => (name.startsWith('s__') ? [name] : []));
+    await client.callTool({ name: 's__one' });
+    expect([called(), new Set(await names()).size]).toEqual([[0, 1, 0], 2]);
+    const id = await serverOf(ada, own.url);
+    await client.callTool({ name: 's__one' });
+    const three = await names();
+    expect([called(), new Set(three).size]).toEqual([[1, 1, 0], 3]);
+    own.script((_asked, response) => void response.writeHead(500).end());
+    await ada.ask('GET', `${servers}/${id}/tools`);
+    await expect(client.callTool({ name: 's__one' })).rejects.toThrow('no such tool');
+    expect(await names()).toEqual(three.filter((name) => name !== 's__one'));
+    for (const name of await names()) await client.callTool({ name });
+    expect(called()).toEqual([1, 2, 1]);
+    const narrow = (await ada.ask('POST', '/server/mine/keys', { name: 'k', mcpTools: ['s__one'] })).body['key'] as string;
+    expect((await (await mcpClient(all.server, narrow)).listTools()).tools).toEqual([]);
+  },
+);
+
 test('a spent quota is 429 at the tool that would spend, and what was spent is booked', { timeout: long }, async () => {
   const all = await visited(await embedded.place());
   const ada = await person(all);
