@@ -368,6 +368,31 @@ describe('with a scripted model', () => {
     expect((await running).body).toMatchObject({ execution_status: 'failed', error: 'The run was cancelled.' });
   });
 
+  test('a plugin that was changed while its call waited for an approval is not run, and is asked for anew', { timeout: long }, async () => {
+    const plugin = (path: string) => ({
+      plugin_name: 'sends',
+      title: 'Sends',
+      kind: 'http',
+      request: { method: 'POST', url: `http://api.example:${site.port}/${path}` },
+    });
+    const { id: number } = (await ada.ask('POST', '/server/mine/plugins', plugin('draft'))).body as { id: number };
+    const id = await made(ada, { model, tools: [{ type: 'plugin', plugin: number }] });
+    const asked = async () => {
+      upstream.reset();
+      upstream.script(toolCalls([{ name: 'plugin__sends', json: '{}' }]), ok({ text: 'Well.' }));
+      return (await execute(ada, id, 'Send it.')).body['execution_id'];
+    };
+    const first = await asked();
+    expect((await ada.ask('PUT', `/server/mine/plugins/${number}`, plugin('everybody'))).status).toBe(200);
+    for (const [run, sent] of [[first, []], [await asked(), ['/everybody']]] as const) {
+      expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+      await ended(ada, run);
+      expect(site.requests.map(({ url }) => url)).toEqual(sent);
+    }
+    const told = await runs(ada, server.url).events(first as string);
+    expect(told.find(({ event }) => event === 'tool.result')!.data['data']).toMatchObject({ isError: true, text: expect.stringContaining('has changed') as string });
+  });
+
   test('a long result is moved to the scratch, of which the model reads pieces', { timeout: long }, async () => {
     const fish = Array.from({ length: 5000 }, (_, at) => `fish ${at};`).join(' ');
     site.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end(fish));
