@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { Fault } from '#core/fault';
 import type { Json, JsonObject } from '#core/json';
-import type { NewRun, QuestionAnswer, Runs, ShownRun } from '#core/run';
+import { covers } from '#core/narrowed';
+import type { NewRun, QuestionAnswer, RunDecider, Runs, ShownRun } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
@@ -16,12 +17,12 @@ import { endingOf, workOn, type RunWorkerDeps } from './worker.ts';
 export interface OpenRuns extends Runs {
   /** The newest first. */
   list(userId: number, wanted: RunsWanted): Promise<readonly FoundRun[]>;
-  /** Answers an approval that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that */
-  approve(userId: number, id: string, call: string, approval: Approval): Promise<ShownRun>;
+  /** Answers an approval that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that; `forbidden` as `RunDecider` says */
+  approve(who: RunDecider, id: string, call: string, approval: Approval): Promise<ShownRun>;
   /** Answers a question that a run waits for. @throws as `approve` */
-  answer(userId: number, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
-  /** Lets a run that failed go on from its last step. @throws Fault `not-found`; `conflict` where it has not failed */
-  resume(userId: number, id: string): Promise<ShownRun>;
+  answer(who: RunDecider, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
+  /** Lets a run that failed go on from its last step. @throws Fault `not-found`; `conflict` where it has not failed; `forbidden` as `RunDecider` says */
+  resume(who: RunDecider, id: string): Promise<ShownRun>;
   /** Takes runs from now on. */
   work(deps: Pick<RunWorkerDeps, 'loops' | 'generate'>): void;
   /** Interrupts the runs of this process: they are taken up again. */
@@ -62,6 +63,10 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
   };
   const settled = (userId: number, id: string) => settledRun(() => one(userId, id), clock);
   const goOn = goingOn({ store, rows, working });
+  const mayDecide = async (by: RunDecider['by'], userId: number, { keyId }: FoundRun): Promise<void> => {
+    const begun = await rights.callerOf({ userId, keyId }).catch(orGone);
+    if (begun && !covers(by, begun)) throw new Fault('forbidden', 'This run was begun by a key that may do more: decide with that one, or with one without scopes.', { reason: 'scope' }); // prettier-ignore
+  };
 
   return {
     one: (userId, id) => one(userId, id),
@@ -98,16 +103,18 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       return one(userId, id);
     },
 
-    async approve(userId, id, call, approval) {
+    async approve({ userId, by }, id, call, approval) {
       const run = await settled(userId, id);
+      await mayDecide(by, userId, run);
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'approval' || waiting.waitsFor.call !== call) throw waitsForOther();
       await goOn(userId, run, { from: 'waiting', key: waiting.key, answer: { ...approval } });
       return one(userId, id);
     },
 
-    async answer(userId, id, question, answer) {
+    async answer({ userId, by }, id, question, answer) {
       const run = await settled(userId, id);
+      await mayDecide(by, userId, run);
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'question' || waiting.waitsFor.question !== question) throw waitsForOther();
       within(Buffer.byteLength(JSON.stringify(answer)), mostAnswered, 'content', 'The answer');
@@ -115,8 +122,9 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       return one(userId, id);
     },
 
-    async resume(userId, id) {
+    async resume({ userId, by }, id) {
       const run = await one(userId, id);
+      await mayDecide(by, userId, run);
       if (run.state !== 'failed') throw new Fault('conflict', 'Only a run that has failed is resumed.');
       await goOn(userId, run, { from: 'failed' });
       return one(userId, id);
@@ -151,6 +159,12 @@ async function settledRun(look: () => Promise<FoundRun>, clock: Clock): Promise<
 /** @throws Fault `too-large` */
 function within(bytes: number, most: number, field: string, what: string): void {
   if (bytes > most) throw new Fault('too-large', `${what} may have at most ${most} bytes.`, { field });
+}
+
+/** A run whose key is gone does nothing more, whoever lets it go on. */
+function orGone(error: unknown): undefined {
+  if (error instanceof Fault && error.code === 'unauthenticated') return undefined;
+  throw error;
 }
 
 const isId = (id: string) => /^\d{15}$/.test(id);

@@ -72,6 +72,39 @@ onBothDatabases('approvals', ({ place }) => {
     expect(calls()).toBe(2);
   });
 
+  test('who decides how a run goes on has all the rights that it was begun with', { timeout: long }, async () => {
+    const mcp = await startScriptedMcp([toolNamed('one')]);
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+    const id = await made(ada, { model: 'built-in', tools: [{ type: 'mcp', server, approval: 'always' }] });
+    const keyed = async (rights: object): Promise<Person> => {
+      const { key } = (await ada.ask('POST', '/server/mine/keys', { name: 'k', ...rights })).body as { key: string };
+      return { ...ada, key, ask: all.as(key) };
+    };
+    const [narrow, wide] = [await keyed({ scopes: ['agent_builder'] }), await keyed({ scopes: ['agent_builder', 'mcp'] })];
+    const others = [narrow, await keyed({ models: ['built-in'] }), await keyed({ mcpTools: ['s__two'] })];
+    const { execution_id: run } = (await execute(ada, id, 'Call s__one now.')).body;
+    for (const other of others)
+      for (const [what, body] of [
+        ['approve', { call: 'main.0.0', approved: true }],
+        ['answer', { question: 'x', action: 'accept' }],
+        ['resume', undefined],
+      ] as const)
+        expect([what, await decide(other, run, what, body)]).toMatchObject([what, { status: 403, body: { error: expect.stringContaining('may do more') as string } }]);
+    expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toEqual([]);
+    expect((await decide(narrow, run, 'cancel')).status).toBe(200);
+
+    const { execution_id: second } = (await execute(wide, id, 'Call s__one now.')).body;
+    expect((await decide(narrow, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(403);
+    expect((await decide(wide, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+    await ended(ada, second);
+    const { execution_id: third } = (await execute(wide, id, 'Call s__one now.')).body;
+    expect((await decide(ada, third, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+    await ended(ada, third);
+    expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toHaveLength(2);
+  });
+
   test(proves('T-11', 'an MCP server, a dataset and an agent that were deleted are no tools of an agent any more'), { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
