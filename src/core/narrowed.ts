@@ -12,6 +12,7 @@ export function isNarrowed({ scopes, models, mcpTools, expires }: Pick<Caller, '
 
 /** Whether a credential may do all that another one may, of the same user. */
 export function covers(one: Narrowing, other: Narrowing): boolean {
-  const isWithin = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) => !wide || narrow?.every((name) => wide.includes(name)) === true;
+  const isWithin = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
+    !wide || narrow?.every((name) => wide.includes(name)) === true;
   return isWithin(one.scopes, other.scopes) && isWithin(one.models, other.models) && isWithin(one.mcpTools, other.mcpTools);
 }

@@ -259,7 +259,8 @@ async function passagesFound(
     question: asked,
     limit: mostPassages,
     requestId: context.requestId,
-    ...(context.step > 0 ? { step: context.step } : {}),
+    step: context.step,
+    progress: context.progress,
     permits: context.permits,
     signal,
   });

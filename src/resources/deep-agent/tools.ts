@@ -95,8 +95,8 @@ function searchDatasets(search: SearchPassages, { datasets, limit }: DeepQuestio
     async work({ query }, { caller, context }) {
       const question = queryIn(query);
       if (question === '') return nothing;
-      const { requestId, step, permits, signal } = context;
-      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, permits, signal });
+      const { requestId, step, progress, permits, signal } = context;
+      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, progress, permits, signal });
       return outcomeOf(found.passages.filter(({ cut }) => cut === undefined).map(passageSource));
     },
   };

@@ -1,4 +1,4 @@
-import type { Caller, Context } from '#core/context';
+import type { Caller } from '#core/context';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Json } from '#core/json';
@@ -6,6 +6,7 @@ import { Permits } from '#core/permits';
 import { RunWaits, type RunAsked, type RunEnd, type RunKind, type RunLoop } from '#core/run';
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
+import type { OwnMemory } from '#kit/memory/byte-budget';
 import { randomText } from '#kit/crypto/ids';
 import { patient } from './patience.ts';
 import type { RunRows, TakenRun } from './rows.ts';
@@ -21,10 +22,13 @@ export interface RunWorkerDeps {
     watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
   };
   /** The memory for a run of this user. */
-  readonly memoryOf: (userId: number) => NonNullable<Context['memory']> & { letGo(): void };
+  readonly memoryOf: (userId: number) => OwnMemory;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
+
+/** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
+const roomMilliseconds = 100;
 
 /** Works on a run that this process has taken up, until it ends, waits, or is interrupted. @throws RunLost, and the signal's reason where the process stops: it is taken up again */
 export async function workOn({ id, job }: { readonly id: string; readonly job: string }, signal: AbortSignal, deps: RunWorkerDeps): Promise<void> {
@@ -35,16 +39,18 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   if (taken.cancelWanted || isCancelled(signal)) return void (await rows.end(id, endingOf(rows, taken, deps.clock, { state: 'cancelled' }), holder));
   const over = new AbortController();
   const patience = { clock: deps.clock, signal };
-  const writer = new RunWriter(taken, { rows, holder, ...patience, broke: (error) => over.abort(error) });
   const { userId, keyId, limits } = taken;
   const owner = { userId, keyId };
   const memory = deps.memoryOf(userId);
+  const writer = new RunWriter(taken, { rows, holder, ...patience, kept: (bytes) => memory.add(bytes), broke: (error) => over.abort(error) });
   const permits = new Permits();
   const cancelTimer = deps.clock.after(Math.max(0, limits.seconds * 1000 - taken.workedMs), () => over.abort(tookTooLong(limits.seconds)));
   const unwatch = deps.rights.watch({ caller: owner, cut: (reason) => over.abort(reason) });
   permits.hold();
   try {
     const either = AbortSignal.any([signal, over.signal]);
+    while (!either.aborted && !memory.take(taken.bytes)) await deps.clock.sleep(roomMilliseconds, either).catch(() => {});
+    either.throwIfAborted();
     const asked = rows.opened(userId, taken.asked) as unknown as RunAsked;
     const callerOf = async () => mayRun(await patient(() => deps.rights.callerOf(owner), patience).catch(lost));
     const first = await callerOf().catch(orFault);

@@ -14,6 +14,8 @@ export interface WriterDeps {
   readonly holder: string;
   /** Of the job. */
   readonly signal: AbortSignal;
+  /** Told the bytes of each result that the run goes on with. */
+  readonly kept: (bytes: number) => void;
   /** Called once, when nothing more can be written. */
   readonly broke: (error: unknown) => void;
 }
@@ -75,7 +77,9 @@ export class RunWriter {
 
   /** Writes a step, with everything that was told before. @param result of a step that is done */
   save(step: Omit<StepRow, 'sealed'>, result?: Json): Promise<void> {
-    this.#steps.push({ ...step, sealed: result === undefined ? null : this.#deps.rows.sealed(this.#run.userId, result) });
+    const sealed = result === undefined ? null : this.#deps.rows.sealed(this.#run.userId, result);
+    if (sealed) this.#deps.kept(sealed.length);
+    this.#steps.push({ ...step, sealed });
     return this.flush();
   }
 

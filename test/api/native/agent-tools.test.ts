@@ -91,7 +91,10 @@ onBothDatabases('approvals', ({ place }) => {
         ['answer', { question: 'x', action: 'accept' }],
         ['resume', undefined],
       ] as const)
-        expect([what, await decide(other, run, what, body)]).toMatchObject([what, { status: 403, body: { error: expect.stringContaining('may do more') as string } }]);
+        expect([what, await decide(other, run, what, body)]).toMatchObject([
+          what,
+          { status: 403, body: { error: expect.stringContaining('may do more') as string } },
+        ]);
     expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toEqual([]);
     expect((await decide(narrow, run, 'cancel')).status).toBe(200);
 
@@ -200,14 +203,16 @@ describe('with a scripted model', () => {
       { text: 'Short text.' },
     ]);
     expect(told.at(-1)!.data['data']).toMatchObject({ citations: [{ index: 1, dataset: name, at: [[27, 30]] }] });
-    const row = async () =>
-      (
-        await all.admin(
-          'GET',
-          `/server/admin/logs/${(await ada.ask('GET', `/server/mine/runs/${body['execution_id'] as string}`)).body['requestId'] as string}`,
-        )
-      ).body['steps'];
-    await expect.poll(row, { timeout: 10_000 }).toHaveLength(4); // two more answers, the plugin's, and the vector of the question; the first answer is the request's own row
+    const run = (await ada.ask('GET', `/server/mine/runs/${body['execution_id'] as string}`)).body as { requestId: string; planTokens: number };
+    interface Booked {
+      readonly planTokens: number;
+      readonly steps: readonly { readonly planTokens: number }[];
+    }
+    const log = async () => (await all.admin('GET', `/server/admin/logs/${run.requestId}`)).body as unknown as Booked;
+    // two more answers, the plugin's, and the vector of the question; the first answer is the request's own row
+    await expect.poll(async () => (await log()).steps, { timeout: 10_000 }).toHaveLength(4);
+    const { planTokens, steps } = await log();
+    expect(steps.reduce((sum, step) => sum + step.planTokens, planTokens)).toBe(run.planTokens);
   });
 
   test('a router has exactly one of its agents answer, and none where the model picks none', { timeout: long }, async () => {
@@ -417,13 +422,19 @@ describe('with a scripted model', () => {
     };
     const first = await asked();
     expect((await ada.ask('PUT', `/server/mine/plugins/${number}`, plugin('everybody'))).status).toBe(200);
-    for (const [run, sent] of [[first, []], [await asked(), ['/everybody']]] as const) {
+    for (const [run, sent] of [
+      [first, []],
+      [await asked(), ['/everybody']],
+    ] as const) {
       expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
       await ended(ada, run);
       expect(site.requests.map(({ url }) => url)).toEqual(sent);
     }
     const told = await runs(ada, server.url).events(first as string);
-    expect(told.find(({ event }) => event === 'tool.result')!.data['data']).toMatchObject({ isError: true, text: expect.stringContaining('has changed') as string });
+    expect(told.find(({ event }) => event === 'tool.result')!.data['data']).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('has changed') as string,
+    });
   });
 
   test('a long result is moved to the scratch, of which the model reads pieces', { timeout: long }, async () => {

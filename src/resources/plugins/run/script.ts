@@ -155,7 +155,7 @@ const ofConnection = new Set([
 export const isHeader = (name: string): boolean => /^[a-z0-9-]{1,64}$/.test(name) && !ofConnection.has(name) && !name.startsWith('proxy-');
 
 /** `search('question', { datasets?: 'all' | [names], limit? })` gives passages. */
-async function found(asked: unknown, options: unknown, { caller, requestId, step, permits, signal }: Context, search: SearchPassages) {
+async function found(asked: unknown, options: unknown, { caller, requestId, step, progress, permits, signal }: Context, search: SearchPassages) {
   const question = textOf(asked).slice(0, 2000).toWellFormed();
   if (question.trim() === '') throw new ScriptFailed('search takes a question.');
   const { datasets = 'all', limit = 10 } = isObject(options) ? options : {};
@@ -167,7 +167,7 @@ async function found(asked: unknown, options: unknown, { caller, requestId, step
       question,
       limit: typeof limit === 'number' ? Math.min(25, Math.max(1, Math.floor(limit) || 1)) : 10,
       requestId,
-      ...(step > 0 ? { step } : {}),
+      ...(step > 0 ? { step, progress } : {}),
       permits,
       signal,
     });
