@@ -130,6 +130,8 @@ export interface RunToolCall {
   readonly isReadOnly: boolean;
   /** The user is asked first. */
   readonly needsApproval: boolean;
+  /** What else an approval with `always` is of, in the whole run: calls with the same name here. Absent: each call is asked for. */
+  readonly approvedWith?: string;
 }
 
 export interface ToolOutcome {

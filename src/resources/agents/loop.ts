@@ -170,7 +170,14 @@ async function outcomeOf(part: ToolCallPart, key: string, { working, byName, app
   const common = { call, arguments: args };
   if (!tool)
     return run.tool({ ...common, tool: scratchTool.name, server: null, isReadOnly: true, needsApproval: false }, () => scratchRead(run, working.files, args));
-  const wanted = { ...common, tool: tool.tool, server: tool.server, isReadOnly: tool.isReadOnly, needsApproval: isAsked(tool, approved.get(tool.name)) };
+  const wanted = {
+    ...common,
+    tool: tool.tool,
+    server: tool.server,
+    isReadOnly: tool.isReadOnly,
+    needsApproval: isAsked(tool, approved.get(tool.name)),
+    ...approvedWith(tool, working.agentId),
+  };
   return run.tool(wanted, async ({ caller, context }) => {
     const { what } = tool;
     if (what.type === 'agent') {
@@ -191,6 +198,10 @@ const keeps = async (
   asking: { readonly owner: string; readonly signal: AbortSignal },
   { keepsTo }: AgentLoopDeps,
 ) => what.type !== 'http' || keepsTo({ ...parameters, additionalProperties: false }, asking)(JSON.stringify(args));
+
+/** In whichever part of the run the agent works. */
+const approvedWith = ({ asks, what, name }: RunTool, agentId: number) =>
+  asks === 'always' && what.type === 'mcp' ? {} : { approvedWith: `${agentId}/${name}` };
 
 /** What the rules of an MCP server ask for each time nobody approves once for all. */
 function isAsked({ asks, what }: RunTool, approved: 'once' | 'all' | undefined): boolean {

@@ -55,7 +55,7 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     const callerOf = async () => mayRun(await patient(() => deps.rights.callerOf(owner), patience).catch(lost));
     const first = await callerOf().catch(orFault);
     const steps = new Map((await patient(() => rows.steps(id), patience).catch(lost)).map(({ key, ...step }) => [key, step]));
-    const shared = { ...deps, callerOf, memory, permits, writer, signal: either, taken, asked, steps };
+    const shared = { ...deps, callerOf, memory, permits, writer, signal: either, taken, asked, steps, approved: new Set<string>() };
     const run = new WorkingRun(shared, 'main');
     if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
     if (first instanceof Fault) throw first;

@@ -46,6 +46,8 @@ export interface Shared extends WorkingDeps {
   readonly asked: RunAsked;
   readonly steps: Map<string, Pick<StepRow, 'number' | 'state' | 'sealed'>>;
   readonly permits: Permits;
+  /** What was approved with `always` since the run was taken up. */
+  readonly approved: Set<string>;
 }
 
 /** Events that may wait to be written before a model that talks faster waits too. */
@@ -188,6 +190,10 @@ export class WorkingRun implements Run, Toolbox {
 
   keyOf(kind: string, key: string): string {
     return digest(this.place, kind, key);
+  }
+
+  sharedKeyOf(kind: string, key: string): string {
+    return digest('', kind, key);
   }
 
   /** The result of a step that is done. */

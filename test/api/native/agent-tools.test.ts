@@ -437,6 +437,19 @@ describe('with a scripted model', () => {
     });
   });
 
+  test('calls of one tool that wait together are all approved by one approval with always, and so are later ones', { timeout: long }, async () => {
+    const sends = lookup({ request: { method: 'POST', url: `http://api.example:${site.port}/{{pond}}` }, approval: 'always' });
+    const id = await made(ada, { model, tools: [sends] });
+    const call = (pond: string) => ({ name: 'lookup', json: JSON.stringify({ pond }) });
+    upstream.script(toolCalls([call('a'), call('b')]), toolCalls([call('c')]), ok({ text: 'Sent.' }));
+    const run = (await execute(ada, id, 'Send.')).body['execution_id'];
+    expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true, always: true })).status).toBe(200);
+    await ended(ada, run);
+    expect(site.requests.map(({ url }) => url).toSorted()).toEqual(['/a', '/b', '/c']);
+    const told = await runs(ada, server.url).events(run as string);
+    expect(told.filter(({ event }) => event === 'approval.wanted')).toHaveLength(2);
+  });
+
   test('a long result is moved to the scratch, of which the model reads pieces', { timeout: long }, async () => {
     const fish = Array.from({ length: 5000 }, (_, at) => `fish ${at};`).join(' ');
     site.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end(fish));
