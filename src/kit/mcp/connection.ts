@@ -75,6 +75,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     return failureOf(error, noted);
   };
 
+  const giveUp = () => closing.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
   let client: SdkClient;
   try {
     if ('command' in server) {
@@ -93,6 +95,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   } catch (error) {
     closing.abort(error);
     throw asFailure(error);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
 
   let listing: Promise<unknown> = Promise.resolve();
@@ -157,12 +161,16 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, signal }: Att
     },
   );
   Object.assign(client, { onerror: () => deps.changed(), onclose: () => deps.changed() });
+  const giveUp = () => void transport.close().catch(() => {}); // the client itself heeds the signal late
+  signal.addEventListener('abort', giveUp, { once: true });
   try {
     await client.connect(transport, { signal, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds });
     return client;
   } catch (error) {
     await client.close().catch(() => {});
     throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
 }
 

@@ -45,6 +45,8 @@ interface Entry {
   usedAt: number;
   isLeft: boolean;
   cancel: () => void;
+  /** Ends the attempt to connect, where it still goes on. */
+  readonly giveUp: () => void;
 }
 
 const idleMilliseconds = 60_000;
@@ -64,6 +66,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     entry.isLeft = true;
     if (entries.get(key) === entry) entries.delete(key);
     entry.cancel();
+    entry.giveUp();
     void entry.connection.then((connection) => connection.close()).catch(() => {});
   }
 
@@ -84,7 +87,11 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const late = new AbortController();
     const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(cancel);
+    let isConnecting = true;
+    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(() => {
+      isConnecting = false;
+      cancel();
+    });
     const entry: Entry = {
       serverId,
       userId,
@@ -96,6 +103,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       usedAt: clock.monotonic(),
       isLeft: false,
       cancel: () => {},
+      giveUp: () => isConnecting && late.abort(new McpFailure('unreachable', 'The connection to the MCP server was closed.')),
     };
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));

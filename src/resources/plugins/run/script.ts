@@ -127,6 +127,7 @@ async function fetched([address, options]: readonly unknown[], hosts: ReadonlySe
       method: chosen,
       url: url.href,
       headers: Object.fromEntries(given),
+      origins: hosts,
       ...(text === undefined ? {} : { body: text }),
       owner,
       signal,
