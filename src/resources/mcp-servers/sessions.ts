@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
-import { connectMcp, McpFailure, type McpConnection, type RemoteServer } from '#kit/mcp/connection';
+import { connectMcp, McpFailure, type McpConnection, type McpConnectionDeps, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
@@ -84,14 +84,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
     makeRoom(() => true, mostOfAll, busy);
     if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
-    const late = new AbortController();
-    const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    let isConnecting = true;
-    const connection = connectMcp(place, { streams, owner: String(userId), changed }, late.signal).finally(() => {
-      isConnecting = false;
-      cancel();
-    });
+    const { connection, giveUp } = attempt(place, { streams, owner: String(userId), changed }, clock);
     const entry: Entry = {
       serverId,
       userId,
@@ -103,7 +97,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       usedAt: clock.monotonic(),
       isLeft: false,
       cancel: () => {},
-      giveUp: () => isConnecting && late.abort(new McpFailure('unreachable', 'The connection to the MCP server was closed.')),
+      giveUp,
     };
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));
@@ -148,6 +142,18 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       await Promise.allSettled(all.map(([, { connection }]) => connection.then((one) => one.close())));
     },
   };
+}
+
+/** Connects, for half a minute at most, and as long as nobody gives it up. */
+function attempt(place: SessionAsked['place'], deps: McpConnectionDeps, clock: Clock): Pick<Entry, 'connection' | 'giveUp'> {
+  const over = new AbortController();
+  const cancel = clock.after(connectMilliseconds, () => over.abort(lateAnswer()));
+  let isOver = false;
+  const connection = connectMcp(place, deps, over.signal).finally(() => {
+    isOver = true;
+    cancel();
+  });
+  return { connection, giveUp: () => isOver || over.abort(new McpFailure('unreachable', 'The connection to the MCP server was closed.')) };
 }
 
 function listOf(

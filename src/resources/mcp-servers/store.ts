@@ -108,6 +108,11 @@ const placeFor = (reader: Reader, columns: ServerColumns) => sql`
   case when ${columns.owner} = ${reader.userId}::bigint then 0 when ${columns.owner} is null then 1 when ${isGivenByName(kind, reader, columns)} then 2 else 3 end`;
 const contextOf = (owner: number) => `mcp-headers/${owner}`;
 
+const isFirstFor = (reader: Reader, operators: readonly string[]) => sql`not exists (
+  select from mcp_server as namesake where namesake.name = mcp_server.name and namesake.deleted_at is null
+    and (${allows(kind, 'read', reader, namesake)} or namesake.operator_name = any(${[...operators]}::text[]))
+    and (${placeFor(reader, namesake)}, namesake.id) < (${placeFor(reader, thing)}, mcp_server.id))`;
+
 export interface McpServerStoreDeps {
   readonly store: Store;
   readonly seal: Sealer;
@@ -123,11 +128,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     const { rows } = await sql<Row>`
       select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
         deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
-        ${levelOf(kind, reader, thing)} as level, not exists (
-          select from mcp_server as namesake where namesake.name = mcp_server.name and namesake.deleted_at is null
-            and (${allows(kind, 'read', reader, namesake)} or namesake.operator_name = any(${operators()}::text[]))
-            and (${placeFor(reader, namesake)}, namesake.id) < (${placeFor(reader, thing)}, mcp_server.id)
-        ) as "isFirstOfName"
+        ${levelOf(kind, reader, thing)} as level, ${isFirstFor(reader, operators())} as "isFirstOfName"
       from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...open]}::text[])) and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };

@@ -63,10 +63,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
   };
   const settled = (userId: number, id: string) => settledRun(() => one(userId, id), clock);
   const goOn = goingOn({ store, rows, working });
-  const mayDecide = async (by: RunDecider['by'], userId: number, { keyId }: FoundRun): Promise<void> => {
-    const begun = await rights.callerOf({ userId, keyId }).catch(orGone);
-    if (begun && !covers(by, begun)) throw new Fault('forbidden', 'This run was begun by a key that may do more: decide with that one, or with one without scopes.', { reason: 'scope' }); // prettier-ignore
-  };
+  const mayDecide = deciding(rights);
 
   return {
     one: (userId, id) => one(userId, id),
@@ -78,8 +75,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
 
     async begin(run) {
       const id = String(randomInt(leastId, leastId + ids));
-      const { userId } = run.caller;
-      const owner = ownerOf(userId);
+      const [userId, owner] = [run.caller.userId, ownerOf(run.caller.userId)];
       const row = rowOf(id, run, rows.sealed(userId, run.asked as unknown as Json));
       within(row.asked.length, mostAsked, 'message', 'What a run is begun with, its message, conversation and files,');
       await store.transaction(async (inside) => {
@@ -160,6 +156,15 @@ async function settledRun(look: () => Promise<FoundRun>, clock: Clock): Promise<
 function within(bytes: number, most: number, field: string, what: string): void {
   if (bytes > most) throw new Fault('too-large', `${what} may have at most ${most} bytes.`, { field });
 }
+
+/** @throws Fault `forbidden` for who may not do all that the run may */
+const deciding =
+  ({ callerOf }: RunsDeps['rights']) =>
+  async (by: RunDecider['by'], userId: number, { keyId }: FoundRun): Promise<void> => {
+    const begun = await callerOf({ userId, keyId }).catch(orGone);
+    if (begun && !covers(by, begun))
+      throw new Fault('forbidden', 'This run was begun by a key that may do more: decide with that one, or with one without scopes.', { reason: 'scope' });
+  };
 
 /** A run whose key is gone does nothing more, whoever lets it go on. */
 function orGone(error: unknown): undefined {

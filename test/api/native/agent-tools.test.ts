@@ -445,7 +445,8 @@ describe('with a scripted model', () => {
     const run = (await execute(ada, id, 'Send.')).body['execution_id'];
     expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true, always: true })).status).toBe(200);
     await ended(ada, run);
-    expect(site.requests.map(({ url }) => url).toSorted()).toEqual(['/a', '/b', '/c']);
+    expect(new Set(site.requests.map(({ url }) => url))).toEqual(new Set(['/a', '/b', '/c']));
+    expect(site.requests).toHaveLength(3);
     const told = await runs(ada, server.url).events(run as string);
     expect(told.filter(({ event }) => event === 'approval.wanted')).toHaveLength(2);
   });

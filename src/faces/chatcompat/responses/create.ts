@@ -9,7 +9,6 @@ import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
-import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
