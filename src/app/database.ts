@@ -51,6 +51,7 @@ export const owned: readonly OwnedTable[] = [
   { table: 'chat_message', bytes: 'bytes' },
   { table: 'chat' },
   { table: 'run', bytes: 'bytes' },
+  { table: 'mcp_approved_call' },
 ];
 
 /** Columns that name blobs: what none of them names goes. */

@@ -51,7 +51,7 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
 
 function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
   const nextStep = questionSteps();
-  return async ({ model, dimensions, texts, purpose, caller, requestId, step, permits = new Permits(), signal }) => {
+  return async ({ model, dimensions, texts, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), signal }) => {
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
       throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
@@ -75,7 +75,7 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
         strict: false,
         headers: {},
         permits,
-        progress: { attempts: [] },
+        progress,
       },
     );
     return vectors.map((vector) => Float32Array.from(floatsOf(vector)));

@@ -66,8 +66,8 @@ export function deepRunsBy(runs: Runs, settings: () => Pick<Settings, 'limits'>)
       const { state, waitsFor, message } = run;
       return { isOver: state !== 'running' && state !== 'waiting', report: message, question: waitsFor?.type === 'question' ? waitsFor.question : null };
     },
-    async answer(userId, id, question, text) {
-      await runs.answer(userId, String(id), question, { action: 'accept', content: { answer: text } });
+    async answer(caller, id, question, text) {
+      await runs.answer({ userId: caller.userId, by: caller }, String(id), question, { action: 'accept', content: { answer: text } });
     },
   };
 }

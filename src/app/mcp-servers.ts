@@ -8,6 +8,8 @@ import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { audit } from '#resources/audit/store';
+import { openApprovedCalls } from '#resources/mcp-servers/approved-calls';
+import { forgetting } from '#resources/mcp-servers/forgetting';
 import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
 import type { McpPolicy } from '#resources/mcp-servers/policy';
 import { mcpServerRoutes } from '#resources/mcp-servers/routes';
@@ -66,8 +68,11 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
   const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
   const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
-  const waiting = openWaiting({ store, seal, clock, log: problem });
-  const deps = { servers, tools, signIns, policy, sharing, met: () => servers.meetOperators(operators()), changed: (id: number) => sessions.forget(id) };
+  const waiting = openWaiting({ store, seal });
+  const approved = openApprovedCalls({ store, seal, clock, log: problem });
+  const stopForgetting = forgetting([waiting, approved], clock, problem);
+  const changed = (id: number) => sessions.forget(id);
+  const deps = { servers, tools, signIns, policy, approved, sharing, met: () => servers.meetOperators(operators()), changed };
   return {
     tools: serverTools(deps),
     offered: offeredServerTools(deps),
@@ -77,7 +82,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
     own: mcpServerRoutes(deps),
     signedIn: signIns.finish,
     close() {
-      waiting.close();
+      stopForgetting();
       signIns.close();
       return sessions.close();
     },

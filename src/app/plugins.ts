@@ -108,8 +108,8 @@ const textTypes = /^(?:text\/|application\/(?:[\w.-]{1,100}\+)?(?:json|xml|yaml)
 const sending =
   (fetcher: GuardedFetch, streams: GuardedStreams): SendRequest =>
   async (request) => {
-    const { method, url, headers, body = '', owner, signal } = request;
-    const asked = { url, owner, signal, maxBytes: mostBytes, headers };
+    const { method, url, headers, body = '', origins, owner, signal } = request;
+    const asked = { url, owner, signal, maxBytes: mostBytes, headers, ...(origins ? { origins } : {}) };
     try {
       if (method !== 'GET' && method !== 'POST')
         return await answerOf(await streams.open({ ...asked, method, ...(request.body === undefined ? {} : { body }) }));

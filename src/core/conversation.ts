@@ -199,6 +199,8 @@ export interface ServerToolCall {
   /** At the server. */
   readonly tool: string;
   readonly digest: string;
+  /** What tells its approval from every other one, where there was one: a call that was approved is made once. */
+  readonly approval?: string;
 }
 
 /** Calls that wait for their user, with all turns since the conversation of the request; the last one makes these calls. */
@@ -207,7 +209,13 @@ export interface WaitingCalls {
   readonly calls: readonly ServerToolCall[];
 }
 
-export interface Resumed extends WaitingCalls {
+/** Calls that waited, and go on. */
+export interface TakenCalls extends WaitingCalls {
+  /** Tells them from all others that waited. */
+  readonly id: number;
+}
+
+export interface Resumed extends TakenCalls {
   /** Ids of the calls that were approved; the others were not. */
   readonly approved: readonly string[];
 }

@@ -1,6 +1,11 @@
 import type { Caller, Context } from './context.ts';
 import type { JsonObject } from './json.ts';
 
+/** What a key may use that is narrowed to scopes, where one of these is among them: the same as elsewhere, for the scope `mcp` alone is that of the address. */
+export interface Scoped {
+  readonly scopes: readonly string[];
+}
+
 /** A tool that the gateway offers to clients of the Model Context Protocol. */
 export interface OfferedTool {
   /** At most 128 letters, digits, `_` and `-`. */
@@ -20,8 +25,8 @@ export interface ToolAnswer {
   readonly isError: boolean;
 }
 
-/** Tools of one kind, as the caller may use them now. */
-export interface ToolSource {
+/** Tools of one kind, as the caller may use them now. Nobody without one of its scopes comes here. */
+export interface ToolSource extends Scoped {
   /** Tools of which none is among those the caller's key is narrowed to may be left out. @throws Fault */
   tools(context: Context): AsyncIterable<OfferedTool>;
   /**
@@ -39,7 +44,7 @@ export interface OfferedPrompt {
 }
 
 /** Prompts that the caller may use. */
-export interface PromptSource {
+export interface PromptSource extends Scoped {
   prompts(caller: Caller): Promise<readonly OfferedPrompt[]>;
   /** Undefined: there is none of the name. */
   text(caller: Caller, name: string): Promise<string | undefined>;
@@ -57,7 +62,7 @@ export interface OfferedFile {
 }
 
 /** Files that the caller may read. */
-export interface FileSource {
+export interface FileSource extends Scoped {
   /** By id, those behind `after`. */
   files(caller: Caller, asked: { readonly after: number; readonly limit: number }): Promise<readonly OfferedFile[]>;
   /** The text of a file. @throws Fault `not-found`, `too-large` */

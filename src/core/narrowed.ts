@@ -1,9 +1,18 @@
 import type { Caller } from './context.ts';
 
+type Narrowing = Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
+
 /**
  * Whether the credential is restricted by scopes, models, tools or an expiry. Such a credential cannot grant rights that it lacks itself: it creates no keys, sets no
  * passwords and makes no user an administrator.
  */
 export function isNarrowed({ scopes, models, mcpTools, expires }: Pick<Caller, 'scopes' | 'models' | 'mcpTools' | 'expires'>): boolean {
   return scopes !== undefined || models !== undefined || mcpTools !== undefined || expires === true;
+}
+
+/** Whether a credential may do all that another one may, of the same user. */
+export function covers(one: Narrowing, other: Narrowing): boolean {
+  const isWithin = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
+    !wide || narrow?.every((name) => wide.includes(name)) === true;
+  return isWithin(one.scopes, other.scopes) && isWithin(one.models, other.models) && isWithin(one.mcpTools, other.mcpTools);
 }

@@ -1,4 +1,4 @@
-import type { Caller } from './context.ts';
+import type { Caller, Progress } from './context.ts';
 import type { Permits } from './permits.ts';
 
 /** A part of a file in a dataset, as it was found for a question. */
@@ -42,6 +42,8 @@ export interface PassageSearch {
   readonly requestId: string;
   /** The step of a run that it belongs to: what it asks models is booked within. */
   readonly step?: number;
+  /** Of that step: what is booked is added to it. */
+  readonly progress?: Progress;
   /** Of the request, where it has other calls: absent, the search is all of it. */
   readonly permits?: Permits;
   readonly signal: AbortSignal;

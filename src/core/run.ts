@@ -123,6 +123,8 @@ export interface RunToolCall {
   readonly isReadOnly: boolean;
   /** The user is asked first. */
   readonly needsApproval: boolean;
+  /** What else an approval with `always` is of, in the whole run: calls with the same name here. Absent: each call is asked for. */
+  readonly approvedWith?: string;
 }
 
 export interface ToolOutcome {
@@ -269,8 +271,15 @@ export interface Runs {
   follow(userId: number, id: string, options: FollowOptions): AsyncGenerator<ToldEvent | undefined>;
   /** Ends it, wherever it is worked on. @throws Fault `not-found`, `conflict` where it is over */
   cancel(userId: number, id: string): Promise<ShownRun>;
-  /** Answers a question that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that */
-  answer(userId: number, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
+  /** Answers a question that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that; `forbidden` as `RunDecider` says */
+  answer(who: RunDecider, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
+}
+
+/** Who decides for a user how a run goes on, which it does with the rights that it was begun with: they must have all of these. */
+export interface RunDecider {
+  /** Whose run it is. */
+  readonly userId: number;
+  readonly by: Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
 }
 
 export interface FollowOptions {

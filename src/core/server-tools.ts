@@ -35,14 +35,15 @@ export interface ServerTools {
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
   /**
-   * Calls a tool for the caller, whose right is checked right before. Failures are texts for the model.
+   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it gives what came of it then. Failures are
+   * texts for the model.
    *
    * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked
    * @throws the signal's reason
    */
   call(
     caller: ServerToolCaller,
-    call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json'>,
+    call: Pick<ServerToolCall, 'server' | 'tool' | 'digest' | 'json' | 'approval'>,
     signal: AbortSignal,
     ask?: AskUser,
   ): Promise<{ readonly text: string; readonly isError: boolean }>;

@@ -108,10 +108,11 @@ export function openPipeline({
   const client = resolved(models, alternating(promising(guarded({ guards, recordRefusal: refused }, cached({ answers, ttlOf, replayed }, paid)))));
   const kept = conforming(schemas, 'unpromised', client);
   const own = resolved(models, alternating(paid));
-  const affordable = resolved(models, alternating(affording(ledger)));
+  const affordable = resolved(models, alternating(checking(ledger.affords)));
+  const admissible = resolved(models, alternating(checking(ledger.admits)));
 
   return {
-    chatcompat: promptLogged(prompts, calling(tools, searching(rounds, kept))),
+    chatcompat: promptLogged(prompts, calling({ tools, inner: searching(rounds, kept), admits: checked(admissible) })),
     messages: promptLogged(prompts, searching(rounds, kept)),
     gencompat: promptLogged(prompts, fallingBack(searching(repairableRounds, conforming(schemas, 'all', client)))),
     count: counting({ models, guards, waits, health, countTokens }),
@@ -119,9 +120,7 @@ export function openPipeline({
     sendRaw: rawSender(client),
     speak: speaking(client),
     own: { generate: own, sendRaw: rawSender(own) },
-    async affords(call, context) {
-      for await (const _ of affordable(call, context));
-    },
+    affords: checked(affordable),
     enters: (context) => ledger.enters(nothingAsked, context),
   };
 }
@@ -138,11 +137,17 @@ const nothingAsked: RoutedCall = {
   route: { name: '', kind: 'chat', targets: [], limits: {}, rate: { input: 0, output: 0 }, price: { input: 0, output: 0 }, created: 0, ownedBy: '' },
 };
 
-/** Checks whether a call can be paid for, without making it. */
-const affording = (ledger: Ledger): Generate<RoutedCall> =>
+/** Checks a call, without making it. */
+const checking = (check: Ledger['affords']): Generate<RoutedCall> =>
   async function* (call, context) {
-    await ledger.affords(call, context);
+    await check(call, context);
     yield [];
+  };
+
+const checked =
+  (generate: Generate<Call>) =>
+  async (call: Call, context: Context): Promise<void> => {
+    for await (const _ of generate(call, context));
   };
 
 /** Replays the events of an earlier answer, which is booked as a call without a provider. */

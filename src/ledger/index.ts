@@ -20,6 +20,8 @@ export interface Ledger {
   free(call: RoutedCall, context: Context): Reservation;
   /** Could a call be paid for now? Nothing is set aside: that follows when it runs. @throws as `reserve` does */
   affords(call: RoutedCall, context: Context): Promise<void>;
+  /** As `affords`, within the limits of a minute too: the call takes its permit of a request, which its answer does not take again. @throws as `reserve` does */
+  admits(call: RoutedCall, context: Context): Promise<void>;
   /** Takes the permit of a request that asks no model, unless a call of the request has taken it. @throws as `reserve` does */
   enters(call: RoutedCall, context: Context): Promise<void>;
   /** Limited accounts in memory. */
@@ -72,6 +74,20 @@ export function openLedger(deps: LedgerDeps): Ledger {
     return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
   };
 
+  /** Takes what a call needs of some of its limits, and gives it back, but for the permit of a request. */
+  const check = async (call: RoutedCall, context: Context, isMeant: (hold: Hold) => boolean): Promise<void> => {
+    requireOpen();
+    const holds = limits.holdsOf(call, context, clock.now()).filter(isMeant);
+    if (holds.length === 0) return;
+    const estimate = new CostEstimate(call, reserveOutput());
+    estimate.setAmounts(holds, clock.monotonic());
+    await line.take(context, estimate, holds);
+    for (const hold of holds) {
+      if (hold.lease.account.kind === 'requests' && !hold.isTaken) context.permits.count(hold.lease.account.owner);
+      accounts.settle(hold, 0);
+    }
+  };
+
   return {
     get accounts() {
       return accounts.size;
@@ -98,29 +114,10 @@ export function openLedger(deps: LedgerDeps): Ledger {
       return begin(call, context, new CostEstimate(call, reserveOutput()), noHolds, at, 0);
     },
 
-    async affords(call, context) {
-      requireOpen();
-      // Waiting helps against a full minute, but not against a plan that allows no requests at all.
-      const holds = limits.holdsOf(call, context, clock.now()).filter(({ lease: { account, limit } }) => account.month !== '' || limit === 0);
-      if (holds.length === 0) return;
-      const estimate = new CostEstimate(call, reserveOutput());
-      estimate.setAmounts(holds, clock.monotonic());
-      await line.take(context, estimate, holds);
-      for (const hold of holds) accounts.settle(hold, 0);
-    },
-
-    async enters(call, context) {
-      requireOpen();
-      const holds = limits.holdsOf(call, context, clock.now()).filter(({ lease: { account } }) => account.kind === 'requests');
-      if (holds.length === 0) return;
-      const estimate = new CostEstimate(call, reserveOutput());
-      estimate.setAmounts(holds, clock.monotonic());
-      await line.take(context, estimate, holds);
-      for (const hold of holds) {
-        if (!hold.isTaken) context.permits.count(hold.lease.account.owner);
-        accounts.settle(hold, 0);
-      }
-    },
+    // Waiting helps against a full minute, but not against a plan that allows no requests at all.
+    affords: (call, context) => check(call, context, ({ lease: { account, limit } }) => account.month !== '' || limit === 0),
+    admits: (call, context) => check(call, context, () => true),
+    enters: (call, context) => check(call, context, ({ lease: { account } }) => account.kind === 'requests'),
   };
 }
 

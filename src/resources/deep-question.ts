@@ -1,4 +1,4 @@
-import type { Context } from '#core/context';
+import type { Caller, Context } from '#core/context';
 import type { Turn, WantedTool } from '#core/conversation';
 
 /** What a deep run is to find out, and where it may look: what the request named, and nothing else. Stored with the run. */
@@ -30,8 +30,8 @@ export interface DeepRuns {
   begin(question: DeepQuestion, context: Pick<Context, 'caller' | 'requestId' | 'app'>): Promise<number>;
   /** @returns undefined where there is no such run of this user */
   find(userId: number, id: number): Promise<EarlierRun | undefined>;
-  /** Answers the question that a run waits for. @throws Fault `conflict` where it does not wait for it any more */
-  answer(userId: number, id: number, question: string, text: string): Promise<void>;
+  /** Answers the question that a run waits for. @throws Fault `conflict` where it does not wait for it any more, `forbidden` for a key that may do less than the run's */
+  answer(caller: Caller, id: number, question: string, text: string): Promise<void>;
 }
 
 /** A run as later questions see it. */

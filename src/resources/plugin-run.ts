@@ -14,6 +14,8 @@ export interface AskedPlugin {
   readonly name: string;
   /** In place of the name, which it then says in refusals. */
   readonly id?: number;
+  /** Of the plugin that is meant: one that has changed since is not run. */
+  readonly digest?: string;
   /** As the client sent them; undefined: they are in `text`. */
   readonly values: unknown;
   /** What stands behind the name of the plugin in a message: a line for each field, as `get-plugins` shows it, or the text alone. */
@@ -42,6 +44,8 @@ export interface CallablePlugin {
   readonly isReadOnly: boolean;
   /** It asks others than a model, who learn what it is given. */
   readonly tells: boolean;
+  /** Tells what it does and takes. */
+  readonly digest: string;
 }
 
 export interface Plugins {
@@ -49,7 +53,7 @@ export interface Plugins {
   list(caller: Caller): Promise<readonly RunnablePlugin[]>;
   /** A plugin that a model calls with values. @throws Fault `not-found` for one that the caller may not use, `unprocessable` for one that needs a file */
   callable(caller: Caller, id: number): Promise<CallablePlugin>;
-  /** Makes a plugin ready that the caller may use. @returns undefined where there is none of that name. @throws Fault `invalid` for values that it does not take */
+  /** Makes a plugin ready that the caller may use. @returns undefined where there is none of that name. @throws Fault `invalid` for values that it does not take, `conflict` where it has changed */
   run(asked: AskedPlugin): Promise<PluginRun | undefined>;
   isThere(caller: Caller, name: string): Promise<boolean>;
 }

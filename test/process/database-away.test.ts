@@ -3,10 +3,13 @@ import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { away } from './outages.ts';
+import { eventsIn } from '../api/native/run-events.ts';
+import { visitorsOf } from '../api/native/visitors.ts';
 import { onServer } from '../support/databases.ts';
 import { administer } from '../support/postgres.ts';
 import { booked, tally } from '../accounting/exactness.ts';
-import { startUpstream } from '../support/fakes/upstream/index.ts';
+import { ok, startUpstream, toolCalls } from '../support/fakes/upstream/index.ts';
+import { startScriptedMcp, toolNamed } from '../support/fakes/mcp.ts';
 import { startTestServer } from '../support/server.ts';
 import { askWith, fixed, newMember } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
@@ -127,6 +130,46 @@ describe.skipIf(!address)('the database', () => {
       await expect.poll(async () => (await fresh()).status, { timeout: 15_000 }).toBe(200);
       const { planTokens } = await spentBy(unlimited.ask(fixed));
       await booked(server, unlimited.id, { requests: 12, planTokens: 12 * planTokens });
+    },
+    minute,
+  );
+
+  test(
+    'away while a run of an agent calls a tool: the run goes on, and the call is made once',
+    async () => {
+      const mcp = await startScriptedMcp([toolNamed('one')]);
+      const { folder, databaseUrl } = await place();
+      const line = await lineTo(databaseUrl!);
+      const upstream = await startUpstream();
+      const yaml = `${calm}outbound: { allow: ["${mcp.origin}"] }\nmcp: { approval: never }\n`;
+      const open = await startTestServer({ folder, databaseUrl: line.url, upstream: upstream.url, yaml });
+      onTestFinished(async () => {
+        await line.set('on');
+        await open.close();
+        await upstream.close();
+      });
+      const { admin } = visitorsOf(open);
+      const server = (await admin('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+      const agent = { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model: 'gpt-4o-mini', tools: [{ type: 'mcp', server, approval: 'never' }] };
+      const { id } = (await admin('POST', '/server/mine/agents', agent)).body;
+      mcp.script(({ method }, response, message) => {
+        if (method === 'tools/list') return { tools: [toolNamed('one')] };
+        void line.set('refuse').then(() => {
+          const result = { content: [{ type: 'text', text: 'done' }] };
+          response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message, result }));
+          setTimeout(() => void line.set('on'), 3000);
+        });
+        return undefined;
+      });
+      upstream.script(toolCalls([{ name: 's__one', json: '{}' }]), ok({ text: 'All done.' }));
+      const executed = await admin('POST', '/server/execute-agent', { agent_id: id, message: 'Go.', streaming: false });
+      expect(executed).toMatchObject({ status: 200, body: { execution_status: 'completed', response: { response: 'All done.' } } });
+      expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toHaveLength(1);
+      const run = `/server/mine/runs/${executed.body['execution_id'] as string}`;
+      expect((await admin('GET', run)).body).toMatchObject({ state: 'completed', steps: 2, calls: 1 });
+      const told = eventsIn(await (await fetch(`${open.url}${run}/events`, { headers: { 'x-access-tokens': open.key } })).text());
+      expect(told.map(({ id: seq }) => Number(seq))).toEqual(told.map((_, at) => at + 1));
+      expect(told.filter(({ event }) => event === 'tool.call' || event === 'tool.result' || event === 'warning')).toHaveLength(2);
     },
     minute,
   );

@@ -1,6 +1,7 @@
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import { mayCall, type FileSource, type OfferedFile, type OfferedTool, type PromptSource, type ToolSource } from '#core/mcp-offers';
+import { hasScope } from '#core/scopes';
 import { McpRefused, type McpOffers, type McpResource } from '#kit/mcp/endpoint';
 
 /** What there is at `/server/mcp`. */
@@ -26,13 +27,14 @@ const pageSize = 200;
 const searchTool = 'search';
 
 /**
- * What a caller is offered. A key that is narrowed to tools has these alone: no prompts, and files only together with the search in them.
+ * What a caller is offered: what its scopes cover elsewhere. A key that is narrowed to tools has these alone: no prompts, and files only together with the search in them.
  *
  * @param trouble gets what the request should be refused for, or has failed with
  */
 export function offersFor(sources: Sources, context: Context, trouble: Trouble): McpOffers {
   const { caller } = context;
-  const hasFiles = mayCall(caller, searchTool);
+  const hasFiles = mayCall(caller, searchTool) && hasScope(caller, sources.files.scopes);
+  const hasPrompts = !caller.mcpTools && hasScope(caller, sources.prompts.scopes);
   const asked = <Result>(work: () => Promise<Result>) => work().catch((error: unknown) => refused(error, trouble));
   return {
     tools: () => asked(() => toolsOf(sources, context)),
@@ -40,14 +42,14 @@ export function offersFor(sources: Sources, context: Context, trouble: Trouble):
       asked(async () => {
         if (!mayCall(caller, name)) return undefined;
         await sources.enters(context);
-        for (const source of sources.tools) {
+        for (const source of sources.tools.filter(({ scopes }) => hasScope(caller, scopes))) {
           const answer = await source.call(name, args, context).catch((error: unknown) => answerOf(error));
           if (answer) return answer;
         }
         return undefined;
       }),
-    prompts: () => asked(async () => (caller.mcpTools ? [] : sources.prompts.prompts(caller))),
-    prompt: (name) => asked(async () => (caller.mcpTools ? undefined : sources.prompts.text(caller, name))),
+    prompts: () => asked(async () => (hasPrompts ? sources.prompts.prompts(caller) : [])),
+    prompt: (name) => asked(async () => (hasPrompts ? sources.prompts.text(caller, name) : undefined)),
     resources: (cursor) =>
       asked(async () => {
         if (!hasFiles) return { items: [] };
@@ -66,7 +68,7 @@ export function offersFor(sources: Sources, context: Context, trouble: Trouble):
 async function toolsOf({ tools: all }: Sources, context: Context): Promise<readonly OfferedTool[]> {
   const found = new Map<string, OfferedTool>();
   let bytes = 0;
-  for (const source of all)
+  for (const source of all.filter(({ scopes }) => hasScope(context.caller, scopes)))
     for await (const tool of source.tools(context)) {
       if (found.has(tool.name) || !mayCall(context.caller, tool.name)) continue;
       bytes += Buffer.byteLength(JSON.stringify(tool));

@@ -24,6 +24,7 @@ interface Scripted {
 async function run({ rounds, asking = [], wanted = {}, clients = [], result: text, memory }: Scripted) {
   const requests: { readonly call: GenerateCall; readonly step: number }[] = [];
   const called: string[] = [];
+  const admitted: number[] = [];
   const inner: Generate = async function* (call, { step }) {
     const said = rounds[requests.length] ?? rounds.at(-1)!;
     requests.push({ call, step });
@@ -51,8 +52,8 @@ async function run({ rounds, asking = [], wanted = {}, clients = [], result: tex
         unknown: [],
       }),
     ofServer: () => Promise.resolve(undefined),
-    call(_caller, { tool, json }) {
-      called.push(`${tool} ${json}`);
+    call(_caller, { tool, json, approval }) {
+      called.push(`${tool} ${json}${approval === undefined ? '' : ` ${approval}`}`);
       return Promise.resolve({ text: text ?? `result of ${tool}`, isError: false });
     },
   };
@@ -75,8 +76,8 @@ async function run({ rounds, asking = [], wanted = {}, clients = [], result: tex
     stream: false,
     extra: {},
   };
-  const result = fold(await gathered(calling(tools, inner)(call, context)));
-  return { requests, called, progress, result, parts: result.candidates[0]!.parts };
+  const result = fold(await gathered(calling({ tools, inner, admits: async () => void admitted.push(called.length) })(call, context)));
+  return { requests, called, admitted, progress, result, parts: result.candidates[0]!.parts };
 }
 
 test('tools are called in rounds, each a step of its own, until the model answers', async () => {
@@ -123,8 +124,9 @@ test('a round with a call that needs an approval, or is for the client, is hande
 
 test('what was approved is called before the model goes on, and what was not is answered for', async () => {
   const { progress } = await run({ rounds: [[{ name: 's__a' }, { name: 's__b' }]], asking: ['a', 'b'] });
-  const { called, requests, parts } = await run({ rounds: ['done'], asking: ['a', 'b'], wanted: { resumed: { ...progress.waiting!, approved: ['c1.1'] } } });
-  expect(called).toEqual(['b {}']);
+  const resumed = { ...progress.waiting!, id: 7, approved: ['c1.1'] };
+  const { called, admitted, requests, parts } = await run({ rounds: ['done'], asking: ['a', 'b'], wanted: { resumed } });
+  expect([called, admitted]).toEqual([['b {} 7.c1.1'], [0]]); // admitted before any call
   expect(requests[0]!.call.turns.at(-1)).toMatchObject({
     role: 'user',
     parts: [

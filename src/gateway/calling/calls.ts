@@ -1,6 +1,16 @@
+import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ServerToolCall, ToolResultPart } from '#core/conversation';
+import type { Generate } from '#core/generate';
 import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
+
+/** What calls are made with. */
+export interface CallingDeps {
+  readonly tools: ServerTools;
+  readonly inner: Generate;
+  /** Takes the permits of a request, and checks that it can be paid for: before calls that wait for its answer are made. @throws Fault as `inner` does */
+  readonly admits: (call: GenerateCall, context: Context) => Promise<void>;
+}
 
 /** Most calls per request; after these the model is told to answer with what it has. */
 export const mostCalls = 100;

@@ -9,7 +9,7 @@ import type { Resumed, WantedTools } from '#core/conversation';
 import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOf } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type Room } from './calls.ts';
+import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
 import { shownAnswer } from './shown.ts';
 
@@ -19,18 +19,16 @@ type Wanting = ForeignTool & { readonly wanted?: WantedTools };
  * Tools of MCP servers: declares them to the model, calls them and calls the model again, until it answers. A round of which one call needs an approval, or is
  * for the client, is handed to the client whole: none of its calls is made. Each round is a step of its own.
  */
-export function calling(tools: ServerTools, inner: Generate): Generate {
+export function calling(deps: CallingDeps): Generate {
   return where(
     ({ tools: declared }) => declared.find((tool): tool is Wanting => tool.type === 'foreign' && (tool.wanted ?? tool.server) !== undefined),
-    ({ wanted }, call, context) =>
-      inSteps(context.permits, wanted ? answered(tools, inner, { call, wanted }, context) : shownAnswer(tools, inner, call, context)),
-    inner,
+    ({ wanted }, call, context) => inSteps(context.permits, wanted ? answered(deps, { call, wanted }, context) : shownAnswer(deps, call, context)),
+    deps.inner,
   );
 }
 
 async function* answered(
-  tools: ServerTools,
-  inner: Generate,
+  { tools, inner, admits }: CallingDeps,
   { call, wanted }: { readonly call: GenerateCall; readonly wanted: WantedTools },
   context: Context,
 ): AsyncGenerator<Events> {
@@ -41,6 +39,7 @@ async function* answered(
   const clients = new Set(others.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
+  if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
   const room = newRoom();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
   let toolChoice = wanted.resumed ? undefined : choice;
@@ -83,8 +82,8 @@ async function* answered(
 }
 
 /** Makes the approved ones of the calls that waited. */
-async function resumedTurn(tools: ServerTools, { turns, calls, approved }: Resumed, room: Room, context: Context): Promise<Turn> {
-  const wanted = calls.filter(({ id }) => approved.includes(id));
+async function resumedTurn(tools: ServerTools, { turns, calls, approved, id: waited }: Resumed, room: Room, context: Context): Promise<Turn> {
+  const wanted = calls.filter(({ id }) => approved.includes(id)).map((call) => ({ ...call, approval: `${waited}.${call.id}` }));
   const results = (await made(tools, wanted, room, context)).map(resultOfCall);
   const asked = turns.at(-1)?.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])) ?? [];
   const done = new Set(wanted.map(({ id }) => id));

@@ -4,11 +4,10 @@ import type { ApprovedCall, ForeignTool, ServerStep, ServerToolCall, Tool, ToolR
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
-import type { Generate } from '#core/generate';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOf } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type Room } from './calls.ts';
+import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
 
 /** A server that the client named, and the gateway calls. */
@@ -20,7 +19,7 @@ interface Named extends NamedServer {
  * Tools of MCP servers that the client names beside its own, with all that is done shown to it: the lists of the servers, each call with its result, and calls that
  * wait for its approval. Calls that need none are made though others wait, or are for the client. Each round is a step of its own.
  */
-export async function* shownAnswer(tools: ServerTools, inner: Generate, call: GenerateCall, context: Context): AsyncGenerator<Events> {
+export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: GenerateCall, context: Context): AsyncGenerator<Events> {
   const servers = await serversOf(tools, call.tools, context);
   if (servers.size === 0) {
     yield* inner(call, context);
@@ -32,6 +31,7 @@ export async function* shownAnswer(tools: ServerTools, inner: Generate, call: Ge
   const names = new Set(clients.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
   const byName = named(all.flatMap((server) => server.tools), names); // prettier-ignore
   const labels = new Map(all.flatMap(({ wanted, tools: its }) => its.map((tool) => [tool, wanted.label] as const)));
+  if (call.turns.some(({ parts }) => parts.some((part) => part.type === 'tool-result' && part.approved))) await admits(call, context);
   const { turns, done } = await approvedTurns(call.turns, all, { tools, room }, context);
   let ahead: readonly GenerateEvent[] = [...all.flatMap(listedBy), ...done.map((step) => shown(step))];
   const whole = [...clients, ...[...byName.values()].map(({ declared }) => declared)];
@@ -183,6 +183,6 @@ async function approvedResult(
   const tool = servers.find(({ wanted }) => wanted.label === label)?.tools.find((one) => one.name === name);
   if (!tool) return { text: `There is no tool ${name} any more.`, isError: true };
   if (!tool.digest.startsWith(digest)) return { text: `The tool ${name} has changed since it was approved.`, isError: true };
-  const [result] = await made(tools, [callOf({ id, name: tool.declared.name, json }, tool)], room, context);
+  const [result] = await made(tools, [{ ...callOf({ id, name: tool.declared.name, json }, tool), approval: id }], room, context);
   return result!;
 }

@@ -60,6 +60,7 @@ export class McpFailure extends Error {
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
 /** Longest time until a server answers whether it tells anything by itself. */
 const listenMilliseconds = 2000;
 
@@ -79,6 +80,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
   const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
 
+  const giveUp = () => closing.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
   let client: SdkClient;
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
@@ -91,7 +94,6 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
         fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker,
         requestInit: { headers: { ...server.headers } },
       };
-      const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
       const url = new URL(server.url);
       client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {
         if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
@@ -103,6 +105,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     closing.abort(error);
     signal.throwIfAborted();
     throw failureOf(error, noted);
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
 
   // what a server of 2025 asks before it is listened to is lost
@@ -118,9 +122,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
         forget(collected);
         try {
           await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
-          const names = new Set<string>();
           isCut = collected.isCut;
-          return collected.definitions.filter(({ name }) => !names.has(name) && names.add(name));
+          return firstOfEachName(collected.definitions);
         } catch (error) {
           asking.throwIfAborted();
           throw failureOf(error, noted);
@@ -153,6 +156,11 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   };
 }
 
+function firstOfEachName(definitions: readonly McpDefinition[]): readonly McpDefinition[] {
+  const names = new Set<string>();
+  return definitions.filter(({ name }) => !names.has(name) && names.add(name));
+}
+
 interface Attempt {
   readonly transport: Transport;
   readonly mode: 'auto' | 'legacy';
@@ -174,12 +182,16 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
   );
   if (questions) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => questions.ask(params, mcpReq.signal));
   Object.assign(client, { onerror: () => deps.changed(), onclose: () => deps.changed() });
+  const giveUp = () => void transport.close().catch(() => {}); // the client itself heeds the signal late
+  signal.addEventListener('abort', giveUp, { once: true });
   try {
     await client.connect(transport, { signal, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds });
     return client;
   } catch (error) {
     await client.close().catch(() => {});
     throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
   }
 }
 

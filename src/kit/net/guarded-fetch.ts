@@ -29,6 +29,8 @@ export interface Wanted {
   readonly headers?: Readonly<Record<string, string>>;
   /** Present: the request is a POST, and redirects are not followed. */
   readonly body?: string;
+  /** The only origins that a redirect may lead to; absent: any. */
+  readonly origins?: ReadonlySet<string>;
   /** Whether every 2xx is good; absent: 200 alone. */
   readonly anySuccess?: true;
 }
@@ -109,6 +111,7 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
         return { bytes: await answering.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
       });
       if (!(found instanceof URL)) return found;
+      if (wanted.origins?.has(found.origin) === false) throw new Error('It was redirected to another host.');
       if (found.origin !== url.origin) headers = {};
       url = found;
     }

@@ -295,7 +295,7 @@ export class Accounts {
 
   /** The fault while the source is away. @param retryAfter seconds */
   awayFault(retryAfter = 1, cause?: unknown): Fault {
-    return new Fault('overloaded', 'Quotas cannot be checked right now: please try again.', { retryAfter, cause });
+    return new Fault('overloaded', 'Quotas cannot be checked right now: please try again.', { retryAfter, unbegun: true, cause });
   }
 
   #poll(lease: LocalLease): void {

@@ -9,7 +9,7 @@ import type { UploadedFile } from '#http/uploads';
 import type { AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
-import type { Agent, AgentDefinition, OwnAgent } from './types.ts';
+import { isOwn, type Agent, type AgentDefinition, type OwnAgent } from './types.ts';
 
 export interface NativeAgentDeps extends Pick<AgentToolsDeps, 'keepsTo' | 'defaultModel'> {
   readonly agents: AgentStore;
@@ -48,6 +48,7 @@ export async function begun({ caller, agent, input, files, signal, requestId }: 
     agentId: agent.id,
     definition,
     ownerId: 'owner' in agent ? agent.owner : null,
+    isOwn: isOwn(agent, caller.userId),
     history: (input.conversation_history ?? []).map(({ user, message }) => ({ isUser: user === 'me', message })),
     variables: variables ?? null,
     files: texts,

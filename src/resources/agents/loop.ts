@@ -6,7 +6,7 @@ import type { ModelAnswer, Run, RunLoop, ToolOutcome } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { scratchTool, scratchRead } from './scratch.ts';
 import { called, declared, toolsFor, type AgentToolsDeps, type RunTool } from './tools.ts';
-import type { AgentDefinition } from './types.ts';
+import { isOwn, type AgentDefinition } from './types.ts';
 
 /** What a run of an agent is begun with, beside its message. */
 export interface AgentAsked {
@@ -14,6 +14,8 @@ export interface AgentAsked {
   readonly definition: AgentDefinition;
   /** Null: built in. */
   readonly ownerId: number | null;
+  /** Its version is the user's own, or the agent is built in. */
+  readonly isOwn: boolean;
   readonly history: readonly { readonly isUser: boolean; readonly message: string }[];
   readonly variables: JsonObject | null;
   readonly files: readonly { readonly name: string; readonly text: string }[];
@@ -30,7 +32,7 @@ interface Working {
   readonly agentId: number;
   readonly definition: AgentDefinition;
   readonly ownerId: number | null;
-  /** Each agent that it works for is the user's own or built in. */
+  /** The version, and that of each agent that it works for, is the user's own, or the agent is built in. */
   readonly isTrusted: boolean;
   /** How many agents it works for. */
   readonly depth: number;
@@ -54,9 +56,9 @@ const mostRounds = 1000;
 export const agentLoop =
   (deps: AgentLoopDeps): RunLoop =>
   async (run) => {
-    const { agentId, definition, ownerId, ...asked } = run.asked.more as unknown as AgentAsked;
+    const { agentId, definition, ownerId, isOwn: isTrusted, ...asked } = run.asked.more as unknown as AgentAsked;
     const turns = [...asked.history.map(({ isUser, message }) => said(isUser ? 'user' : 'model', message)), ...given(asked), said('user', run.asked.message)];
-    const { text, citations } = await worked({ run, agentId, definition, ownerId, isTrusted: true, depth: 0, turns, files: asked.files }, deps);
+    const { text, citations } = await worked({ run, agentId, definition, ownerId, isTrusted, depth: 0, turns, files: asked.files }, deps);
     const marked = citedIn(text, citations);
     await run.step('citations', async () => marked.forEach((data) => run.emit({ event: 'citation', data })));
     return { message: text, citations: marked };
@@ -168,7 +170,14 @@ async function outcomeOf(part: ToolCallPart, key: string, { working, byName, app
   const common = { call, arguments: args };
   if (!tool)
     return run.tool({ ...common, tool: scratchTool.name, server: null, isReadOnly: true, needsApproval: false }, () => scratchRead(run, working.files, args));
-  const wanted = { ...common, tool: tool.tool, server: tool.server, isReadOnly: tool.isReadOnly, needsApproval: isAsked(tool, approved.get(tool.name)) };
+  const wanted = {
+    ...common,
+    tool: tool.tool,
+    server: tool.server,
+    isReadOnly: tool.isReadOnly,
+    needsApproval: isAsked(tool, approved.get(tool.name)),
+    ...approvedWith(tool, working.agentId),
+  };
   return run.tool(wanted, async ({ caller, context, ask }) => {
     const { what } = tool;
     if (what.type === 'agent') {
@@ -190,6 +199,10 @@ const keeps = async (
   { keepsTo }: AgentLoopDeps,
 ) => what.type !== 'http' || keepsTo({ ...parameters, additionalProperties: false }, asking)(JSON.stringify(args));
 
+/** In whichever part of the run the agent works. */
+const approvedWith = ({ asks, what, name }: RunTool, agentId: number) =>
+  asks === 'always' && what.type === 'mcp' ? {} : { approvedWith: `${agentId}/${name}` };
+
 /** What the rules of an MCP server ask for each time nobody approves once for all. */
 function isAsked({ asks, what }: RunTool, approved: 'once' | 'all' | undefined): boolean {
   if (asks === 'always') return approved !== 'all' || what.type === 'mcp';
@@ -205,16 +218,15 @@ interface Task {
 }
 
 /** Another agent, which works in a part of the run of its own. */
-function worksFor({ run, ownerId: user, isTrusted, depth, files }: Working, { id, key, task, turns }: Task, deps: AgentLoopDeps): Promise<string> {
+function worksFor({ run, isTrusted, depth, files }: Working, { id, key, task, turns }: Task, deps: AgentLoopDeps): Promise<string> {
   return run.part(`agent-${id}-${key}`, task, async (part) => {
-    const { userId } = await part.caller();
     const found = await part.step('definition', async () => {
-      const agent = await deps.agents.runnable(await part.caller(), id);
-      return { definition: agent.definition, ownerId: 'owner' in agent ? agent.owner : null } as unknown as Json;
+      const caller = await part.caller();
+      const agent = await deps.agents.runnable(caller, id);
+      return { definition: agent.definition, ownerId: 'owner' in agent ? agent.owner : null, isOwn: isOwn(agent, caller.userId) } as unknown as Json;
     });
-    const { definition, ownerId } = found as unknown as Pick<Working, 'definition' | 'ownerId'>;
-    const own = isTrusted && (user === null || user === userId);
-    const { text } = await worked({ run: part, agentId: id, definition, ownerId, isTrusted: own, depth: depth + 1, turns, files }, deps);
+    const { definition, ownerId, isOwn: own } = found as unknown as Pick<AgentAsked, 'definition' | 'ownerId' | 'isOwn'>;
+    const { text } = await worked({ run: part, agentId: id, definition, ownerId, isTrusted: isTrusted && own, depth: depth + 1, turns, files }, deps);
     return text;
   });
 }

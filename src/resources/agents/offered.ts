@@ -12,18 +12,18 @@ const prefix = 'agent__';
 const mostListed = 500;
 const longestMessage = 400_000;
 
-/** The agents that the caller may run, as tools: each call is a run. They need the scope of agents. */
+/** The agents that the caller may run, as tools: each call is a run. */
 export function agentTools(deps: NativeAgentDeps): ToolSource {
   return {
+    scopes: ['agent_builder'],
     async *tools({ caller }) {
-      if (caller.scopes?.includes('agent_builder') === false) return;
       const { agents } = await deps.agents.page(caller, { offset: 0, limit: mostListed });
       for (const agent of agents) yield offered(agent);
     },
     async call(name, args, context) {
       const { caller } = context;
       const [, id] = /^agent__([1-9]\d{0,14})$/.exec(name) ?? [];
-      if (id === undefined || caller.scopes?.includes('agent_builder') === false) return undefined;
+      if (id === undefined) return undefined;
       const agent = await deps.agents.runnable(caller, Number(id)).catch((error: unknown) => {
         if (error instanceof Fault && error.code === 'not-found') return undefined;
         throw error;

@@ -73,7 +73,7 @@ export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
       input: AgentFields,
       makes: true,
       async answer({ caller, by, query: whose, input }) {
-        const made = await agents.add(ownerOf(caller, whose), await definitionOf(input, asOwner(caller, whose), checks));
+        const made = await agents.add(ownerOf(caller, whose), await definitionOf(input, asOwner(caller, whose), checks), authorOf(by, ownerOf(caller, whose)));
         await noted('agent.make', by, made.id, undefined, made.definition);
         return shown(made);
       },
@@ -96,7 +96,8 @@ export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
       async answer({ caller, by, params, query: whose, input }) {
         const id = idIn(params, 'id', 'agent');
         const before = await agents.one(readerOf(caller, whose), id);
-        const changed = await agents.change(readerOf(caller, whose), id, await definitionOf(input, asOwner(caller, whose), checks, id));
+        const author = authorOf(by, before.owner);
+        const changed = await agents.change(readerOf(caller, whose), id, await definitionOf(input, asOwner(caller, whose), checks, id), author);
         await noted('agent.change', by, id, before.definition, changed.definition);
         return shown(changed);
       },
@@ -182,6 +183,9 @@ function noting({ store, audit }: Pick<AgentRoutesDeps, 'store' | 'audit'>): Not
   };
   return (action, by, id, before, after) => audit(store, { by, action, target: { kind, id }, before: told(before), after: told(after) });
 }
+
+/** Who holds the server's own credential writes for the owner. */
+const authorOf = ({ userId }: Pick<Actor, 'userId'>, owner: number): number => (userId === 0 ? owner : userId);
 
 /** Whose things an agent may name. */
 function asOwner(caller: Caller, whose: { readonly owner?: number | undefined }): Caller {

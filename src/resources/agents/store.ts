@@ -17,10 +17,10 @@ export interface AgentStore {
   one(reader: Reader, id: number): Promise<OwnAgent>;
   /** The built-in one, or the version that the reader runs. @throws Fault `not-found`; `conflict` for one that was not published */
   runnable(reader: Reader, id: number): Promise<Agent | OwnAgent>;
-  /** @throws Fault `conflict` where the user has as many as a user may have */
-  add(userId: number, definition: AgentDefinition): Promise<OwnAgent>;
-  /** Makes a new version. @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only, and for what its owner alone changes */
-  change(reader: Reader, id: number, definition: AgentDefinition): Promise<OwnAgent>;
+  /** @param author who writes it. @throws Fault `conflict` where the user has as many as a user may have */
+  add(userId: number, definition: AgentDefinition, author: number): Promise<OwnAgent>;
+  /** Makes a new version. @param author who writes it. @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only, and for what its owner alone changes */
+  change(reader: Reader, id: number, definition: AgentDefinition, author: number): Promise<OwnAgent>;
   /** @param version absent: the last one. @throws Fault as `change`, `not-found` for a version that there is not */
   publish(reader: Reader, id: number, version: number | undefined): Promise<AgentVersion>;
   /** The newest first, those before `before`; 0: from the newest. @throws Fault as `change` */
@@ -58,7 +58,7 @@ const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing)
 /** The version that a reader runs. */
 const versionFor = ({ userId }: Reader) => sql`case when owner_id = ${userId}::bigint then agent.version else coalesce(published, agent.version) end`;
 const columnsFor = (reader: Reader) => sql`
-  agent.id, uuid, owner_id as owner, agent_version.version, published, definition, agent.created_at as "createdAt", updated_at as "updatedAt",
+  agent.id, uuid, owner_id as owner, author_id as author, agent_version.version, published, definition, agent.created_at as "createdAt", updated_at as "updatedAt",
   ${levelOf(kind, reader, thing)} as level`;
 const tables = (reader: Reader) => sql`agent join agent_version on agent_id = agent.id and agent_version.version = ${versionFor(reader)}`;
 const versionColumns = sql`version, definition, created_at as "createdAt", published_at as "publishedAt"`;
@@ -89,7 +89,7 @@ export function openAgents(store: Store): AgentStore {
       if (agent.right !== 'owner' && agent.published === null) throw new Fault('conflict', 'This agent was not published: only its owner runs it.');
       return agent;
     },
-    add: (userId, definition) =>
+    add: (userId, definition, author) =>
       store.transaction(async (inside) => {
         await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
         const { rows } = await sql<{ agents: number }>`select count(*)::int as agents from agent where owner_id = ${userId}`.execute(inside.db);
@@ -97,7 +97,7 @@ export function openAgents(store: Store): AgentStore {
         const made = await sql<{ id: number }>`
           insert into agent (owner_id, version) select id, 1 from users where id = ${userId} and removed_at is null returning id`.execute(inside.db);
         if (!made.rows[0]) throw unknownThing('user');
-        await insertVersion(inside, made.rows[0].id, 1, definition);
+        await insertVersion(inside, { id: made.rows[0].id, version: 1, definition, author });
         return one({ userId, teamIds: [] }, made.rows[0].id, inside);
       }),
     ...versionsOf(store, one, editable),
@@ -126,13 +126,13 @@ type Finds = (reader: Reader, id: number, inside?: Access) => Promise<OwnAgent>;
 /** What is done with the versions of agents. @param editable finds an agent that the reader may change, and locks it within a transaction */
 function versionsOf(store: Store, one: Finds, editable: Finds): Pick<AgentStore, 'change' | 'publish' | 'versions' | 'version'> {
   return {
-    change: (reader, id, definition) =>
+    change: (reader, id, definition, author) =>
       store.transaction(async (inside) => {
         const { right } = await editable(reader, id, inside);
         const last = await versionOf(inside, id, lastOf(id));
         if (right !== 'owner') refuseOfOwner(last.definition, definition);
         const version = last.version + 1;
-        await insertVersion(inside, id, version, definition);
+        await insertVersion(inside, { id, version, definition, author });
         await sql`update agent set version = ${version}, updated_at = clock_timestamp() where id = ${id}`.execute(inside.db);
         await sql`delete from agent_version where agent_id = ${id} and version <= ${version - mostVersions}
           and version is distinct from (select published from agent where id = ${id})`.execute(inside.db);
@@ -185,11 +185,17 @@ async function pageOfAll(
   return { agents: [...first, ...rest], total: own.length + rows[0]!.count };
 }
 
-async function insertVersion({ db }: Access, id: number, version: number, definition: AgentDefinition): Promise<void> {
+interface NewVersion extends Pick<AgentVersion, 'version' | 'definition'> {
+  /** Of the agent. */
+  readonly id: number;
+  readonly author: number;
+}
+
+async function insertVersion({ db }: Access, { id, version, definition, author }: NewVersion): Promise<void> {
   const { name, description, mode } = definition;
   await sql`
-    insert into agent_version (agent_id, version, name, description, mode, definition)
-    values (${id}, ${version}, ${name}, ${description}, ${mode}, ${JSON.stringify(definition)}::jsonb)`.execute(db);
+    insert into agent_version (agent_id, version, name, description, mode, definition, author_id)
+    values (${id}, ${version}, ${name}, ${description}, ${mode}, ${JSON.stringify(definition)}::jsonb, ${author})`.execute(db);
 }
 
 /** Requests with secrets are sent with those of the agent's owner: who else changes the agent must not change where they go. */

@@ -6,6 +6,7 @@ import { wholeAnswer, type Generate } from '#core/generate';
 import type { JsonObject } from '#core/json';
 import type { Passage, SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
+import { hasScope } from '#core/scopes';
 import type { AgentServerTools } from '#core/server-tools';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
@@ -45,7 +46,7 @@ export interface RunTool {
   readonly asks: Approval;
   readonly what:
     | { readonly type: 'mcp'; readonly server: number; readonly digest: string }
-    | { readonly type: 'plugin'; readonly id: number; readonly name: string }
+    | { readonly type: 'plugin'; readonly id: number; readonly name: string; readonly digest: string }
     | { readonly type: 'dataset'; readonly dataset: string }
     | { readonly type: 'http'; readonly request: JsonObject; readonly ownerId: number; readonly agentId: number }
     | { readonly type: 'agent'; readonly id: number };
@@ -57,7 +58,7 @@ export interface ToolsWanted {
   readonly tools: readonly AgentTool[];
   /** Of the agent; null: built in. */
   readonly ownerId: number | null;
-  /** Each agent that it works for is the user's own or built in. */
+  /** The version, and that of each agent that it works for, is the user's own, or the agent is built in. */
   readonly isTrusted: boolean;
   /** Whether it may have others work for it. */
   readonly hasAgents: boolean;
@@ -92,12 +93,11 @@ export async function toolsFor(
 ): Promise<{ readonly tools: readonly RunTool[]; readonly warnings: readonly string[] }> {
   const warnings: string[] = [];
   const found = new Map<string, RunTool>();
-  const isOwn = isTrusted && (ownerId === null || ownerId === caller.userId);
   for (const tool of tools) {
     if (tool.type === 'agent' && !hasAgents) continue;
     try {
       requireScope(caller, tool.type);
-      for (const one of await toolsOf(tool, { caller, agentId, ownerId: ownerId ?? 0, isOwn, signal }, deps))
+      for (const one of await toolsOf(tool, { caller, agentId, ownerId: ownerId ?? 0, isTrusted, signal }, deps))
         if (!found.has(one.name)) found.set(one.name, one);
     } catch (error) {
       if (!(error instanceof Fault) || (error.code !== 'not-found' && error.code !== 'conflict' && error.code !== 'forbidden')) throw error;
@@ -108,9 +108,9 @@ export async function toolsFor(
 }
 
 /** @throws Fault `forbidden` */
-function requireScope({ scopes }: Caller, type: AgentTool['type']): void {
+function requireScope(caller: Caller, type: AgentTool['type']): void {
   const wanted = scopesOf[type];
-  if (scopes && !scopes.some((scope) => wanted.includes(scope))) throw new Fault('forbidden', `The key lacks the scope ${wanted[0]}.`, { reason: 'scope' });
+  if (!hasScope(caller, wanted)) throw new Fault('forbidden', `The key lacks the scope ${wanted[0]}.`, { reason: 'scope' });
 }
 
 /** Tools that a model is shown. */
@@ -120,15 +120,15 @@ interface Finding {
   readonly caller: Caller;
   readonly agentId: number;
   readonly ownerId: number;
-  readonly isOwn: boolean;
+  readonly isTrusted: boolean;
   readonly signal: AbortSignal;
 }
 
-async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signal }: Finding, deps: AgentToolsDeps): Promise<readonly RunTool[]> {
+async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, signal }: Finding, deps: AgentToolsDeps): Promise<readonly RunTool[]> {
   // Nobody but the user says that others' agents may change things for the user, or tell others what they found: the answer to an approval does.
   const asks = (isReadOnly: boolean, tells: boolean): Approval => {
-    const isHarmless = isReadOnly && (isOwn || !tells);
-    if (tool.approval && (isOwn || isHarmless || tool.approval !== 'never')) return tool.approval;
+    const isHarmless = isReadOnly && (isTrusted || !tells);
+    if (tool.approval && (isTrusted || isHarmless || tool.approval !== 'never')) return tool.approval;
     return isHarmless ? 'never' : 'first';
   };
   const named = (
@@ -162,8 +162,8 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isOwn, signa
       }));
     }
     case 'plugin': {
-      const { id, name, description, fields, isReadOnly, tells } = await deps.plugins.callable(caller, tool.plugin);
-      return [{ ...named(`plugin__${name}`.slice(0, 64), description, fields, { isReadOnly, tells }), what: { type: 'plugin', id, name } }];
+      const { id, name, description, fields, isReadOnly, tells, digest } = await deps.plugins.callable(caller, tool.plugin);
+      return [{ ...named(`plugin__${name}`.slice(0, 64), description, fields, { isReadOnly, tells }), what: { type: 'plugin', id, name, digest } }];
     }
     case 'dataset': {
       if (tool.dataset === 'all')
@@ -220,7 +220,7 @@ export async function called(
     case 'mcp':
       return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal, ask);
     case 'plugin': {
-      const made = await deps.plugins.run({ caller, name: what.name, id: what.id, values: args, files: [], signal });
+      const made = await deps.plugins.run({ caller, name: what.name, id: what.id, digest: what.digest, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');
       const call = {
         model: deps.defaultModel(),
@@ -265,7 +265,8 @@ async function passagesFound(
     question: asked,
     limit: mostPassages,
     requestId: context.requestId,
-    ...(context.step > 0 ? { step: context.step } : {}),
+    step: context.step,
+    progress: context.progress,
     permits: context.permits,
     signal,
   });

@@ -44,10 +44,15 @@ export interface Agent {
 /** An agent that a user made, with the version that its reader runs: of the owner the last one, of others the published one, and the last where there is none. */
 export interface OwnAgent extends Agent {
   readonly owner: number;
+  /** Who wrote this version; null: not known. */
+  readonly author: number | null;
   readonly right: Right | 'owner';
   /** The version that others run. */
   readonly published: number | null;
 }
+
+/** Whether its tools are as the user, or the gateway, wrote them. */
+export const isOwn = (agent: Agent | OwnAgent, userId: number): boolean => !('owner' in agent) || (agent.owner === userId && agent.author === userId);
 
 export interface AgentVersion {
   readonly version: number;

@@ -18,6 +18,7 @@ const isText = (type: string | null) => type !== null && /^(?:text\/|application
 /** The files of datasets as texts: one that is text as it is, and of any other what was read of it. */
 export function fileTexts({ store, files, blobs }: FileTextsDeps): FileSource {
   return {
+    scopes: ['datasets', 'query'],
     files: files.readable,
     async text(caller, datasetId, id) {
       const { type, blob } = await files.original(caller, datasetId, id);

@@ -1,12 +1,12 @@
 import type { Caller } from '#core/context';
+import { hasScope } from '#core/scopes';
 import { Fault } from '#core/fault';
 import { requestId } from '#kit/crypto/ids';
 import type { EmbeddingCache, EmbedText } from './search/types.ts';
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 export function mayTrain(caller: Caller): Caller {
-  if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
-    throw new Fault('forbidden', 'This key lacks the scope datasets.', { reason: 'scope' });
+  if (!hasScope(caller, ['datasets', 'query'])) throw new Fault('forbidden', 'This key lacks the scope datasets.', { reason: 'scope' });
   return caller;
 }
 

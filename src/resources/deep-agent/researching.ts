@@ -87,11 +87,19 @@ const refused = (text: string): FoundOutcome => ({ text, isError: true });
 
 /** Calls a tool, once. What it found is a step of its own, as the outcome of a tool is a text: where the call was made before, it is read there. */
 async function called(run: Run, tool: ResearchTool, { id, args }: { readonly id: string; readonly args: JsonObject }): Promise<FoundOutcome> {
-  const { declared, name = declared.name, server, isReadOnly, needsApproval } = tool;
+  const { declared, name = declared.name, server, isReadOnly, needsApproval, approvedWith } = tool;
   const kept = (found: readonly Source[]) => run.step(`found/${id}`, async () => found);
   let found: readonly Source[] | undefined;
   const outcome = await run.tool(
-    { call: `${run.place}.${id}`.replaceAll('/', '.'), tool: name, server, arguments: args, isReadOnly, needsApproval },
+    {
+      call: `${run.place}.${id}`.replaceAll('/', '.'),
+      tool: name,
+      server,
+      arguments: args,
+      isReadOnly,
+      needsApproval,
+      ...(approvedWith === undefined ? {} : { approvedWith }),
+    },
     async (asking) => {
       const { found: sources = [], ...told } = await tool.work(args, asking);
       found = sources;

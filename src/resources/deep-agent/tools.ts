@@ -1,7 +1,9 @@
 import type { FunctionTool } from '#core/conversation';
+import { Fault } from '#core/fault';
 import { textOf, type Json, type JsonObject } from '#core/json';
 import type { SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
+import { hasScope } from '#core/scopes';
 import type { AgentServerTool, ServerTools } from '#core/server-tools';
 import type { DeepQuestion } from '../deep-question.ts';
 import { passageSource, type PageSource, type Source, type Sources } from './sources.ts';
@@ -20,6 +22,8 @@ export interface ResearchTool {
   readonly server: string | null;
   readonly isReadOnly: boolean;
   readonly needsApproval: boolean;
+  /** As of `RunToolCall`. */
+  readonly approvedWith?: string;
   /** It takes a `query`: every task is looked up with it first. */
   readonly looksUp?: true;
   /** It finds sources. */
@@ -95,8 +99,8 @@ function searchDatasets(search: SearchPassages, { datasets, limit }: DeepQuestio
     async work({ query }, { caller, context }) {
       const question = queryIn(query);
       if (question === '') return nothing;
-      const { requestId, step, permits, signal } = context;
-      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, permits, signal });
+      const { requestId, step, progress, permits, signal } = context;
+      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, progress, permits, signal });
       return outcomeOf(found.passages.filter(({ cut }) => cut === undefined).map(passageSource));
     },
   };
@@ -175,7 +179,7 @@ function readScratch(run: Run): ResearchTool {
 
 function serverTool(
   tools: Pick<ServerTools, 'call'>,
-  { declared, server, serverName, name, digest, isReadOnly, needsApproval }: AgentServerTool,
+  { declared, server, serverName, name, digest, isReadOnly, needsApproval, asks }: AgentServerTool,
 ): ResearchTool {
   return {
     declared,
@@ -183,7 +187,12 @@ function serverTool(
     server: serverName,
     isReadOnly,
     needsApproval,
-    work: (args, { caller, context, ask }) => tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal, ask),
+    // what the rules of the server ask for each time nobody approves once for all
+    ...(asks === 'always' ? {} : { approvedWith: `${server}/${digest}/${name}` }),
+    async work(args, { caller, context, ask }) {
+      if (!hasScope(caller, ['mcp'])) throw new Fault('forbidden', 'The key lacks the scope mcp.', { reason: 'scope' });
+      return tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal, ask);
+    },
   };
 }
 

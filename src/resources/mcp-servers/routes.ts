@@ -180,7 +180,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         const milliseconds = () => Math.round(performance.now() - began);
         try {
           if (tool !== undefined) {
-            if (caller.mcpTools && !mayCall(caller, nameOf((await servers.one(who, id)).name, tool, id)))
+            if (caller.mcpTools && !mayCall(caller, nameOf(await servers.one(who, id), tool)))
               throw new Fault('forbidden', `The key may not call ${tool}.`, { field: 'tool', reason: 'scope' });
             const result = await tools.call(who, { server: id, tool, args: args as Record<string, unknown> }, signal);
             return { state: 'ok', milliseconds: milliseconds(), result };

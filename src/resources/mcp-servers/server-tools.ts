@@ -6,22 +6,24 @@ import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#co
 import { McpFailure } from '#kit/mcp/connection';
 import type { Elicit, Elicitation } from '#kit/mcp/elicitation';
 import type { WantedServer, ToolsMeant } from '#core/conversation';
+import type { ApprovedCalls } from './approved-calls.ts';
 import { entryOf, type McpPolicy } from './policy.ts';
 import { stateOf } from './shapes.ts';
 import type { McpServer, McpServerStore } from './store.ts';
-import { distinct, nameOf } from './tool-names.ts';
+import { nameOf } from './tool-names.ts';
 import type { McpTools, ServerTool } from './tools.ts';
 
 export interface ServerToolsDeps {
   readonly tools: McpTools;
   readonly servers: Pick<McpServerStore, 'usable' | 'listed'>;
   readonly policy: () => McpPolicy;
+  readonly approved: Pick<ApprovedCalls, 'once'>;
   /** Makes sure that the operator's servers have their rows. */
   readonly met: () => Promise<void>;
 }
 
 /** The tools of MCP servers, as the gateway calls them for models. */
-export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): ServerTools {
+export function serverTools({ tools, servers, policy, approved, met }: ServerToolsDeps): ServerTools {
   return {
     async ofServer(caller, wanted, signal) {
       const { field, credential } = wanted;
@@ -50,21 +52,24 @@ export function serverTools({ tools, servers, policy, met }: ServerToolsDeps): S
       const unknown: string[] = [];
       for (const { server, tool, asks } of wanted) {
         const one = found.find((other) => other.server.id === server && other.definition.name === tool);
-        if (one && mayCall(caller, nameOf(one.server.name, tool, server))) add(names, shown(one, asks));
+        if (one && mayCall(caller, nameOf(one.server, tool))) names.set(nameOf(one.server, tool), shown(one, asks));
         else unknown.push(`${server}_${tool}`.slice(0, 100));
       }
       return { tools: [...names.values()], unknown };
     },
-    async call(caller, { server, tool, digest, json }, signal, ask) {
+    async call(caller, { server, tool, digest, json, approval }, signal, ask) {
       const args = argumentsIn(json);
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
-      try {
-        return await tools.call(caller, { server, tool, digest, args }, signal, ask && elicitWith(ask));
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
-        throw error;
-      }
+      const called = async () => {
+        try {
+          return await tools.call(caller, { server, tool, digest, args }, signal, ask && elicitWith(ask));
+        } catch (error) {
+          signal.throwIfAborted();
+          if (error instanceof McpFailure || error instanceof Fault) return { text: `The tool could not be called: ${error.message}`, isError: true };
+          throw error;
+        }
+      };
+      return approval === undefined ? called() : approved.once(caller.userId, [approval, server, tool, digest, json], signal, called);
     },
   };
 }
@@ -84,15 +89,13 @@ export function agentServerTools(deps: ServerToolsDeps, one: McpServerStore['one
     async of(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));
       const isWanted = ({ server, definition: { name } }: ServerTool) =>
-        mayCall(caller, nameOf(server.name, name, server.id)) && wanted.some((one) => one.server === server.id && (one.tools?.includes(name) ?? true));
-      const names = new Map<string, ShownTool>();
-      for (const tool of found.filter(isWanted)) add(names, shown(tool, false));
-      return [...names.values()].flatMap((tool) => {
-        const of = found.find(({ server, definition }) => server.id === tool.server && definition.name === tool.name);
-        if (!of) return [];
-        const asks = of.approval === 'always' ? 'always' : of.needsApproval ? 'first' : 'never';
-        return [{ ...tool, serverName: of.server.name, isReadOnly: of.definition.isReadOnly, asks, isApproved: of.isApproved }];
-      });
+        mayCall(caller, nameOf(server, name)) && wanted.some((one) => one.server === server.id && (one.tools?.includes(name) ?? true));
+      return found.filter(isWanted).map((tool) => ({
+        ...shown(tool, false),
+        serverName: tool.server.name,
+        asks: tool.approval === 'always' ? 'always' : tool.needsApproval ? 'first' : 'never',
+        isApproved: tool.isApproved,
+      }));
     },
     remember: ({ userId }, { server, tool, digest }) => tools.remember(userId, server, { name: tool, digest }),
   };
@@ -103,7 +106,7 @@ function shown({ server, definition, approval }: ServerTool, asks: boolean): Sho
   const { name, description, inputSchema, digest, isReadOnly } = definition;
   const declared = {
     type: 'function',
-    name: nameOf(server.name, name, server.id),
+    name: nameOf(server, name),
     ...(description === '' ? {} : { description }),
     parameters: inputSchema as JsonObject,
   } as const;
@@ -131,15 +134,4 @@ function namedTool(tool: ServerTool, { unasked }: WantedServer, caller: Paramete
   const asks = unasked !== 'all' && !isMeant(tool, unasked, false);
   const named = shown(tool, asks);
   return mayCall(caller, named.declared.name) ? [named] : [];
-}
-
-/** Two servers may have one name. */
-function add(names: Map<string, ShownTool>, tool: ShownTool): void {
-  const { name } = tool.declared;
-  const other = names.get(name);
-  if (!other || (other.server === tool.server && other.name === tool.name)) names.set(name, tool);
-  else {
-    const declared = { ...tool.declared, name: distinct(name, `${tool.server}/${tool.name}`) };
-    names.set(declared.name, { ...tool, declared });
-  }
 }

@@ -82,3 +82,20 @@ test('of the definitions of a server 512 KB are kept, no further page is asked f
   [pages, size] = [0, 10];
   expect([await listed(), pages]).toEqual([[80, false], 20]);
 });
+
+test('closing waits for no server that does not answer a connection', { timeout: 10_000 }, async () => {
+  const asked = Promise.withResolvers<void>();
+  const streams: GuardedStreams = {
+    open({ signal }) {
+      asked.resolve();
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
+    },
+  };
+  const sessions = openMcpSessions({ streams, clock: testClock() }); // no time goes by
+  const { signal } = new AbortController();
+  const place = { url: 'https://mcp.example/mcp', headers: {} };
+  const using = sessions.use({ userId: 1, serverId: 1, place, signal }, (session) => session.list(signal)).catch((error: unknown) => error);
+  await asked.promise;
+  await sessions.close();
+  expect(await using).toMatchObject({ trouble: 'unreachable', message: expect.stringContaining('was closed') as string });
+});

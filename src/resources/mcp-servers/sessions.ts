@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
-import { connectMcp, McpFailure, type McpConnection, type RemoteServer } from '#kit/mcp/connection';
+import { connectMcp, McpFailure, type McpConnection, type McpConnectionDeps, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
@@ -49,6 +49,8 @@ interface Entry {
   usedAt: number;
   isLeft: boolean;
   cancel: () => void;
+  /** Ends the attempt to connect, where it still goes on. */
+  readonly giveUp: () => void;
 }
 
 const idleMilliseconds = 60_000;
@@ -72,6 +74,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     entry.isLeft = true;
     if (entries.get(key) === entry) entries.delete(key);
     entry.cancel();
+    entry.giveUp();
     void entry.connection.then((connection) => connection.close()).catch(() => {});
   }
 
@@ -89,10 +92,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     makeRoom((entry) => entry.userId === userId, mostOfUser, () => new Fault('rate-limited', `A user has at most ${mostOfUser} MCP servers in use at once.`, { retryAfter: 5 })); // prettier-ignore
     makeRoom(() => true, mostOfAll, busy);
     if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
-    const late = new AbortController();
-    const cancel = clock.after(connectMilliseconds, () => late.abort(lateAnswer()));
     const changed = () => void (entry.tools = undefined);
-    const connection = connectMcp(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, late.signal).finally(cancel);
+    const { connection, giveUp } = attempt(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, clock);
     const entry: Entry = {
       serverId,
       userId,
@@ -105,6 +106,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       usedAt: clock.monotonic(),
       isLeft: false,
       cancel: () => {},
+      giveUp,
     };
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));
@@ -174,6 +176,18 @@ function leastUsed(
   const own = open.find(({ isOwn }) => isOwn); // what a server keeps of a session is there for all calls of a run
   if (own) return own.key;
   return (open[0]?.uses === 0 ? open[0] : (another ?? open[0]!)).key;
+}
+
+/** Connects, for half a minute at most, and as long as nobody gives it up. */
+function attempt(place: SessionAsked['place'], deps: McpConnectionDeps, clock: Clock): Pick<Entry, 'connection' | 'giveUp'> {
+  const over = new AbortController();
+  const cancel = clock.after(connectMilliseconds, () => over.abort(lateAnswer()));
+  let isOver = false;
+  const connection = connectMcp(place, deps, over.signal).finally(() => {
+    isOver = true;
+    cancel();
+  });
+  return { connection, giveUp: () => isOver || over.abort(new McpFailure('unreachable', 'The connection to the MCP server was closed.')) };
 }
 
 function listOf(

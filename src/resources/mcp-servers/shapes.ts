@@ -93,7 +93,20 @@ export const ServerObject = Type.Object({
 });
 
 export const shown = (server: McpServer): Static<typeof ServerObject> => {
-  const { hasHeaders: _, operatorName: __, signIn: ___, signInError, metadata, tools, lastError, lastSeenAt, createdAt, updatedAt, ...rest } = server;
+  const {
+    hasHeaders: _,
+    operatorName: __,
+    signIn: ___,
+    isFirstOfName: ____,
+    signInError,
+    metadata,
+    tools,
+    lastError,
+    lastSeenAt,
+    createdAt,
+    updatedAt,
+    ...rest
+  } = server;
   return {
     ...rest,
     state: stateOf(server),

@@ -5,7 +5,7 @@ import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { McpTrouble } from '#kit/mcp/connection';
 import type { Audit } from '#store/auditing';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import type { Approval } from './approval.ts';
 import { forgetSignIns, type SignInState } from './sign-in-rows.ts';
@@ -37,6 +37,8 @@ export interface McpServer {
   /** Of the operator's: its name in the settings. */
   readonly operatorName: string | null;
   readonly right: Right | 'owner';
+  /** Of the servers of its name that the reader may use it is the first: their own, the operator's, one given by name, and one given to everybody. */
+  readonly isFirstOfName: boolean;
 }
 
 export interface ServerText {
@@ -66,7 +68,7 @@ export interface ListAsked {
 export interface McpServerStore {
   /** The servers of a user, those shared with them and the operator's, by id, those behind `after`. */
   list(reader: Reader, asked: ListAsked): Promise<readonly McpServer[]>;
-  /** Those of them that are asked for tools, or of these alone: the reader's own first, then the operator's; at most 200. */
+  /** Those of them that are asked for tools, or of these alone, in the order of `isFirstOfName`; at most 200. */
   usable(reader: Reader, only?: ReadonlySet<number>): Promise<readonly McpServer[]>;
   /** @throws Fault `not-found` for one that the reader may not use, and for one that was deleted */
   one(reader: Reader, id: number): Promise<McpServer>;
@@ -100,10 +102,23 @@ interface Row extends Omit<McpServer, 'right'> {
   readonly level: number | null;
 }
 
-const thing = { id: sql.ref('mcp_server.id'), owner: sql.ref('mcp_server.owner_id') };
+const columnsOf = (table: string) => ({ id: sql.ref(`${table}.id`), owner: sql.ref(`${table}.owner_id`) });
+const thing = columnsOf('mcp_server');
+const namesake = columnsOf('namesake');
+type ServerColumns = typeof thing;
+
 const signInOf = ({ userId }: Reader, column: RawBuilder<unknown>) =>
   sql`(select one.${column} from mcp_sign_in as one where one.user_id = ${userId} and one.server_id = mcp_server.id and one.url = mcp_server.url)`;
+
+/** Of two servers of one name the lower one comes first for a reader; then that of the lower id. */
+const placeFor = (reader: Reader, columns: ServerColumns) => sql`
+  case when ${columns.owner} = ${reader.userId}::bigint then 0 when ${columns.owner} is null then 1 when ${isGivenByName(kind, reader, columns)} then 2 else 3 end`;
 const contextOf = (owner: number) => `mcp-headers/${owner}`;
+
+const isFirstFor = (reader: Reader, operators: readonly string[]) => sql`not exists (
+  select from mcp_server as namesake where namesake.name = mcp_server.name and namesake.deleted_at is null
+    and (${allows(kind, 'read', reader, namesake)} or namesake.operator_name = any(${[...operators]}::text[]))
+    and (${placeFor(reader, namesake)}, namesake.id) < (${placeFor(reader, thing)}, mcp_server.id))`;
 
 export interface McpServerStoreDeps {
   readonly store: Store;
@@ -115,12 +130,15 @@ export interface McpServerStoreDeps {
   readonly addresses: () => readonly string[];
 }
 
+const among = (ids: readonly number[] | undefined) => (ids ? sql`id = any(${[...ids]}::bigint[])` : sql`true`);
+
 export function openMcpServers({ store, seal, audit, operators, addresses }: McpServerStoreDeps): McpServerStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store, open = operators()): Promise<readonly McpServer[]> => {
     const { rows } = await sql<Row>`
       select id, owner_id as owner, operator_name as "operatorName", name, url, type, description, metadata, tools, approval, headers is not null as "hasHeaders",
         deleted_at is null as active, state, last_error as "lastError", last_seen_at as "lastSeenAt", created_at as "createdAt", updated_at as "updatedAt",
-        ${signInOf(reader, sql`state`)} as "signIn", ${signInOf(reader, sql`error`)} as "signInError", ${levelOf(kind, reader, thing)} as level
+        ${signInOf(reader, sql`state`)} as "signIn", ${signInOf(reader, sql`error`)} as "signInError", ${levelOf(kind, reader, thing)} as level,
+        ${isFirstFor(reader, operators())} as "isFirstOfName"
       from mcp_server where (${allows(kind, 'read', reader, thing)} or operator_name = any(${[...open]}::text[])) and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };
@@ -135,12 +153,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
   return {
     list: (reader, { after, limit, inactive = false }) =>
       read(reader, sql`id > ${after} and (${inactive}::boolean or deleted_at is null) order by id limit ${limit}`),
-    usable: (reader, only) =>
-      read(
-        reader,
-        sql`deleted_at is null and ${only ? sql`id = any(${[...only]}::bigint[])` : sql`true`}
-          order by owner_id is not distinct from ${reader.userId} desc, owner_id is null desc, id limit ${mostServers}`,
-      ),
+    usable: (reader, only) => read(reader, sql`deleted_at is null and ${among(only)} order by ${placeFor(reader, thing)}, id limit ${mostServers}`),
     one: (reader, id) => one(reader, id),
     add: (userId, text, by) =>
       store.transaction(async (inside) => {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { McpServer } from './store.ts';
-import type { ServerTool } from './tools.ts';
 
 /** Characters of a name that models see. */
 const longestName = 64;
@@ -9,34 +8,22 @@ const digits = 8;
 
 const written = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]/g, '_');
 
-/** `<server>__<tool>`; where that is too long, or was written otherwise, it ends with digits of its own. */
-export function nameOf(server: string, tool: string, id: number): string {
+type Named = Pick<McpServer, 'id' | 'name' | 'isFirstOfName'>;
+
+/**
+ * The name of a tool as models and clients see it: `<server>__<tool>`. It ends with digits of its own where that is too long, was written otherwise, could be read
+ * in two ways, or is that of another server's. Which of several servers answer says nothing of it.
+ */
+export function nameOf({ id, name: server, isFirstOfName }: Named, tool: string): string {
   const plain = `${server}__${tool}`;
   const name = written(plain);
-  return name === plain && name.length <= longestName ? name : distinct(name, `${id}/${tool}`);
+  const isPlain = isFirstOfName && name === plain && name.length <= longestName && !/__|_$/.test(server);
+  return isPlain ? name : `${name.slice(0, longestName - digits - 1)}_${digitsOf(`${id}/${tool}`)}`;
 }
 
-/** @param what tells the tool from every other one */
-export const distinct = (name: string, what: string): string =>
-  `${name.slice(0, longestName - digits - 1)}_${createHash('sha256').update(what).digest('hex').slice(0, digits)}`;
+const digitsOf = (what: string): string => createHash('sha256').update(what).digest('hex').slice(0, digits);
 
 /** Whether a tool of the server can have this name. */
 export function mayHaveNamed({ name: server }: Pick<McpServer, 'name'>, name: string): boolean {
   return name.startsWith(written(`${server}__`).slice(0, longestName - digits - 1));
-}
-
-/**
- * Tools by the names that models and clients see: two servers may have one name, and then all but the first have digits of their own.
- *
- * @param names those so far, which the tools are added to
- */
-export function offeredNames(tools: readonly ServerTool[], names = new Map<string, ServerTool>()): Map<string, ServerTool> {
-  for (const tool of tools) {
-    const { server, definition } = tool;
-    const name = nameOf(server.name, definition.name, server.id);
-    const other = names.get(name);
-    const isTaken = other && (other.server.id !== server.id || other.definition.name !== definition.name);
-    names.set(isTaken ? distinct(name, `${server.id}/${definition.name}`) : name, tool);
-  }
-  return names;
 }

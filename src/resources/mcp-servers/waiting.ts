@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { WaitingCalls } from '#core/conversation';
-import type { Clock } from '#kit/async/clock';
+import type { TakenCalls, WaitingCalls } from '#core/conversation';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 
@@ -8,9 +7,15 @@ import type { Store } from '#store/open';
 export interface WaitingStore {
   /** @param conversation tells one conversation from another. @returns false where they are too large to be kept */
   keep(userId: number, conversation: string, waiting: WaitingCalls): Promise<boolean>;
-  /** Takes what was kept with all of these calls, in the last hour: once. Undefined: there is no such thing. */
-  take(userId: number, conversation: string, ids: readonly string[]): Promise<WaitingCalls | undefined>;
-  close(): void;
+  /**
+   * Takes what was kept with all of these calls, in the last hour. It may be taken again until it is over, and with these calls alone. Undefined: there is no
+   * such thing.
+   */
+  take(userId: number, conversation: string, ids: readonly string[]): Promise<TakenCalls | undefined>;
+  /** An answer came of what was taken: nobody takes it again. */
+  over(userId: number, id: number): Promise<void>;
+  /** Deletes what has waited longer than its hour, some at a time. @returns false where there may be more */
+  forgetOld(): Promise<boolean>;
 }
 
 const hours = 1;
@@ -23,23 +28,12 @@ const contextOf = (userId: number) => `mcp-waiting/${userId}`;
 export interface WaitingDeps {
   readonly store: Store;
   readonly seal: Sealer;
-  readonly clock: Clock;
-  readonly log: (problem: string, cause: unknown) => void;
 }
 
-const sweepMilliseconds = 600_000;
+const forgottenAtOnce = 10_000;
 
-/** What waits longer than its hour is deleted within ten minutes. */
-export function openWaiting({ store, seal, clock, log }: WaitingDeps): WaitingStore {
-  let cancel = clock.after(sweepMilliseconds, sweep);
-  function sweep(): void {
-    cancel = clock.after(sweepMilliseconds, sweep);
-    sql`delete from mcp_waiting where id in (select id from mcp_waiting where created_at < now() - make_interval(hours => ${hours}) limit 10000)`
-      .execute(store.db)
-      .catch((error: unknown) => log('Calls that waited too long for their approval could not be deleted.', error));
-  }
+export function openWaiting({ store, seal }: WaitingDeps): WaitingStore {
   return {
-    close: () => cancel(),
     async keep(userId, conversation, waiting) {
       const text = Buffer.from(JSON.stringify(waiting));
       if (text.length > mostBytes) return false;
@@ -52,13 +46,23 @@ export function openWaiting({ store, seal, clock, log }: WaitingDeps): WaitingSt
       return true;
     },
     async take(userId, conversation, ids) {
-      const { rows } = await sql<{ sealed: Buffer }>`
-        delete from mcp_waiting where id = (
-          select id from mcp_waiting where user_id = ${userId} and conversation = ${conversation} and calls @> ${[...ids]}::text[]
-            and created_at >= now() - make_interval(hours => ${hours})
-          order by id desc limit 1 for update) returning sealed`.execute(store.db);
+      const approved = [...ids].toSorted();
+      const { rows } = await sql<{ id: number; sealed: Buffer }>`
+        update mcp_waiting set approved = ${approved}::text[] where id = (
+          select id from mcp_waiting where user_id = ${userId} and conversation = ${conversation} and calls @> ${approved}::text[]
+            and (approved is null or approved = ${approved}::text[]) and created_at >= now() - make_interval(hours => ${hours})
+          order by id desc limit 1 for update) returning id::float8 as id, sealed`.execute(store.db);
       const [row] = rows;
-      return row && (JSON.parse(seal.open(row.sealed, contextOf(userId)).toString()) as WaitingCalls);
+      return row && { ...(JSON.parse(seal.open(row.sealed, contextOf(userId)).toString()) as WaitingCalls), id: row.id };
+    },
+    async over(userId, id) {
+      await sql`delete from mcp_waiting where user_id = ${userId} and id = ${id}`.execute(store.db);
+    },
+    async forgetOld() {
+      const gone = await sql`
+        delete from mcp_waiting where id in (
+          select id from mcp_waiting where created_at < now() - make_interval(hours => ${hours}) limit ${forgottenAtOnce})`.execute(store.db);
+      return (gone.numAffectedRows ?? 0n) < forgottenAtOnce;
     },
   };
 }

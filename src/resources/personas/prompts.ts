@@ -7,6 +7,7 @@ import type { PersonaStore } from './store.ts';
 export function personaPrompts(personas: Pick<PersonaStore, 'names' | 'usable'>): PromptSource {
   const named = async (caller: Caller) => withNames([...builtInPersonas, ...(await personas.names(caller))]);
   return {
+    scopes: ['query'],
     prompts: async (caller) => Array.from(await named(caller), ([name, { description }]) => ({ name, description })),
     async text(caller, name) {
       const found = (await named(caller)).get(name);

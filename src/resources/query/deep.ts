@@ -127,16 +127,16 @@ const longestReport = 40_000;
 async function earlierRuns(
   { deepRuns }: QueryDeps,
   { deep_agent_id: id, prior_deep_agent_ids: prior, message }: QueryFields,
-  { caller: { userId } }: Context,
+  { caller }: Context,
 ): Promise<{ readonly answered?: number; readonly reports: readonly Turn[] }> {
   const found = async (run: number, field: string): Promise<EarlierRun> => {
-    const one = await deepRuns.find(userId, run);
+    const one = await deepRuns.find(caller.userId, run);
     if (!one) throw new Fault('not-found', unknownThing('deep agent run').message, { field });
     return one;
   };
   const own = typeof id === 'number' ? await found(id, 'deep_agent_id') : undefined;
   if (typeof id === 'number' && own?.question) {
-    await deepRuns.answer(userId, id, own.question, questionOf(turnsOf(message)));
+    await deepRuns.answer(caller, id, own.question, questionOf(turnsOf(message)));
     return { answered: id, reports: [] };
   }
   if (own && !own.isOver) throw new Fault('conflict', 'deep_agent_id: the run is not over, and waits for no answer.', { field: 'deep_agent_id' });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Caller, Context } from '#core/context';
-import type { ForeignTool, Turn } from '#core/conversation';
+import type { ForeignTool, TakenCalls, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { WaitingCalls, WantedTool } from '#core/conversation';
@@ -9,7 +9,8 @@ import type { QueryFields } from './fields.ts';
 /** Keeps calls of tools that wait for their user. */
 export interface WaitingTools {
   readonly keep: (userId: number, conversation: string, waiting: WaitingCalls) => Promise<boolean>;
-  readonly take: (userId: number, conversation: string, ids: readonly string[]) => Promise<WaitingCalls | undefined>;
+  readonly take: (userId: number, conversation: string, ids: readonly string[]) => Promise<TakenCalls | undefined>;
+  readonly over: (userId: number, id: number) => Promise<void>;
 }
 
 /** What a question says of tools of MCP servers. */
@@ -64,18 +65,17 @@ const wrong = () =>
     field: 'enabled_mcp_tools',
   });
 
-/** What stands for the tools in a call, with the calls that were approved. @throws Fault `not-found` for those that do not wait */
-export async function wantedTool(
-  fields: McpFields,
-  turns: readonly Turn[],
-  waiting: WaitingTools,
-  { caller, progress }: Context,
-): Promise<readonly ForeignTool[]> {
+/** The calls that were approved. @throws Fault `not-found` for those that do not wait */
+export async function takenCalls({ approved }: McpFields, turns: readonly Turn[], waiting: WaitingTools, { caller }: Context): Promise<TakenCalls> {
+  const taken = await waiting.take(caller.userId, conversationOf(turns), approved);
+  if (taken) return taken;
+  throw new Fault('not-found', 'tools_to_execute: no such calls wait for an approval in this conversation.', { field: 'tools_to_execute' });
+}
+
+/** What stands for the tools in a call, with the calls that were approved. */
+export function wantedTool(fields: McpFields, taken: TakenCalls | undefined, { progress }: Context): readonly ForeignTool[] {
   for (const name of fields.unknown.slice(0, 20)) (progress.warnings ??= []).push(`enabled_mcp_tools: ${name}: there is no such tool`);
-  if (fields.tools.length === 0 && fields.approved.length === 0) return [];
-  const taken = fields.approved.length > 0 ? await waiting.take(caller.userId, conversationOf(turns), fields.approved) : undefined;
-  if (fields.approved.length > 0 && !taken)
-    throw new Fault('not-found', 'tools_to_execute: no such calls wait for an approval in this conversation.', { field: 'tools_to_execute' });
+  if (fields.tools.length === 0 && !taken) return [];
   const again = (taken?.calls ?? []).filter(({ server, tool }) => !fields.tools.some((one) => one.server === server && one.tool === tool));
   const tools = [...fields.tools, ...again.map(({ server, tool }) => ({ server, tool, asks: true }))];
   const resumed = taken ? { resumed: { ...taken, approved: fields.approved } } : {};

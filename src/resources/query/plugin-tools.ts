@@ -12,6 +12,7 @@ const prefix = 'plugin__';
 /** The plugins of the caller, as tools: their arguments are the values of the fields. */
 export function pluginTools(deps: QueryDeps): ToolSource {
   return {
+    scopes: ['plugins'],
     async *tools({ caller }) {
       for (const plugin of await deps.plugins.list(caller)) yield offered(plugin);
     },

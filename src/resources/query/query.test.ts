@@ -63,7 +63,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
       ];
       yield events;
     },
-    waiting: { keep: () => Promise.resolve(true), take: () => Promise.resolve(undefined) },
+    waiting: { keep: () => Promise.resolve(true), take: () => Promise.resolve(undefined), over: async () => {} },
     deepRuns: { begin: () => Promise.resolve(7), find: () => Promise.resolve(undefined), answer: () => Promise.resolve() },
     models: () => ({ find: (name) => (name === 'm' ? model : undefined), list: () => [model], hasProviders: true }),
     defaults: () => ({ chat: 'm', followUp: 'm', rewording: rewording ? 'm' : undefined }),
@@ -272,7 +272,7 @@ test('a message that is longer than the context of the model is refused, and nam
 test.each([true, false])('calls that wait for an approval are offered only where they are kept: %s', async (isKept) => {
   const { ask, progress } = scripted({
     deps: {
-      waiting: { keep: () => Promise.resolve(isKept), take: () => Promise.resolve(undefined) },
+      waiting: { keep: () => Promise.resolve(isKept), take: () => Promise.resolve(undefined), over: async () => {} },
       async *generate(_call, context) {
         const call = { id: 'c1', name: 's__one', json: '{}', server: 1, tool: 'one', digest: 'd' };
         context.progress.waiting = { turns: [], calls: [call] };

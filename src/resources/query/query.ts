@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { Turn } from '#core/conversation';
+import type { TakenCalls, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { promptSize, promptTokens } from '#core/measure';
 import { placesOf, type Model } from '#core/target';
@@ -15,7 +15,7 @@ import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { datasetsSaid, lookedUp, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
-import { mcpFieldsIn, wantedTool, withKeptCalls } from './mcp-tools.ts';
+import { mcpFieldsIn, takenCalls, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
 import { dateIn } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
@@ -34,6 +34,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   const uuid = randomUUID();
   const prefix = deps.leadingNewlines() ? '\n\n' : '';
   let material: Material = noMaterial;
+  let taken: TakenCalls | undefined;
 
   const prepared = async (call: GenerateCall, context: Context): Promise<GenerateCall> => {
     const model = modelOf(call.model, deps.models(context.caller), context);
@@ -44,9 +45,8 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
     const system = [...systemTurn([own]), ...systemTurn([...dated, ...instructionsFor(material)])];
     const ready = { ...call, turns: [...system, ...withMaterial(turns, material)], ...coolest(fields, model, context) };
     await refuseLong(ready, model, deps, context);
-    // A call that was approved is made once: not for an answer that is refused then.
-    if (mcp.approved.length > 0) await deps.affords(ready, context);
-    return { ...ready, tools: [...ready.tools, ...(await wantedTool(mcp, turns, deps.waiting, context))] };
+    taken = mcp.approved.length > 0 ? await takenCalls(mcp, turns, deps.waiting, context) : undefined;
+    return { ...ready, tools: [...ready.tools, ...wantedTool(mcp, taken, context)] };
   };
 
   return new Conversation({
@@ -82,6 +82,8 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
       const { requestId } = context;
       const model = result.started.model;
       await deps.keep({ uuid, userId: caller.userId, requestId, model, message: questionOf(turns), answer: completion.message, passages: material.passages });
+      // what stays where that fails is gone in an hour
+      if (taken) await deps.waiting.over(caller.userId, taken.id).catch(() => {});
       return completion;
     },
   });

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
+import { hasScope } from '#core/scopes';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import type { QueryDeps } from './deps.ts';
@@ -100,8 +101,8 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
 }
 
 /** A key that runs plugins alone reads no datasets through them. @throws Fault `forbidden` */
-function refuseLookingUp({ scopes }: Caller, { dataset }: Pick<QueryFields, 'dataset'>): void {
-  if (!scopes || scopes.includes('query') || scopes.includes('datasets')) return;
+function refuseLookingUp(caller: Caller, { dataset }: Pick<QueryFields, 'dataset'>): void {
+  if (hasScope(caller, ['query', 'datasets'])) return;
   const asked = datasetsOf(dataset);
   if (asked === 'all' || asked.length > 0) throw new Fault('forbidden', 'dataset needs the scope query or datasets.', { field: 'dataset', reason: 'scope' });
 }

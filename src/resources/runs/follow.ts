@@ -2,6 +2,7 @@ import type { FollowOptions, ToldEvent } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Store } from '#store/open';
+import { patient } from './patience.ts';
 import { topic, type RunRows } from './rows.ts';
 import type { KeptEvent } from './writer.ts';
 
@@ -31,9 +32,10 @@ export async function* follow(
     for (;;) {
       if (signal.aborted) throw signal.reason;
       wake = new AbortController();
-      const now = await rows.progress(userId, id);
+      const now = await patient(() => rows.progress(userId, id), { clock, signal });
       if (!now) throw unknownThing('run');
-      for (const { first, sealed } of last < now.seq ? await rows.events(id, last) : [])
+      const behind = last;
+      for (const { first, sealed } of last < now.seq ? await patient(() => rows.events(id, behind), { clock, signal }) : [])
         for (const [at, event] of (rows.opened(userId, sealed) as unknown as readonly KeptEvent[]).entries())
           if (first + at > last) {
             if (signal.aborted) throw signal.reason;

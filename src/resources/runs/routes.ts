@@ -120,7 +120,7 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
         { additionalProperties: false },
       ),
       answer: async ({ caller, params, query: whose, input: { call, approved, always = false } }) =>
-        shown(await runs.approve(ownerOf(caller, whose), params['id']!, call, { approved, always })),
+        shown(await runs.approve({ userId: ownerOf(caller, whose), by: caller }, params['id']!, call, { approved, always })),
     }),
     nounRoute({
       ...common,
@@ -133,7 +133,7 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
         { additionalProperties: false },
       ),
       answer: async ({ caller, params, query: whose, input: { question, action, content } }) =>
-        shown(await runs.answer(ownerOf(caller, whose), params['id']!, question, { action, ...(content ? { content } : {}) })),
+        shown(await runs.answer({ userId: ownerOf(caller, whose), by: caller }, params['id']!, question, { action, ...(content ? { content } : {}) })),
     }),
     nounRoute({
       ...common,
@@ -141,7 +141,7 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
       path: `${root}/:id/resume`,
       summary: 'Lets a run that has failed go on from its last step.',
       query,
-      answer: async ({ caller, params, query: whose }) => shown(await runs.resume(ownerOf(caller, whose), params['id']!)),
+      answer: async ({ caller, params, query: whose }) => shown(await runs.resume({ userId: ownerOf(caller, whose), by: caller }, params['id']!)),
     }),
   ];
 }

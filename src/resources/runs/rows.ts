@@ -48,6 +48,8 @@ export interface TakenRun extends Counted {
 
 /** What is written of a run in one statement. */
 export interface Written {
+  /** The number of the last event before. */
+  readonly from: number;
   readonly events: { readonly count: number; readonly sealed: Buffer } | undefined;
   readonly steps: readonly StepRow[];
   readonly counted: Counted;
@@ -63,6 +65,7 @@ export interface Ending {
 interface ShownRow extends Omit<ShownRun, 'waitsFor' | 'message' | 'error'> {
   readonly number: number;
   readonly job: string;
+  readonly keyId: number;
   readonly waits_for: Buffer | null;
   readonly isHeld: boolean;
   readonly ending: Buffer | null;
@@ -77,6 +80,7 @@ export interface Waiting {
 export interface FoundRun extends ShownRun {
   readonly number: number;
   readonly job: string;
+  readonly keyId: number;
   readonly waiting: Waiting | null;
   /** What it waits for as it is kept, where a process goes on with it when it is answered. */
   readonly heldFor: Buffer | null;
@@ -95,7 +99,7 @@ export interface RunsWanted {
 /** One that its holder keeps while it waits is waiting too. */
 const shownState = sql`case when state = 'running' and waits_for is not null then 'waiting' else state end`;
 
-const shownColumns = sql`number, id, kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
+const shownColumns = sql`number, id, key_id as "keyId", kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
   cost_usd as "costUsd", request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
 
 /** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
@@ -152,8 +156,8 @@ export class RunRows {
     return rows[0]?.sealed;
   }
 
-  /** Writes events and steps, all or none. @returns false where the run is no longer this holder's: then nothing was written */
-  async write(id: string, holder: string, { events, steps, counted, bytes }: Written): Promise<boolean> {
+  /** Writes events and steps, all or none; what was written before is not written again. @returns false where the run is no longer this holder's: then nothing was written */
+  async write(id: string, holder: string, { from, events, steps, counted, bytes }: Written): Promise<boolean> {
     const count = events?.count ?? 0;
     const said = events
       ? sql`, said as (insert into run_event (run_id, first, last, sealed) select ${id}, seq - ${count}::int + 1, seq, ${events.sealed} from mine)`
@@ -162,10 +166,12 @@ export class RunRows {
     const { rows } = await sql`
       with mine as (
         update run set seq = seq + ${count}::int, bytes = bytes + ${bytes}::bigint, ${setCounted(counted)}
-        where id = ${id} and holder = ${holder} and state = 'running' returning seq
+        where id = ${id} and holder = ${holder} and state = 'running' and seq = ${from} returning seq
       ) ${said} ${kept} select seq from mine`.execute(this.#store.db);
     if (rows.length > 0 && count > 0) await this.changed(id);
-    return rows.length > 0;
+    if (rows.length > 0 || count === 0) return rows.length > 0;
+    const before = await sql`select from run where id = ${id} and holder = ${holder} and state = 'running' and seq = ${from + count}`.execute(this.#store.db);
+    return before.rows.length > 0;
   }
 
   /** Lets a run wait for its user. @returns false where it is no longer this holder's, or is to be cancelled */

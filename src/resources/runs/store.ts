@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { Fault } from '#core/fault';
 import type { Json, JsonObject } from '#core/json';
-import type { NewRun, QuestionAnswer, QuestionAsked, Runs, ShownRun } from '#core/run';
+import { covers } from '#core/narrowed';
+import type { NewRun, QuestionAnswer, QuestionAsked, RunDecider, Runs, ShownRun } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
@@ -17,12 +18,12 @@ import { endingOf, workOn, type RunWorkerDeps } from './worker.ts';
 export interface OpenRuns extends Runs {
   /** The newest first. */
   list(userId: number, wanted: RunsWanted): Promise<readonly FoundRun[]>;
-  /** Answers an approval that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that */
-  approve(userId: number, id: string, call: string, approval: Approval): Promise<ShownRun>;
+  /** Answers an approval that a run waits for. @throws Fault `not-found`; `conflict` where it does not wait for that; `forbidden` as `RunDecider` says */
+  approve(who: RunDecider, id: string, call: string, approval: Approval): Promise<ShownRun>;
   /** Answers a question that a run waits for. @throws as `approve` */
-  answer(userId: number, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
-  /** Lets a run that failed go on from its last step. @throws Fault `not-found`; `conflict` where it has not failed */
-  resume(userId: number, id: string): Promise<ShownRun>;
+  answer(who: RunDecider, id: string, question: string, answer: QuestionAnswer): Promise<ShownRun>;
+  /** Lets a run that failed go on from its last step. @throws Fault `not-found`; `conflict` where it has not failed; `forbidden` as `RunDecider` says */
+  resume(who: RunDecider, id: string): Promise<ShownRun>;
   /** Takes runs from now on. */
   work(deps: Pick<RunWorkerDeps, 'loops' | 'generate'>): void;
   /** Interrupts the runs of this process: they are taken up again. */
@@ -64,6 +65,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
   const settled = (userId: number, id: string) => settledRun(() => one(userId, id), clock);
   const goOn = goingOn({ store, rows, working });
   const answerHere = answeringHere(rows);
+  const mayDecide = deciding(rights);
 
   return {
     one: (userId, id) => one(userId, id),
@@ -75,8 +77,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
 
     async begin(run) {
       const id = String(randomInt(leastId, leastId + ids));
-      const { userId } = run.caller;
-      const owner = ownerOf(userId);
+      const [userId, owner] = [run.caller.userId, ownerOf(run.caller.userId)];
       const row = rowOf(id, run, rows.sealed(userId, run.asked as unknown as Json));
       within(row.asked.length, mostAsked, 'message', 'What a run is begun with, its message, conversation and files,');
       await store.transaction(async (inside) => {
@@ -100,16 +101,16 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       return one(userId, id);
     },
 
-    async approve(userId, id, call, approval) {
-      const run = await settled(userId, id);
+    async approve({ userId, by }, id, call, approval) {
+      const run = await mayDecide(by, userId, await settled(userId, id));
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'approval' || waiting.waitsFor.call !== call) throw waitsForOther();
       await goOn(userId, run, { from: 'waiting', key: waiting.key, answer: { ...approval } });
       return one(userId, id);
     },
 
-    async answer(userId, id, question, answer) {
-      const run = await settled(userId, id);
+    async answer({ userId, by }, id, question, answer) {
+      const run = await mayDecide(by, userId, await settled(userId, id));
       const { waiting } = run;
       if (waiting?.waitsFor.type !== 'question' || waiting.waitsFor.question !== question) throw waitsForOther();
       conforming(waiting.waitsFor, answer);
@@ -118,8 +119,8 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       return one(userId, id);
     },
 
-    async resume(userId, id) {
-      const run = await one(userId, id);
+    async resume({ userId, by }, id) {
+      const run = await mayDecide(by, userId, await one(userId, id));
       if (run.state !== 'failed') throw new Fault('conflict', 'Only a run that has failed is resumed.');
       await goOn(userId, run, { from: 'failed' });
       return one(userId, id);
@@ -164,6 +165,22 @@ function conforming({ schema }: QuestionAsked, answer: QuestionAnswer): void {
   if (action !== 'accept' || !schema || !isElicitedSchema(schema)) return;
   const problem = problemOf(schema as unknown as ElicitedSchema, content);
   if (problem) throw new Fault('invalid', `content.${problem.field} ${problem.text}`, { field: `content.${problem.field}` });
+}
+
+/** The run, for those who may say how it goes on. @throws Fault `forbidden` for who may not do all that the run may */
+const deciding =
+  ({ callerOf }: RunsDeps['rights']) =>
+  async (by: RunDecider['by'], userId: number, run: FoundRun): Promise<FoundRun> => {
+    const begun = await callerOf({ userId, keyId: run.keyId }).catch(orGone);
+    if (begun && !covers(by, begun))
+      throw new Fault('forbidden', 'This run was begun by a key that may do more: decide with that one, or with one without scopes.', { reason: 'scope' });
+    return run;
+  };
+
+/** A run whose key is gone does nothing more, whoever lets it go on. */
+function orGone(error: unknown): undefined {
+  if (error instanceof Fault && error.code === 'unauthenticated') return undefined;
+  throw error;
 }
 
 const isId = (id: string) => /^\d{15}$/.test(id);

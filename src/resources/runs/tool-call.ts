@@ -16,11 +16,15 @@ export interface Toolbox {
     readonly steps: ReadonlyMap<string, Pick<StepRow, 'number' | 'state'>>;
     readonly writer: RunWriter;
     readonly live: Pick<LiveQuestions, 'ask'>;
+    /** What was approved with `always` since the run was taken up. */
+    readonly approved: Set<string>;
   };
   caller(): Promise<Caller>;
   emit(event: RunEvent): void;
   keyOf(kind: string, key: string): string;
   doneOf(key: string): { readonly result: unknown } | undefined;
+  /** The same in all parts of the run. */
+  sharedKeyOf(kind: string, key: string): string;
   keep(step: Omit<StepRow, 'sealed'>, result?: Json): Promise<void>;
   numbered(what: 'steps' | 'calls' | 'again'): number;
   contextOf(number: number, caller: Caller): Context;
@@ -59,7 +63,7 @@ export async function callTool(run: Toolbox, call: RunToolCall, work: (asking: T
     run.emit({ event: 'tool.call', data: { call: id, tool, server, arguments: args } });
     if (times >= refusedAt)
       return finish(run, key, number, call, failed('This call was made with the same arguments before: use its result, or go on in another way.'));
-    if (call.needsApproval) return wait(run, { key, number, state: 'told' }, call);
+    if (call.needsApproval && !isApprovedForAll(run, call)) return wait(run, { key, number, state: 'told' }, call);
     return make(run, { key, number }, call, work);
   }
   if (before.state === 'begun') {
@@ -68,9 +72,11 @@ export async function callTool(run: Toolbox, call: RunToolCall, work: (asking: T
     return make(run, { key, number: run.numbered('again') }, call, work);
   }
   const answered = run.doneOf(approvalKey(run, call, before));
-  if (!answered) throw waits(run, call, before);
-  const said = answered.result as Approval;
+  const isCovered = before.state === 'told' && isApprovedForAll(run, call);
+  if (!answered && !isCovered) throw waits(run, call, before);
+  const said = answered ? (answered.result as Approval) : { approved: true, always: true };
   if (!said.approved) return finish(run, key, before.number, call, failed(refusals[before.state === 'interrupted' ? 'again' : 'first']));
+  if (said.always) await approveForAll(run, call);
   // a call that was interrupted may have been booked in part
   const number = before.state === 'interrupted' ? run.numbered('again') : before.number;
   return make(run, { key, number }, call, work, said.always ? 'all' : 'once');
@@ -91,6 +97,19 @@ function repeated({ repeated: counts }: Toolbox, { tool, server, arguments: args
 
 const approvalKey = (run: Toolbox, { call }: RunToolCall, { number, state }: Pick<StepRow, 'number' | 'state'>) =>
   run.keyOf('approval', JSON.stringify([call, number, state]));
+
+const forAllKey = (run: Toolbox, name: string) => run.sharedKeyOf('approved', name);
+
+/** Whether the user has approved all calls like this one, in whichever part of the run. */
+const isApprovedForAll = (run: Toolbox, { approvedWith }: RunToolCall): boolean =>
+  approvedWith !== undefined && (run.shared.approved.has(approvedWith) || run.doneOf(forAllKey(run, approvedWith)) !== undefined);
+
+async function approveForAll(run: Toolbox, call: RunToolCall): Promise<void> {
+  const { approvedWith } = call;
+  if (approvedWith === undefined || isApprovedForAll(run, call)) return;
+  run.shared.approved.add(approvedWith);
+  await run.keep({ key: forAllKey(run, approvedWith), number: -1, state: 'done' }, null);
+}
 
 async function wait(run: Toolbox, step: Omit<StepRow, 'sealed'>, call: RunToolCall): Promise<never> {
   if (step.state === 'interrupted')

@@ -1,4 +1,4 @@
-import type { Caller, Context } from '#core/context';
+import type { Caller } from '#core/context';
 import { Fault, faultOf } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { Json } from '#core/json';
@@ -6,7 +6,9 @@ import { Permits } from '#core/permits';
 import { RunWaits, type RunAsked, type RunEnd, type RunKind, type RunLoop } from '#core/run';
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
+import type { OwnMemory } from '#kit/memory/byte-budget';
 import { randomText } from '#kit/crypto/ids';
+import { patient } from './patience.ts';
 import type { RunRows, TakenRun } from './rows.ts';
 import { LiveQuestions } from './live-question.ts';
 import { WorkingRun } from './working-run.ts';
@@ -23,10 +25,13 @@ export interface RunWorkerDeps {
   /** The memory for a run of this user. */
   /** Calls back when something of a run was changed. @returns what ends that */
   readonly onChange: (id: string, heard: () => void) => () => void;
-  readonly memoryOf: (userId: number) => NonNullable<Context['memory']> & { letGo(): void };
+  readonly memoryOf: (userId: number) => OwnMemory;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
+
+/** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
+const roomMilliseconds = 100;
 
 /** Works on a run that this process has taken up, until it ends, waits, or is interrupted. @throws RunLost, and the signal's reason where the process stops: it is taken up again */
 export async function workOn({ id, job }: { readonly id: string; readonly job: string }, signal: AbortSignal, deps: RunWorkerDeps): Promise<void> {
@@ -36,10 +41,11 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   if (!taken) return;
   if (taken.cancelWanted || isCancelled(signal)) return void (await rows.end(id, endingOf(rows, taken, deps.clock, { state: 'cancelled' }), holder));
   const over = new AbortController();
-  const writer = new RunWriter(taken, { rows, clock: deps.clock, holder, broke: (error) => over.abort(error) });
+  const patience = { clock: deps.clock, signal };
   const { userId, keyId, limits } = taken;
   const owner = { userId, keyId };
   const memory = deps.memoryOf(userId);
+  const writer = new RunWriter(taken, { rows, holder, ...patience, kept: (bytes) => memory.add(bytes), broke: (error) => over.abort(error) });
   const permits = new Permits();
   const time = limitedTime(deps.clock, limits.seconds * 1000 - taken.workedMs, () => over.abort(tookTooLong(limits.seconds)));
   const rest = () => {
@@ -55,17 +61,19 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   permits.hold();
   try {
     const either = AbortSignal.any([signal, over.signal]);
+    while (!either.aborted && !memory.take(taken.bytes)) await deps.clock.sleep(roomMilliseconds, either).catch(() => {});
+    either.throwIfAborted();
     const asked = rows.opened(userId, taken.asked) as unknown as RunAsked;
-    const callerOf = async () => mayRun(await deps.rights.callerOf(owner));
-    const first = await callerOf().catch(away);
-    const steps = new Map((await rows.steps(id)).map(({ key, ...step }) => [key, step]));
-    const shared = { ...deps, live, callerOf, memory, permits, writer, signal: either, taken, asked, steps };
+    const callerOf = async () => mayRun(await patient(() => deps.rights.callerOf(owner), patience).catch(lost));
+    const first = await callerOf().catch(orFault);
+    const steps = new Map((await patient(() => rows.steps(id), patience).catch(lost)).map(({ key, ...step }) => [key, step]));
+    const shared = { ...deps, live, callerOf, memory, permits, writer, signal: either, taken, asked, steps, approved: new Set<string>() };
     const run = new WorkingRun(shared, 'main');
     if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
     if (first instanceof Fault) throw first;
     const end = await deps.loops[taken.kind](run);
     await writer.flush();
-    await rows.end(id, endingOf(rows, taken, deps.clock, { state: 'completed', ...end }), holder);
+    await patient(() => rows.end(id, endingOf(rows, taken, deps.clock, { state: 'completed', ...end }), holder), patience).catch(lost);
   } catch (error) {
     await concluded(error, { taken, holder, writer, signal, over: over.signal }, deps);
   } finally {
@@ -106,7 +114,8 @@ interface Interrupted {
 /** Lets a run wait, ends it, or leaves it to be taken up again. @throws in the last case */
 async function concluded(cause: unknown, { taken, holder, writer, signal, over }: Interrupted, { rows, clock, log }: RunWorkerDeps): Promise<void> {
   const { id, userId } = taken;
-  const end = (ending: Partial<RunEnd> & { readonly state: 'failed' | 'cancelled' }) => rows.end(id, endingOf(rows, taken, clock, ending), holder);
+  const end = (ending: Partial<RunEnd> & { readonly state: 'failed' | 'cancelled' }) =>
+    patient(() => rows.end(id, endingOf(rows, taken, clock, ending), holder), { clock, signal });
   if (isCancelled(signal)) {
     await writer.flush().catch(() => {});
     return void (await end({ state: 'cancelled' }));
@@ -118,7 +127,8 @@ async function concluded(cause: unknown, { taken, holder, writer, signal, over }
   );
   if (unwritten instanceof RunLost) throw unwritten;
   if (cause instanceof RunWaits && unwritten === undefined) {
-    const isWaiting = await rows.wait(id, holder, rows.sealed(userId, { waitsFor: cause.waitsFor, key: cause.key } as unknown as Json));
+    const waiting = rows.sealed(userId, { waitsFor: cause.waitsFor, key: cause.key } as unknown as Json);
+    const isWaiting = await patient(() => rows.wait(id, holder, waiting), { clock, signal });
     if (!isWaiting) await end({ state: 'cancelled' });
     return;
   }
@@ -127,10 +137,14 @@ async function concluded(cause: unknown, { taken, holder, writer, signal, over }
   await end({ state: 'failed', message: fault.message });
 }
 
-/** A database that is away says nothing of the user's rights. @throws RunLost */
-function away(error: unknown): Fault {
-  if (error instanceof Fault && error.code !== 'overloaded') return error;
-  throw new RunLost(error);
+/** A database that stays away says nothing of the run. @throws RunLost in its place */
+function lost(error: unknown): never {
+  throw error instanceof Fault && error.code !== 'overloaded' ? error : new RunLost(error);
+}
+
+function orFault(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  throw error;
 }
 
 /** The last event of a run, and what is kept of how it ended. */

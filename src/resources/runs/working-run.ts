@@ -22,8 +22,10 @@ import {
   type ToolOutcome,
 } from '#core/run';
 import { stepOf, steps as stepRanges } from '#core/steps';
+import type { Clock } from '#kit/async/clock';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import type { LiveQuestions } from './live-question.ts';
+import { patient } from './patience.ts';
 import type { RunRows, StepRow, TakenRun } from './rows.ts';
 import { callTool, type Toolbox } from './tool-call.ts';
 import type { RunWriter } from './writer.ts';
@@ -34,6 +36,7 @@ export interface WorkingDeps {
   /** Who runs it, as of now. @throws Fault */
   readonly callerOf: () => Promise<Caller>;
   readonly memory: Context['memory'];
+  readonly clock: Clock;
   readonly writer: RunWriter;
   readonly signal: AbortSignal;
 }
@@ -45,6 +48,8 @@ export interface Shared extends WorkingDeps {
   readonly steps: Map<string, Pick<StepRow, 'number' | 'state' | 'sealed'>>;
   readonly permits: Permits;
   readonly live: LiveQuestions;
+  /** What was approved with `always` since the run was taken up. */
+  readonly approved: Set<string>;
 }
 
 /** Events that may wait to be written before a model that talks faster waits too. */
@@ -104,7 +109,7 @@ export class WorkingRun implements Run, Toolbox {
     const done = this.doneOf(own);
     if (done) return done.result as Result;
     this.signal.throwIfAborted();
-    const result = await work();
+    const result = await patient(work, this.shared);
     await this.keep({ key: own, number: -1, state: 'done' }, result ?? null);
     return result;
   }
@@ -118,10 +123,8 @@ export class WorkingRun implements Run, Toolbox {
     const number = this.numbered('steps');
     this.emit({ event: 'step.started', data: { step: writer.counted.steps, name } });
     await this.keep({ key: own, number, state: 'begun' });
-    const context = this.contextOf(number, await this.caller());
-    const result = await this.#said({ ...call, ...this.#shorter(call), stream: true }, context, isQuiet ? quiet : (shown ?? plain)).finally(() =>
-      this.count(context),
-    );
+    const asked = { ...call, ...this.#shorter(call), stream: true };
+    const result = await this.#begun(asked, number, isQuiet ? quiet : (shown ?? plain));
     this.#tellUsage();
     await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
     return result;
@@ -177,7 +180,7 @@ export class WorkingRun implements Run, Toolbox {
   async scratch(name: string, from: number, length: number): Promise<{ readonly text: string; readonly length: number } | undefined> {
     const { rows, taken } = this.shared;
     await this.shared.writer.flush();
-    const sealed = await rows.scratch(taken.id, this.scratchKeyOf(name));
+    const sealed = await patient(() => rows.scratch(taken.id, this.scratchKeyOf(name)), this.shared);
     if (!sealed) return undefined;
     const text = rows.opened(taken.userId, sealed) as string;
     return { text: text.slice(Math.max(0, from), Math.max(0, from) + length).toWellFormed(), length: text.length };
@@ -189,6 +192,10 @@ export class WorkingRun implements Run, Toolbox {
 
   keyOf(kind: string, key: string): string {
     return digest(this.place, kind, key);
+  }
+
+  sharedKeyOf(kind: string, key: string): string {
+    return digest('', kind, key);
   }
 
   /** The result of a step that is done. */
@@ -257,6 +264,22 @@ export class WorkingRun implements Run, Toolbox {
     if (delta !== '') this.emit({ event: 'message.delta', data: { delta } });
   }
 
+  /** The answer, when it can begin: it waits for a full minute of its user, and for quotas and the journal where they are away. */
+  async #begun(call: GenerateCall, number: number, shown: TextFilter | typeof quiet): Promise<ModelAnswer> {
+    const { clock } = this.shared;
+    const until = clock.monotonic() + mostWaitMilliseconds;
+    for (;;) {
+      const context = this.contextOf(number, await this.caller());
+      try {
+        return await this.#said(call, context, shown).finally(() => this.count(context));
+      } catch (error) {
+        const seconds = context.progress.attempts.length > 0 ? undefined : secondsToWait(error);
+        if (seconds === undefined || this.signal.aborted || clock.monotonic() + seconds * 1000 > until) throw error;
+        await clock.sleep(seconds * 1000, this.signal);
+      }
+    }
+  }
+
   async #said(call: GenerateCall, context: Context, shown: TextFilter | typeof quiet): Promise<ModelAnswer> {
     const { generate, writer } = this.shared;
     const all = [];
@@ -280,6 +303,15 @@ export class WorkingRun implements Run, Toolbox {
       reason: first?.reason ?? 'stop',
     };
   }
+}
+
+/** How long an answer waits until it begins. */
+const mostWaitMilliseconds = 300_000;
+
+/** Until an answer that could not begin may; undefined: waiting does not help. */
+function secondsToWait(error: unknown): number | undefined {
+  if (!(error instanceof Fault) || error.details.unbegun !== true) return undefined;
+  return Math.max(1, error.details.retryAfter ?? 1);
 }
 
 const quiet = 'quiet';

@@ -2,6 +2,7 @@ import type { Json } from '#core/json';
 import { Fault } from '#core/fault';
 import type { RunEvent } from '#core/run';
 import type { Clock } from '#kit/async/clock';
+import { patient } from './patience.ts';
 import { mostBytes, type Counted, type RunRows, type StepRow, type TakenRun } from './rows.ts';
 
 /** An event as it is stored: its number is that of its place. */
@@ -11,6 +12,10 @@ export interface WriterDeps {
   readonly rows: RunRows;
   readonly clock: Clock;
   readonly holder: string;
+  /** Of the job. */
+  readonly signal: AbortSignal;
+  /** Told the bytes of each result that the run goes on with. */
+  readonly kept: (bytes: number) => void;
   /** Called once, when nothing more can be written. */
   readonly broke: (error: unknown) => void;
 }
@@ -38,6 +43,7 @@ export class RunWriter {
   #writing: Promise<void> | undefined;
   #cancelTimer: (() => void) | undefined;
   #bytes: number;
+  #seq: number;
   #since: number;
   #broken: Error | undefined;
 
@@ -47,6 +53,7 @@ export class RunWriter {
     this.#run = run;
     this.#deps = deps;
     this.#bytes = run.bytes;
+    this.#seq = run.seq;
     this.#since = deps.clock.monotonic();
   }
 
@@ -70,7 +77,9 @@ export class RunWriter {
 
   /** Writes a step, with everything that was told before. @param result of a step that is done */
   save(step: Omit<StepRow, 'sealed'>, result?: Json): Promise<void> {
-    this.#steps.push({ ...step, sealed: result === undefined ? null : this.#deps.rows.sealed(this.#run.userId, result) });
+    const sealed = result === undefined ? null : this.#deps.rows.sealed(this.#run.userId, result);
+    if (sealed) this.#deps.kept(sealed.length);
+    this.#steps.push({ ...step, sealed });
     return this.flush();
   }
 
@@ -96,7 +105,7 @@ export class RunWriter {
   }
 
   async #write(): Promise<void> {
-    const { rows, clock, holder } = this.#deps;
+    const { rows, clock, holder, signal } = this.#deps;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     const [events, steps] = [this.#events, this.#steps];
@@ -110,14 +119,16 @@ export class RunWriter {
     const bytes = steps.reduce((sum, step) => sum + (step.sealed?.length ?? 0), sealed?.length ?? 0);
     try {
       if (this.#bytes + bytes > mostBytes) throw new Fault('unprocessable', `The run has reached its limit of ${mostBytes} bytes.`);
-      const isWritten = await rows.write(this.#run.id, holder, {
+      const written = {
+        from: this.#seq,
         events: sealed && { count: events.length, sealed },
         steps: latest(steps),
-        counted: this.counted,
+        counted: { ...this.counted },
         bytes,
-      });
-      if (!isWritten) throw new RunLost();
+      };
+      if (!(await patient(() => rows.write(this.#run.id, holder, written), { clock, signal }))) throw new RunLost();
       this.#bytes += bytes;
+      this.#seq += events.length;
     } catch (error) {
       this.#broken = error instanceof Fault && error.code === 'unprocessable' ? error : error instanceof RunLost ? error : new RunLost(error);
       this.#deps.broke(this.#broken);

@@ -10,6 +10,10 @@ import { mcpClient, saidBy } from './client.ts';
 const long = 90_000;
 const servers = '/server/mine/mcp-servers';
 
+/** Approves a tool as it is now. */
+const approve = async ({ ask }: Person, server: number, tool: string) =>
+  expect((await ask('POST', `${servers}/${server}/tools/${tool}/approve`)).status).toBe(200);
+
 /** A dataset with one file. @returns ids and the full name */
 async function fileOf({ ask, key }: Person, { server }: Visited, text: string) {
   const { body } = await ask('POST', '/server/mine/datasets', { name: 'Reports of ours' });
@@ -120,6 +124,7 @@ onBothDatabases('/server/mcp', ({ place }) => {
     const items = [{ user: bob.id, right: 'read' }];
     for (const path of [`${servers}/${server}`, `/server/mine/personas/${persona}`, `/server/mine/plugins/${plugin}`, `/server/mine/datasets/${dataset}`])
       expect((await ada.ask('PUT', `${path}/grants`, { items })).status).toBe(200);
+    await approve(bob, server, 'one');
     const after = await seen();
     expect(after.tried).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'fulfilled']);
     expect(after.search).toContain('quagga');
@@ -174,6 +179,7 @@ test('a key has its tools alone, and needs the scope mcp; a token is as good as 
   const ada = await person(all);
   const { uri } = await fileOf(ada, all, 'A text.');
   const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
+  await approve(ada, server, 'one');
   const keyWith = async (rights: object) => (await ada.ask('POST', '/server/mine/keys', { name: 'k', ...rights })).body['key'] as string;
   const narrow = await keyWith({ mcpTools: ['s__one', 'plugin__rewrite'] });
   const client = await mcpClient(all.server, narrow);
@@ -188,13 +194,104 @@ test('a key has its tools alone, and needs the scope mcp; a token is as good as 
   expect((await asNarrow('POST', '/server/mine/keys', { name: 'wider' })).status).toBe(403);
   expect((await asNarrow('POST', `${servers}/${server}/test`, { tool: 'two' })).status).toBe(403);
 
-  const scoped = await mcpClient(all.server, await keyWith({ scopes: ['mcp'] }));
-  expect((await scoped.listTools()).tools.map(({ name }) => name)).toContain('search');
   await expect(mcpClient(all.server, await keyWith({ scopes: ['query', 'plugins'] }))).rejects.toThrow();
   const token = await tokenOf(all, ada);
   expect((await (await mcpClient(all.server, token)).listTools()).tools.map(({ name }) => name)).toContain('s__two');
   await expect(mcpClient(all.server, 'wrong')).rejects.toThrow();
 });
+
+test('a key with scopes has what they cover elsewhere: mcp alone is that of the tools of MCP servers', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  const { uri } = await fileOf(ada, all, 'A text.');
+  const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
+  await approve(ada, server, 'one');
+  await ada.ask('POST', '/server/mine/personas', { name: 'Pirate', prompt: 'Speak like a pirate.' });
+  const seen = async (scopes: readonly string[]) => {
+    const key = (await ada.ask('POST', '/server/mine/keys', { name: 'k', scopes })).body['key'] as string;
+    const client = await mcpClient(all.server, key);
+    const tried = await Promise.allSettled([
+      client.callTool({ name: 's__one' }),
+      client.callTool({ name: 'search', arguments: { question: 'text' } }),
+      client.callTool({ name: 'plugin__rewrite', arguments: { text: 'Hello.' } }),
+      client.getPrompt({ name: 'Pirate' }),
+      client.readResource({ uri }),
+    ]);
+    const { tools } = await client.listTools();
+    const { prompts } = await client.listPrompts();
+    const { resources } = await client.listResources();
+    const lists = [tools.some(({ name }) => name === 's__one'), tools.some(({ name }) => name === 'search'), tools.some(({ name }) => name.startsWith('plugin__')), prompts.length > 0, resources.length > 0]; // prettier-ignore
+    expect(tried.map(({ status }) => status === 'fulfilled')).toEqual(lists);
+    return lists;
+  };
+  expect(await seen(['mcp'])).toEqual([true, false, false, false, false]);
+  expect(await seen(['mcp', 'datasets'])).toEqual([true, true, false, false, true]);
+  expect(await seen(['mcp', 'plugins'])).toEqual([true, false, true, false, false]);
+  expect(await seen(['mcp', 'query'])).toEqual([true, true, false, true, true]);
+});
+
+test(
+  'a tool that is to be approved is called when it is, as it was then, and one whose every call is asked for is not offered',
+  { timeout: long },
+  async () => {
+    const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('reads', { annotations: { readOnlyHint: true } })]);
+    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
+    const client = await mcpClient(all.server, ada.key);
+    const calls = () => mcp.asked.filter(({ method }) => method === 'tools/call').length;
+    const call = async (name: string) => {
+      const answer = await client.callTool({ name });
+      return [answer.isError ?? false, saidBy(answer), calls()];
+    };
+    const unapproved = expect.stringContaining(`POST ${servers}/${server}/tools/one/approve`) as string;
+    expect([await call('s__one'), await call('s__reads')]).toEqual([[true, unapproved, 0], [false, 'done', 1]]); // prettier-ignore
+    await approve(ada, server, 'one');
+    expect(await call('s__one')).toEqual([false, 'done', 2]);
+    mcp.script(({ method }) =>
+      method === 'tools/list' ? { tools: [toolNamed('one', { description: 'Now it deletes.' })] } : { content: [{ type: 'text', text: 'done' }] },
+    );
+    await ada.ask('GET', '/server/list-mcp-tools?refresh=true');
+    expect(await call('s__one')).toEqual([true, unapproved, 2]);
+    await approve(ada, server, 'one');
+    expect((await ada.ask('PUT', `${servers}/${server}`, { name: 's', url: mcp.url, approval: 'always' })).status).toBe(200);
+    expect(await call('s__one')).toEqual([true, expect.stringContaining('Each call of this tool'), 2]);
+    expect((await client.listTools()).tools.filter(({ name }) => name.startsWith('s__'))).toEqual([]);
+  },
+);
+
+test(
+  'of servers of one name the first has the plain names of its tools, whichever of them answer: the own, then those that were given by name',
+  { timeout: long },
+  async () => {
+    const reads = [toolNamed('one', { annotations: { readOnlyHint: true } })];
+    const all3 = [await startScriptedMcp(reads), await startScriptedMcp(reads), await startScriptedMcp(reads)];
+    const [own, given, everybodys] = all3 as [(typeof all3)[0], (typeof all3)[0], (typeof all3)[0]];
+    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ${JSON.stringify(all3.map(({ origin }) => origin))} }\n` });
+    const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
+    const serverOf = async (who: Person, url: string) => (await who.ask('POST', servers, { name: 's', url })).body['id'] as number;
+    await eve.ask('PUT', `${servers}/${await serverOf(eve, everybodys.url)}/grants`, { items: [{ everybody: true, right: 'read' }] });
+    await bob.ask('PUT', `${servers}/${await serverOf(bob, given.url)}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    const client = await mcpClient(all.server, ada.key);
+    const called = () => all3.map(({ asked }) => asked.filter(({ method }) => method === 'tools/call').length);
+    const names = async () => (await client.listTools()).tools.flatMap(({ name }) => (name.startsWith('s__') ? [name] : []));
+    await client.callTool({ name: 's__one' });
+    expect([called(), new Set(await names()).size]).toEqual([[0, 1, 0], 2]);
+    const id = await serverOf(ada, own.url);
+    await client.callTool({ name: 's__one' });
+    const three = await names();
+    expect([called(), new Set(three).size]).toEqual([[1, 1, 0], 3]);
+    own.script((_asked, response) => void response.writeHead(500).end());
+    await ada.ask('GET', `${servers}/${id}/tools`);
+    await expect(client.callTool({ name: 's__one' })).rejects.toThrow('no such tool');
+    expect(await names()).toEqual(three.filter((name) => name !== 's__one'));
+    for (const name of await names()) await client.callTool({ name });
+    expect(called()).toEqual([1, 2, 1]);
+    const narrow = (await ada.ask('POST', '/server/mine/keys', { name: 'k', mcpTools: ['s__one'] })).body['key'] as string;
+    expect((await (await mcpClient(all.server, narrow)).listTools()).tools).toEqual([]);
+  },
+);
 
 test('a spent quota is 429 at the tool that would spend, and what was spent is booked', { timeout: long }, async () => {
   const all = await visited(await embedded.place());
@@ -239,7 +336,8 @@ test.each([
   const mcp = await startScriptedMcp([toolNamed('one')]);
   const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all, {}, { requestsPerMinute: 2 });
-  await ada.ask('POST', servers, { name: 's', url: mcp.url });
+  const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
+  await approve(ada, server, 'one');
   const body = { jsonrpc: '2.0', id: 1, method: 'x' };
   await ada.ask('POST', '/server/mine/plugins', { plugin_name: 'posts', title: 'T', kind: 'http', request: { method: 'POST', url: mcp.url, headers: { 'content-type': 'application/json' }, body } }); // prettier-ignore
   const params = { name, arguments: name === 'search' ? { question: 'heron' } : {} };

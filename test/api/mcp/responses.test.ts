@@ -86,14 +86,14 @@ onBothDatabases('mcp tools of responses', ({ place }) => {
     expect([calls(), unanswered.output_text]).toEqual([1, 'hello']);
     const approved = await client.responses.create({ model: 'built-in', store: false, tools, input: [{ role: 'user', content: call }, ...(asked.output as never[]), answer(true)] }); // prettier-ignore
     expect(approved.output).toMatchObject([{ type: 'mcp_call', approval_request_id: request.id, output: 'done' }, { type: 'message' }]);
-    expect(calls()).toBe(2);
+    expect(calls()).toBe(1); // what was approved once is made once
     const stale = { model: 'built-in', input: [answer(true)], tools };
     expect((await ada.ask('POST', path, stale)).status).toBe(400); // no such request in the conversation
     mcp.script(({ method }) => (method === 'tools/list' ? { tools: [{ ...toolNamed('one'), description: 'Now it deletes everything.' }] } : { content: [] }));
     await ada.ask('GET', `${servers}/${((await ada.ask('GET', servers)).body['items'] as { id: number }[])[0]!.id}/tools`);
     const changed = await client.responses.create({ model: 'built-in', input: [answer(true)], tools, previous_response_id: asked.id });
     expect(changed.output[0]).toMatchObject({ type: 'mcp_call', status: 'failed', error: expect.stringContaining('has changed') as string });
-    expect(calls()).toBe(2);
+    expect(calls()).toBe(1);
   });
 });
 

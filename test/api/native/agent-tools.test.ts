@@ -72,6 +72,42 @@ onBothDatabases('approvals', ({ place }) => {
     expect(calls()).toBe(2);
   });
 
+  test('who decides how a run goes on has all the rights that it was begun with', { timeout: long }, async () => {
+    const mcp = await startScriptedMcp([toolNamed('one')]);
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+    const id = await made(ada, { model: 'built-in', tools: [{ type: 'mcp', server, approval: 'always' }] });
+    const keyed = async (rights: object): Promise<Person> => {
+      const { key } = (await ada.ask('POST', '/server/mine/keys', { name: 'k', ...rights })).body as { key: string };
+      return { ...ada, key, ask: all.as(key) };
+    };
+    const [narrow, wide] = [await keyed({ scopes: ['agent_builder'] }), await keyed({ scopes: ['agent_builder', 'mcp'] })];
+    const others = [narrow, await keyed({ models: ['built-in'] }), await keyed({ mcpTools: ['s__two'] })];
+    const { execution_id: run } = (await execute(ada, id, 'Call s__one now.')).body;
+    for (const other of others)
+      for (const [what, body] of [
+        ['approve', { call: 'main.0.0', approved: true }],
+        ['answer', { question: 'x', action: 'accept' }],
+        ['resume', undefined],
+      ] as const)
+        expect([what, await decide(other, run, what, body)]).toMatchObject([
+          what,
+          { status: 403, body: { error: expect.stringContaining('may do more') as string } },
+        ]);
+    expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toEqual([]);
+    expect((await decide(narrow, run, 'cancel')).status).toBe(200);
+
+    const { execution_id: second } = (await execute(wide, id, 'Call s__one now.')).body;
+    expect((await decide(narrow, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(403);
+    expect((await decide(wide, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+    await ended(ada, second);
+    const { execution_id: third } = (await execute(wide, id, 'Call s__one now.')).body;
+    expect((await decide(ada, third, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+    await ended(ada, third);
+    expect(mcp.asked.filter(({ method }) => method === 'tools/call')).toHaveLength(2);
+  });
+
   test(proves('T-11', 'an MCP server, a dataset and an agent that were deleted are no tools of an agent any more'), { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
@@ -167,14 +203,16 @@ describe('with a scripted model', () => {
       { text: 'Short text.' },
     ]);
     expect(told.at(-1)!.data['data']).toMatchObject({ citations: [{ index: 1, dataset: name, at: [[27, 30]] }] });
-    const row = async () =>
-      (
-        await all.admin(
-          'GET',
-          `/server/admin/logs/${(await ada.ask('GET', `/server/mine/runs/${body['execution_id'] as string}`)).body['requestId'] as string}`,
-        )
-      ).body['steps'];
-    await expect.poll(row, { timeout: 10_000 }).toHaveLength(4); // two more answers, the plugin's, and the vector of the question; the first answer is the request's own row
+    const run = (await ada.ask('GET', `/server/mine/runs/${body['execution_id'] as string}`)).body as { requestId: string; planTokens: number };
+    interface Booked {
+      readonly planTokens: number;
+      readonly steps: readonly { readonly planTokens: number }[];
+    }
+    const log = async () => (await all.admin('GET', `/server/admin/logs/${run.requestId}`)).body as unknown as Booked;
+    // two more answers, the plugin's, and the vector of the question; the first answer is the request's own row
+    await expect.poll(async () => (await log()).steps, { timeout: 10_000 }).toHaveLength(4);
+    const { planTokens, steps } = await log();
+    expect(steps.reduce((sum, step) => sum + step.planTokens, planTokens)).toBe(run.planTokens);
   });
 
   test('a router has exactly one of its agents answer, and none where the model picks none', { timeout: long }, async () => {
@@ -366,6 +404,51 @@ describe('with a scripted model', () => {
     await closed;
     expect(performance.now() - at).toBeLessThan(1000);
     expect((await running).body).toMatchObject({ execution_status: 'failed', error: 'The run was cancelled.' });
+  });
+
+  test('a plugin that was changed while its call waited for an approval is not run, and is asked for anew', { timeout: long }, async () => {
+    const plugin = (path: string) => ({
+      plugin_name: 'sends',
+      title: 'Sends',
+      kind: 'http',
+      request: { method: 'POST', url: `http://api.example:${site.port}/${path}` },
+    });
+    const { id: number } = (await ada.ask('POST', '/server/mine/plugins', plugin('draft'))).body as { id: number };
+    const id = await made(ada, { model, tools: [{ type: 'plugin', plugin: number }] });
+    const asked = async () => {
+      upstream.reset();
+      upstream.script(toolCalls([{ name: 'plugin__sends', json: '{}' }]), ok({ text: 'Well.' }));
+      return (await execute(ada, id, 'Send it.')).body['execution_id'];
+    };
+    const first = await asked();
+    expect((await ada.ask('PUT', `/server/mine/plugins/${number}`, plugin('everybody'))).status).toBe(200);
+    for (const [run, sent] of [
+      [first, []],
+      [await asked(), ['/everybody']],
+    ] as const) {
+      expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
+      await ended(ada, run);
+      expect(site.requests.map(({ url }) => url)).toEqual(sent);
+    }
+    const told = await runs(ada, server.url).events(first as string);
+    expect(told.find(({ event }) => event === 'tool.result')!.data['data']).toMatchObject({
+      isError: true,
+      text: expect.stringContaining('has changed') as string,
+    });
+  });
+
+  test('calls of one tool that wait together are all approved by one approval with always, and so are later ones', { timeout: long }, async () => {
+    const sends = lookup({ request: { method: 'POST', url: `http://api.example:${site.port}/{{pond}}` }, approval: 'always' });
+    const id = await made(ada, { model, tools: [sends] });
+    const call = (pond: string) => ({ name: 'lookup', json: JSON.stringify({ pond }) });
+    upstream.script(toolCalls([call('a'), call('b')]), toolCalls([call('c')]), ok({ text: 'Sent.' }));
+    const run = (await execute(ada, id, 'Send.')).body['execution_id'];
+    expect((await decide(ada, run, 'approve', { call: 'main.0.0', approved: true, always: true })).status).toBe(200);
+    await ended(ada, run);
+    expect(new Set(site.requests.map(({ url }) => url))).toEqual(new Set(['/a', '/b', '/c']));
+    expect(site.requests).toHaveLength(3);
+    const told = await runs(ada, server.url).events(run as string);
+    expect(told.filter(({ event }) => event === 'approval.wanted')).toHaveLength(2);
   });
 
   test('a long result is moved to the scratch, of which the model reads pieces', { timeout: long }, async () => {

@@ -232,3 +232,27 @@ test(proves('server.list-agents', 'agents are listed with their pages and found 
   const answer = await execute(ada, 2, { message: 'Say exactly: hello' });
   expect(answer.body).toMatchObject({ execution_status: 'completed' });
 });
+
+test(
+  'what an editor wrote into an agent asks its owner, though it says never, and so do the agents below it; what the owner wrote does not',
+  { timeout: long },
+  async () => {
+    const mcp = await startScriptedMcp([toolNamed('one')]);
+    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\nmcp: { approval: never }\n` });
+    const [ada, bob] = [await person(all), await person(all)];
+    const server = (await bob.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+    await bob.ask('PUT', `/server/mine/mcp-servers/${server}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    const acting = { ...simple, mode: 'autonomous', tools: [{ type: 'mcp', server, approval: 'never' }] };
+    const id = await made(ada, acting);
+    const calls = () => mcp.asked.filter(({ method }) => method === 'tools/call').length;
+    const run = async (agent: number, message = 'Call s__one now.') => [(await execute(ada, agent, { message })).body['execution_status'], calls()];
+    expect(await run(id)).toEqual(['completed', 1]);
+    await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'edit' }] });
+    expect((await bob.ask('PUT', `${root}/${id}`, { ...acting, instructions: 'Be quick.' })).status).toBe(200);
+    expect(await run(id)).toEqual(['waiting', 1]);
+    const above = await made(ada, { mode: 'router', tools: [{ type: 'agent', agent: id }] });
+    expect(await run(above, `Call agent__${id} now. Call s__one now.`)).toEqual(['waiting', 1]);
+    expect((await ada.ask('PUT', `${root}/${id}`, acting)).status).toBe(200);
+    expect(await run(id)).toEqual(['completed', 2]);
+  },
+);

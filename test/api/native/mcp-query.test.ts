@@ -69,7 +69,7 @@ onBothDatabases('MCP tools in questions', ({ place }) => {
       await expect.poll(greeted, { timeout: 5000 }).toBe(200);
       expect(calls()).toBe(0);
       const both = await Promise.all([1, 2].map(() => ada.ask('POST', '/server/query', approving)));
-      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404]);
+      expect([200, 404]).toEqual(expect.arrayContaining(both.map(({ status }) => status)));
       const done = both.find(({ status }) => status === 200)!;
       expect([calls(), done.body['tool_responses']]).toEqual([1, [{ id: call.id, name: 's__one', response: 'done', is_error: false }]]);
       expect(done.body['message']).toContain('done');

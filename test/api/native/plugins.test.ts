@@ -492,6 +492,18 @@ describe('a script', () => {
     expect(site.requests).toHaveLength(1);
   });
 
+  test('follows a redirect to the hosts that it declares, and to no others', async () => {
+    await script('follower', 'export default async ({ fetch, values }) => (await fetch(values.url)).text', [`http://api.example:${site.port}`]);
+    site.answer((request, response) => {
+      if (request.url === '/here') response.writeHead(302, { location: '/there' }).end();
+      else if (request.url === '/away') response.writeHead(302, { location: `http://other.example:${site.port}/there` }).end();
+      else response.writeHead(200, { 'content-type': 'text/plain' }).end('found');
+    });
+    expect((await run('follower', { url: address('/here') })).body['message']).toBe('found');
+    expect((await run('follower', { url: address('/away') })).status).toBe(422);
+    expect(site.requests.map(({ url }) => url)).toEqual(['/here', '/there', '/away']);
+  });
+
   test('fetches at most 50 times a run', async () => {
     says('text/plain', 'x');
     const code = 'export default async ({ fetch, values }) => { let n = 0; for (; n < values.n; n++) await fetch(values.url); return n; }';

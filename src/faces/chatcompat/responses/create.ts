@@ -9,7 +9,6 @@ import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { sizeOf } from '#kit/memory/size-of';
-import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
@@ -50,8 +49,6 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
-  // A call that was approved is made once: not for an answer that is refused then.
-  if (!request.background && hasApproved(call)) await deps.affords(call, context);
   const id = `resp_${exchange.id.slice(4)}`;
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
@@ -64,8 +61,6 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   );
   await answerCall(deps, exchange, { call, context, words });
 }
-
-const hasApproved = ({ turns }: GenerateCall): boolean => turns.some(({ parts }) => parts.some((part) => part.type === 'tool-result' && part.approved));
 
 /** What the words of an answer may use of its request. */
 interface Answer {

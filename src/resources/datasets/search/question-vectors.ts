@@ -54,7 +54,7 @@ export const isEnglish = (language: string): boolean => language === 'en' || lan
 export async function questionVector(
   { embed, clock = systemClock, failed }: QuestionDeps,
   { model, dimensions }: VectorModel,
-  { question, caller, requestId, step, permits, signal }: PassageSearch,
+  { question, caller, requestId, step, progress, permits, signal }: PassageSearch,
 ): Promise<Float32Array | undefined> {
   const late = new Fault('timed-out', 'The question took too long to embed.');
   const asked = {
@@ -65,6 +65,7 @@ export async function questionVector(
     requestId,
     ...(step === undefined ? {} : { step }),
     ...(permits ? { permits } : {}),
+    ...(progress ? { progress } : {}),
   } as const;
   try {
     return await timed({ clock, milliseconds, late, signal }, async (within) => {

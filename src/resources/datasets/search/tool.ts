@@ -34,6 +34,7 @@ const tool: OfferedTool = {
 /** The search in datasets, as a tool. */
 export function searchTool(search: SearchPassages): ToolSource {
   return {
+    scopes: ['datasets', 'query'],
     async *tools() {
       yield tool;
     },

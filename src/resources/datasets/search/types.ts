@@ -1,4 +1,4 @@
-import type { Caller } from '#core/context';
+import type { Caller, Progress } from '#core/context';
 import type { Permits } from '#core/permits';
 import type { Access } from '#store/open';
 
@@ -95,6 +95,8 @@ export interface EmbedTexts {
   readonly requestId: string;
   /** The step of a run that it belongs to. */
   readonly step?: number;
+  /** Of that step. */
+  readonly progress?: Progress;
   /** Of the request, where it has other calls. */
   readonly permits?: Permits;
   readonly signal: AbortSignal;

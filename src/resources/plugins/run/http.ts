@@ -9,6 +9,8 @@ export interface OutgoingRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** The only origins that a redirect may lead to; absent: any. */
+  readonly origins?: ReadonlySet<string>;
   /** The user's id, as text. */
   readonly owner: string;
   readonly signal: AbortSignal;

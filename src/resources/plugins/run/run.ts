@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
@@ -34,12 +35,15 @@ export const runningPlugins = (deps: RunDeps): Plugins => ({
   list: async (caller) => [...builtInPlugins, ...(await deps.plugins.runnable(caller))],
   async run(asked) {
     const plugin = asked.id === undefined ? await deps.plugins.named(asked.caller, asked.name) : await withId(asked.caller, asked.id, deps);
+    if (plugin && asked.digest !== undefined && asked.digest !== digestOf(plugin))
+      throw new Fault('conflict', `The plugin ${plugin.name} has changed since it was looked at: it is not run as it is now.`);
     return plugin && prepared(plugin, asked, deps);
   },
   async callable(caller, id) {
-    const { name, title, description, fields, definition } = await withId(caller, id, deps);
+    const plugin = await withId(caller, id, deps);
+    const { name, title, description, fields = { type: 'object' }, definition } = plugin;
     const tells = definition.kind !== 'prompt';
-    return { id, name, description: description || title, fields: fields ?? { type: 'object' }, isReadOnly: changesNothing(definition), tells };
+    return { id, name, description: description || title, fields, isReadOnly: changesNothing(definition), tells, digest: digestOf(plugin) };
   },
   isThere: async (caller, name) => (await deps.plugins.named(caller, name)) !== undefined,
 });
@@ -48,6 +52,11 @@ const withId = (caller: Caller, id: number, { plugins }: RunDeps): Promise<Plugi
   const own = builtInPlugins.find((plugin) => plugin.id === id);
   return own ? Promise.resolve(own) : plugins.one(caller, id);
 };
+
+const digestOf = ({ definition, fields }: Plugin): string =>
+  createHash('sha256')
+    .update(JSON.stringify([definition, fields ?? null]))
+    .digest('base64url');
 
 /** Is it known that a plugin only reads? */
 function changesNothing(definition: Definition): boolean {

@@ -5,6 +5,7 @@ import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { SearchPassages } from '#core/passages';
+import { hasScope } from '#core/scopes';
 import { stepOf, steps } from '#core/steps';
 import { asPlatformSignal } from '#kit/async/platform-signal';
 import { ScriptFailed, type Scripts } from '#kit/sandbox/scripts';
@@ -52,8 +53,7 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
     },
     async search([question, options]: readonly unknown[], within: AbortSignal) {
       if (!isOwn && hosts.size > 0) throw new ScriptFailed("Another user's script that reaches hosts does not search your datasets.");
-      if (caller.scopes && !caller.scopes.some((scope) => scope === 'datasets' || scope === 'query'))
-        throw new ScriptFailed('The key may not search datasets.');
+      if (!hasScope(caller, ['datasets', 'query'])) throw new ScriptFailed('The key may not search datasets.');
       if (searched++ >= mostSearches) throw new ScriptFailed(`A script searches at most ${mostSearches} times.`);
       return found(question, options, { ...context, signal: within }, deps.search);
     },
@@ -127,6 +127,7 @@ async function fetched([address, options]: readonly unknown[], hosts: ReadonlySe
       method: chosen,
       url: url.href,
       headers: Object.fromEntries(given),
+      origins: hosts,
       ...(text === undefined ? {} : { body: text }),
       owner,
       signal,
@@ -155,7 +156,7 @@ const ofConnection = new Set([
 export const isHeader = (name: string): boolean => /^[a-z0-9-]{1,64}$/.test(name) && !ofConnection.has(name) && !name.startsWith('proxy-');
 
 /** `search('question', { datasets?: 'all' | [names], limit? })` gives passages. */
-async function found(asked: unknown, options: unknown, { caller, requestId, step, permits, signal }: Context, search: SearchPassages) {
+async function found(asked: unknown, options: unknown, { caller, requestId, step, progress, permits, signal }: Context, search: SearchPassages) {
   const question = textOf(asked).slice(0, 2000).toWellFormed();
   if (question.trim() === '') throw new ScriptFailed('search takes a question.');
   const { datasets = 'all', limit = 10 } = isObject(options) ? options : {};
@@ -167,7 +168,7 @@ async function found(asked: unknown, options: unknown, { caller, requestId, step
       question,
       limit: typeof limit === 'number' ? Math.min(25, Math.max(1, Math.floor(limit) || 1)) : 10,
       requestId,
-      ...(step > 0 ? { step } : {}),
+      ...(step > 0 ? { step, progress } : {}),
       permits,
       signal,
     });

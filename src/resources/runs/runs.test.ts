@@ -1,0 +1,51 @@
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Caller } from '#core/context';
+import type { RunLoop } from '#core/run';
+import { systemClock } from '#kit/async/clock';
+import { sealer } from '#kit/crypto/sealing';
+import { ByteBudget, memoryOf } from '#kit/memory/byte-budget';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { openRuns } from './store.ts';
+
+const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(folder, import.meta.url));
+const mebibyte = 2 ** 20;
+
+onBothDatabases('runs', ({ open }) => {
+  test('count against the memory of their user, and wait for room in it', async () => {
+    const store = await open({ migrations });
+    const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
+    const caller: Caller = { userId: rows[0]!.id, email: 'ada@example.org', role: 'user', plan: 'unlimited', teamIds: [], keyId: 1, keyName: 'k' };
+    const budget = new ByteBudget({ total: 64 * mebibyte, each: 4 * mebibyte });
+    const runs = openRuns({
+      store,
+      seal: sealer(Buffer.alloc(32, 7)),
+      clock: systemClock,
+      rights: { callerOf: () => Promise.resolve(caller), watch: () => () => {} },
+      memoryOf: (userId) => memoryOf(budget, userId),
+      log: () => {},
+    });
+    onTestFinished(() => runs.close());
+    const held: number[] = [];
+    const loop: RunLoop = async (run) => {
+      held.push(budget.held);
+      await run.step('large', () => Promise.resolve('x'.repeat(mebibyte)));
+      held.push(budget.held);
+      return { message: 'done' };
+    };
+    const other = memoryOf(budget, caller.userId);
+    expect(other.take(3 * mebibyte)).toBe(true);
+    runs.work({ loops: { agent: loop, deep_agent: loop }, generate: () => { throw new Error('No model is asked.'); } }); // prettier-ignore
+    const limits = { steps: 5, calls: 5, seconds: 60, tokens: 1000 };
+    const asked = { message: 'y'.repeat(2 * mebibyte), more: {} };
+    const id = await runs.begin({ kind: 'agent', agentId: null, version: null, asked, limits, requestId: 'req', caller, app: '' });
+    const taken = async () => (await sql`select from run where holder is not null`.execute(store.db)).rows.length;
+    await expect.poll(taken).toBe(1);
+    expect([held, budget.held]).toEqual([[], 3 * mebibyte]);
+    other.letGo();
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('completed');
+    expect(held[0]).toBeGreaterThan(2 * mebibyte);
+    expect(held[1]! - held[0]!).toBeGreaterThan(mebibyte);
+    await expect.poll(() => budget.held).toBe(0);
+  });
+});
