@@ -130,7 +130,7 @@ export interface McpServerStoreDeps {
   readonly addresses: () => readonly string[];
 }
 
-const among = (ids: readonly number[] | undefined) => (ids ? sql`id = any(${[...ids]}::bigint[])` : sql`true`);
+const among = (ids: ReadonlySet<number> | undefined) => (ids ? sql`id = any(${[...ids]}::bigint[])` : sql`true`);
 
 export function openMcpServers({ store, seal, audit, operators, addresses }: McpServerStoreDeps): McpServerStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store, open = operators()): Promise<readonly McpServer[]> => {
