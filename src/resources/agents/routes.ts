@@ -4,9 +4,10 @@ import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
+import { ownQuery, ownThingRoutes } from '../own-things.ts';
+import { ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
-import { grantRoutes, type Sharing } from '../sharing.ts';
+import type { Sharing } from '../sharing.ts';
 import { AgentFields, definitionOf, type AgentChecks } from './definition.ts';
 import { kind, mostAgents, type AgentStore } from './store.ts';
 import type { AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
@@ -44,85 +45,49 @@ export interface AgentRoutesDeps {
 
 const root = '/server/mine/agents';
 const common = { scope: 'agent_builder', owner: 'caller', output: Shown } as const;
-const query = Type.Object(ownerQuery, { additionalProperties: false });
+const query = ownQuery;
 const pages = Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false });
 
 /** A user's own agents. */
 export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
   const { agents, sharing, checks } = deps;
   const noted = noting(deps);
-  return [
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: root,
-      summary: 'Lists your agents, and those shared with you.',
-      query: pages,
-      output: Type.Object({ items: Type.Array(Shown), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await agents.list(readerOf(caller, whose), { after: idBefore('agents', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('agents', [id]));
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'POST',
-      path: root,
-      summary: `Makes an agent of yours; at most ${mostAgents}.`,
-      query,
-      input: AgentFields,
-      makes: true,
-      async answer({ caller, by, query: whose, input }) {
-        const made = await agents.add(ownerOf(caller, whose), await definitionOf(input, asOwner(caller, whose), checks), authorOf(by, ownerOf(caller, whose)));
-        await noted('agent.make', by, made.id, undefined, made.definition);
-        return shown(made);
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: `${root}/:id`,
-      summary: 'One of your agents.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await agents.one(readerOf(caller, whose), idIn(params, 'id', 'agent'))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
-      summary: 'Makes a new version of one of your agents. Its owner runs the last version, everybody else the one that was published.',
-      query,
-      input: AgentFields,
-      async answer({ caller, by, params, query: whose, input }) {
-        const id = idIn(params, 'id', 'agent');
-        const before = await agents.one(readerOf(caller, whose), id);
-        const author = authorOf(by, before.owner);
-        const changed = await agents.change(readerOf(caller, whose), id, await definitionOf(input, asOwner(caller, whose), checks, id), author);
-        await noted('agent.change', by, id, before.definition, changed.definition);
-        return shown(changed);
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
-      summary: 'Deletes one of your agents.',
-      query,
-      async answer({ caller, by, params, query: whose }) {
-        const gone = await agents.remove(readerOf(caller, whose), idIn(params, 'id', 'agent'));
-        await noted('agent.delete', by, gone.id, gone.definition, undefined);
-        return shown(gone);
-      },
-    }),
-    ...versionRoutes(deps, noted),
-    ...grantRoutes({
-      sharing,
-      scope: 'agent_builder',
-      path: `${root}/:id`,
-      what: 'agent',
-      administered: (caller, params, whose) => agents.administered(readerOf(caller, whose), idIn(params, 'id', 'agent')),
-    }),
-  ];
+  const own = ownThingRoutes({
+    noun: 'agents',
+    what: 'agent',
+    scope: 'agent_builder',
+    input: AgentFields,
+    output: Shown,
+    summaries: {
+      list: 'Lists your agents, and those shared with you.',
+      make: `Makes an agent of yours; at most ${mostAgents}.`,
+      one: 'One of your agents.',
+      replace: 'Makes a new version of one of your agents. Its owner runs the last version, everybody else the one that was published.',
+      remove: 'Deletes one of your agents.',
+    },
+    shown,
+    list: agents.list,
+    one: agents.one,
+    async make(fields, { caller, owner, by }) {
+      const made = await agents.add(owner, await definitionOf(fields, asOwner(caller, { owner }), checks), authorOf(by, owner));
+      await noted('agent.make', by, made.id, undefined, made.definition);
+      return made;
+    },
+    async replace(id, fields, { caller, reader, owner, by }) {
+      const before = await agents.one(reader, id);
+      const changed = await agents.change(reader, id, await definitionOf(fields, asOwner(caller, { owner }), checks, id), authorOf(by, before.owner));
+      await noted('agent.change', by, id, before.definition, changed.definition);
+      return changed;
+    },
+    async remove(id, { reader, by }) {
+      const gone = await agents.remove(reader, id);
+      await noted('agent.delete', by, gone.id, gone.definition, undefined);
+      return gone;
+    },
+    sharing,
+    administered: agents.administered,
+  });
+  return [...own, ...versionRoutes(deps, noted)];
 }
 
 function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted): readonly NounRoute[] {

@@ -3,9 +3,9 @@ import { Fault } from '#core/fault';
 import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { McpFailure } from '#kit/mcp/connection';
-import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
-import { grantRoutes, type Sharing } from '../sharing.ts';
+import { readerOf } from '../owner.ts';
+import { ownQuery, ownThingRoutes } from '../own-things.ts';
+import type { Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
 import { nameOf } from './tool-names.ts';
 import { ServerFields, ServerObject, shown, textOf } from './shapes.ts';
@@ -45,88 +45,48 @@ const toolShown = ({ definition: { name, description, inputSchema, digest }, isA
   approved: isApproved,
 });
 
-const query = Type.Object(ownerQuery, { additionalProperties: false });
+const query = ownQuery;
 const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'MCP server');
 const never = () => new AbortController().signal;
 
 /** A user's own MCP servers, those shared with them, and the operator's. */
 export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
   const { servers, policy, met, changed, sharing } = deps;
-  const common = { scope: 'mcp', owner: 'caller', output: ServerObject } as const;
-  return [
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: root,
-      summary: 'Lists your MCP servers, those shared with you, and those of the operator.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          ...pageQuery,
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(ServerObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        await met();
-        const found = await servers.list(readerOf(caller, whose), { after: idBefore('mcp-servers', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, ({ id }) => cursorOf('mcp-servers', [id]));
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'POST',
-      path: root,
-      summary: `Adds an MCP server of yours; at most ${mostServers}.`,
-      query,
-      input: ServerFields,
-      makes: true,
-      answer: async ({ caller, by, query: whose, input }) => shown(await servers.add(ownerOf(caller, whose), textOf(input, policy()), by)),
-    }),
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: `${root}/:id`,
-      summary: 'One of your MCP servers, with how it was when it was used last.',
-      query,
-      answer: async ({ caller, params, query: whose }) => shown(await servers.one(readerOf(caller, whose), idOf(params))),
-    }),
-    nounRoute({
-      ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
-      summary: 'Replaces one of your MCP servers.',
-      query,
-      input: ServerFields,
-      async answer({ caller, by, params, query: whose, input }) {
-        const text = textOf(input, policy());
-        const server = await servers.change(readerOf(caller, whose), idOf(params), () => text, by);
-        changed(server.id);
-        return shown(server);
-      },
-    }),
-    nounRoute({
-      ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
-      summary: 'Deletes one of your MCP servers: nobody can use it any more.',
-      query,
-      async answer({ caller, by, params, query: whose }) {
-        const server = await servers.remove(readerOf(caller, whose), idOf(params), by);
-        changed(server.id);
-        return shown(server);
-      },
-    }),
-    ...toolRoutes(deps),
-    ...signInRoutes(deps),
-    ...grantRoutes({
-      sharing,
-      scope: 'mcp',
-      path: `${root}/:id`,
-      what: 'MCP server',
-      administered: (caller, params, whose) => servers.administered(readerOf(caller, whose), idOf(params)),
-    }),
-  ];
+  const own = ownThingRoutes({
+    noun: 'mcp-servers',
+    what: 'MCP server',
+    scope: 'mcp',
+    input: ServerFields,
+    output: ServerObject,
+    summaries: {
+      list: 'Lists your MCP servers, those shared with you, and those of the operator.',
+      make: `Adds an MCP server of yours; at most ${mostServers}.`,
+      one: 'One of your MCP servers, with how it was when it was used last.',
+      replace: 'Replaces one of your MCP servers.',
+      remove: 'Deletes one of your MCP servers: nobody can use it any more.',
+    },
+    shown,
+    async list(reader, page) {
+      await met();
+      return servers.list(reader, page);
+    },
+    one: servers.one,
+    make: (fields, { owner, by }) => servers.add(owner, textOf(fields, policy()), by),
+    async replace(id, fields, { reader, by }) {
+      const text = textOf(fields, policy());
+      const server = await servers.change(reader, id, () => text, by);
+      changed(server.id);
+      return server;
+    },
+    async remove(id, { reader, by }) {
+      const server = await servers.remove(reader, id, by);
+      changed(server.id);
+      return server;
+    },
+    sharing,
+    administered: servers.administered,
+  });
+  return [...own, ...toolRoutes(deps), ...signInRoutes(deps)];
 }
 
 function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
