@@ -1,3 +1,4 @@
+import { program } from '#config/program';
 import type { Settings } from '#config/index';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
@@ -121,7 +122,7 @@ function refusalsTold(log: Log): { tell(provider: string, baseUrl: string): void
   return {
     tell(provider, baseUrl) {
       const place = placeOf(provider, baseUrl);
-      if (!told.has(place)) log.warn({ provider }, 'This provider refuses its key, so calls to its models fail: check the key; dragoman doctor says more.');
+      if (!told.has(place)) log.warn({ provider }, `This provider refuses its key, so calls to its models fail: check the key; ${program} doctor says more.`);
       told.add(place);
     },
     forget: () => told.clear(),

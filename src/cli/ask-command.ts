@@ -3,7 +3,7 @@ import { citationMarksIn } from '#kit/text/citation-marks';
 import { sharedOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain } from './table.ts';
-import type { UserOptions } from './user-client.ts';
+import type { UserClient, UserOptions } from './user-client.ts';
 
 type AskOptions = UserOptions & { readonly model?: string; readonly dataset?: string };
 
@@ -25,14 +25,18 @@ export function askCommand(program: Command): void {
       .description('Ask a question, and print the answer as it comes, with what it cites below it.')
       .argument('<question>', 'The question.')
       .option('--model <name>', 'The model. Default: defaults.chat in the settings.')
-      .option('--dataset <names>', 'Full names of datasets to look it up in, separated by commas; all: every one. Default: none.')
+      .option(
+        '--dataset <names>',
+        'Datasets to look it up in, separated by commas: full names, or short ones of datasets of the user; all: every one. Default: none.',
+      )
       .option('--email <address>', 'The user who asks, on the machine of the server and without --key. Default: the first administrator.'),
     'An API key of the user, for use with --url',
   ).action(async (question: string, { model, dataset, ...options }: AskOptions) => {
     const { openUserClient } = await import('./user-client.ts');
     const client = await openUserClient(options);
+    const datasets = dataset === undefined ? {} : { dataset: await fullNames(client, dataset) };
     const answer = await client.send('POST', '/server/query', {
-      body: JSON.stringify({ message: question, streaming: true, ...(model === undefined ? {} : { model }), ...(dataset === undefined ? {} : { dataset }) }),
+      body: JSON.stringify({ message: question, streaming: true, ...(model === undefined ? {} : { model }), ...datasets }),
       headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
     });
     let last: Answered | undefined;
@@ -44,6 +48,16 @@ export function askCommand(program: Command): void {
     if (last.status >= 400) throw new CliError(last.message, last.status);
     console.log(options.json ? JSON.stringify(last) : citedIn(last));
   });
+}
+
+/** @throws CliError 404 for a dataset that there is not, or that the user may not read */
+async function fullNames(client: UserClient, names: string): Promise<string> {
+  const full: string[] = [];
+  for (const name of names.split(',').map((one) => one.trim())) {
+    const isOne = !/^(?:all|none|)$/.test(name);
+    full.push(isOne ? (await client.ask<{ response: { name: string } }>('POST', '/server/get-dataset-info', { dataset: name })).response.name : name);
+  }
+  return full.join(',');
 }
 
 /** Text for a terminal that may have several lines. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { parse } from 'yaml';
+import { LineCounter, parse, YAMLParseError } from 'yaml';
 import { adminCommand, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain, table } from './table.ts';
@@ -67,10 +67,12 @@ function membersIn(file: string): object {
   }
   if (text.length > largestFile) throw new CliError('--file: it is larger than 1 MiB.', 400);
   let value: unknown;
+  const lineCounter = new LineCounter();
   try {
-    value = parse(text, { schema: 'core', maxAliasCount: 0, prettyErrors: false });
-  } catch {
-    throw new CliError('--file: it is neither YAML nor JSON.', 400);
+    value = parse(text, { schema: 'core', maxAliasCount: 0, prettyErrors: false, lineCounter });
+  } catch (error) {
+    const at = error instanceof YAMLParseError ? lineCounter.linePos(error.pos[0]) : undefined;
+    throw new CliError(`--file: ${file} is neither YAML nor JSON${at ? `: see line ${at.line}, column ${at.col}` : ''}.`, 400);
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw new CliError('--file: it must have members, such as monthlyTokens: 100000.', 400);

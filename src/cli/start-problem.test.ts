@@ -15,7 +15,7 @@ test('a full disk is told of where the system names no file, and where only the 
 test('a database server that only reads is no full disk', () => {
   const cause = Object.assign(new Error('cannot execute INSERT in a read-only transaction'), { code: '25006', severity: 'ERROR' });
   expect(startProblem(new Fault('overloaded', 'The database cannot be written to right now.', { cause }))).toBe(
-    'The database cannot be written to right now. PostgreSQL says: cannot execute INSERT in a read-only transaction. Check DATABASE_URL (databaseUrl in the settings file); dragoman doctor says more.',
+    'The database cannot be written to right now. PostgreSQL says: cannot execute INSERT in a read-only transaction. Check DATABASE_URL (databaseUrl in the settings file); node bin/dragoman.js doctor says more.',
   );
 });
 

@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { program } from '#config/program';
 
 /** An error of a command in words that say what the system or the database said, and what to do. Never a message that could quote a password. */
 export function startProblem(error: unknown): string {
@@ -8,7 +9,7 @@ export function startProblem(error: unknown): string {
   if (!fromPostgres && causeWithCode(error, '25006'))
     return `The embedded database cannot be written: the disk of the data folder is nearly full. Free some space, or ${other}.`;
   if (error.name === 'Fault' && error.message.startsWith('The database'))
-    return `${error.message}${databaseSays(error, fromPostgres)} Check DATABASE_URL (databaseUrl in the settings file); dragoman doctor says more.`;
+    return `${error.message}${databaseSays(error, fromPostgres)} Check DATABASE_URL (databaseUrl in the settings file); ${program} doctor says more.`;
   if (codeOf(error) === '42501')
     return `The database refuses: ${error.message}. Make the role of DATABASE_URL the owner of the database, or let its owner run: GRANT USAGE, CREATE ON SCHEMA public TO the role.`;
   if (error.message.startsWith('The embedded database in '))

@@ -106,6 +106,14 @@ describe('a file is refused', () => {
     ],
     ['providers: { p: { dialect: gemini, baseUrl: ▸"http://me:secret@x" } }', 'providers.p.baseUrl must not contain a user name or a password. Found a text.'],
     ['providers: { p: { dialect: gemini, baseUrl: ▸"http://x?key=secret" } }', 'providers.p.baseUrl must not contain ? or #. Found a text.'],
+    [
+      'providers: { p: { dialect: openai-chat, baseUrl: ▸"https://x/v1/chat/completions" } }',
+      'providers.p.baseUrl must be the base address: leave out /chat/completions, which is added to it. Found "https://x/v1/chat/completions".',
+    ],
+    [
+      'providers: { p: { dialect: gemini, baseUrl: ▸"https://x/v1beta/models/a:generateContent" } }',
+      'providers.p.baseUrl must be the base address: leave out /models/a:generateContent, which is added to it. Found "https://x/v1beta/models/a:generateContent".',
+    ],
     ['providers: { ▸built-in: { dialect: gemini, baseUrl: "http://x" } }', 'providers.built-in is the name of the built-in provider; choose another.'],
     ['providers: { ▸"a/b": { dialect: gemini, baseUrl: "http://x" } }', 'providers.a/b must have a name of at most 64 letters, digits, ".", "_" and "-".'],
     ['providers:\n  ▸p: { dialect: openai-chat, baseUrl: "http://x", kind: azure }', 'providers.p is of kind azure and needs apiVersion.'],

@@ -35,11 +35,16 @@ export const anyOtherName = 'any other name';
 /** How many names a refusal lists. */
 const mostNames = 12;
 
-/** The fault for an unknown model: says which of the kind there are, and where there is no provider, that there is none. */
+/** The fault for an unknown model, or one of another kind: says which of the kind there are, and where there is no provider, that there is none. */
 export function unknownModel(name: string, models: KnownModels, kind: Model['kind'] = 'chat'): Fault {
   const names = models.list().flatMap((model) => (model.kind === kind ? [shownName(model.name)] : []));
   const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : '';
   const there = names.length === 0 ? `No ${kind} model is available to you.` : `Available: ${names.slice(0, mostNames).join(', ')}${more}.`;
+  const other = models.list().find((model) => model.name === name && model.kind !== kind)?.kind;
+  if (other !== undefined) {
+    const text = `The model \`${shownName(name)}\` is of kind ${other}, and this needs one of kind ${kind}. ${there}`;
+    return new Fault('not-found', text, { field: 'model', reason: 'model' });
+  }
   const text = `The model \`${shownName(name)}\` does not exist or you do not have access to it. ${models.hasProviders ? '' : models.mayAddProviders ? addProvider : askForProvider}${there}`;
   return new Fault('not-found', text, { field: 'model', reason: 'model' });
 }

@@ -1,6 +1,7 @@
 import { nativeSteps } from './native-requests.ts';
 import type { Step } from './step.ts';
 
+const isCancelled = (answer: unknown) => (answer as { readonly status: string }).status === 'cancelled';
 const chat = '/server/chatcompat/v1';
 const content = '/server/gencompat/v1beta/models';
 const admin = '/server/admin';
@@ -19,7 +20,7 @@ export const steps: readonly Step[] = [
   { operation: 'chatcompat-get-server-chatcompat-v1-responses-id-input-items', path: `${chat}/responses/{response}/input_items` },
   { operation: 'chatcompat-delete-server-chatcompat-v1-responses-id', method: 'DELETE', path: `${chat}/responses/{response}` },
   { operation: '', path: `${chat}/responses`, body: { model: 'built-in', input: 'Say exactly: hello', background: true }, keeps: { run: 'id' } },
-  { operation: 'chatcompat-post-server-chatcompat-v1-responses-id-cancel', method: 'POST', path: `${chat}/responses/{run}/cancel` },
+  { operation: 'chatcompat-post-server-chatcompat-v1-responses-id-cancel', method: 'POST', path: `${chat}/responses/{run}/cancel`, wants: isCancelled },
   {
     operation: 'chatcompat-post-server-chatcompat-v1-conversations',
     path: `${chat}/conversations`,

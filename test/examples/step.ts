@@ -11,6 +11,8 @@ export interface Step {
   readonly credential?: string;
   /** It is asked again until its answer is such. */
   readonly until?: (answer: unknown) => boolean;
+  /** Where its answer is not such, the step before it is taken again, and then it: that one may have been too quick. */
+  readonly wants?: (answer: unknown) => boolean;
   /** Members of the answer that later steps need, by name: `items.0.id`. */
   readonly keeps?: Readonly<Record<string, string>>;
 }

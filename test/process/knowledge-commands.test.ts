@@ -54,6 +54,10 @@ describe('files and questions on the command line', () => {
     expect([again.code, JSON.parse(again.out)]).toMatchObject([0, { items: [{ filename: 'canteen.md', state: 'done', passages: 1 }] }]);
     expect((await admin('POST', '/server/get-datasets', {}))['response']).toEqual(['user_custom_1_handbook_content']);
 
+    const unknown = await run('ask', 'When does the canteen open?', '--dataset', 'handbook,cellar');
+    expect([unknown.code, unknown.errors]).toEqual([1, expect.stringContaining('cellar')]);
+    const short = await run('ask', 'When does the canteen open?', '--dataset', 'handbook');
+    expect([short.code, short.out]).toEqual([0, expect.stringMatching(/seven in the morning.*\[1\]/s)]);
     const asked = await run('ask', 'When does the canteen open?', '--dataset', 'all');
     expect([asked.code, asked.errors]).toEqual([0, '']);
     expect(asked.out).toMatch(/seven in the morning.*\[1\]/s);
@@ -71,7 +75,7 @@ describe('files and questions on the command line', () => {
     const withKey = ['--url', server.url, '--key', String(key)];
     expect((await run('ask', 'When does the canteen open?', '--dataset', `user_custom_${String(id)}_of ada_content`, ...withKey)).out).toContain('seven');
     for (const [args, code, says] of [
-      [['ask', 'x', '--dataset', 'user_custom_1_handbook_content', '--email', 'ada@example.org'], 1, 'There is no dataset'],
+      [['ask', 'x', '--dataset', 'user_custom_1_handbook_content', '--email', 'ada@example.org'], 1, 'there is none called'],
       [['ask', 'x', '--email', 'nobody@example.org'], 1, 'There is no user nobody@example.org.'],
       [['ask', 'x', '--email', 'ada@example.org', ...withKey], 2, '--email is for the machine'],
       [['ask', 'x', '--model', 'nobody'], 2, 'nobody'],

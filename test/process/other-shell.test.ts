@@ -67,6 +67,10 @@ describe('commands in another shell than the server', () => {
       errors: expect.stringContaining('monthly') as string,
     });
     expect(await ran(home, ['plan', 'set', '--name', 'gold', '--file', '/nowhere'])).toMatchObject({ code: 2 });
+    expect(await ran(home, ['plan', 'set', '--name', 'gold', '--file', '-'], { input: 'monthlyTokens: 5\n  x: [' })).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('--file: - is neither YAML nor JSON: see line 1, column 16.') as string,
+    });
 
     expect((await ran(home, ['user', 'add', '--email', 'ada@example.org'])).code).toBe(0);
     const made = await ran(home, ['team', 'add', '--name', 'ops', '--members', 'ada@example.org', '--admins', 'admin@localhost', '--json']);

@@ -39,7 +39,9 @@ const inChat = (Sdk: typeof OpenAI, stream: boolean) => async (model: string) =>
   const client = new Sdk({ apiKey: server.key, baseURL: `${server.url}/server/chatcompat/v1`, maxRetries: 0 });
   const tool = { type: 'function', function: { name: 'work', description: 'Works.', parameters, parse: JSON.parse, function: work } } as const;
   const asked = { model, messages: [{ role: 'user' as const, content: prompt }], tools: [tool] };
-  const runner = stream ? client.chat.completions.runTools({ ...asked, stream }) : client.chat.completions.runTools(asked);
+  const runner = stream
+    ? client.chat.completions.runTools({ ...asked, stream, stream_options: { include_usage: true } })
+    : client.chat.completions.runTools(asked);
   return runner.finalContent();
 };
 

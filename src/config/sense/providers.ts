@@ -4,6 +4,8 @@ import type { ProviderSettings, Settings } from '../schema/index.ts';
 import { wrongAddress, wrongPattern } from './addresses.ts';
 import { repeated, type Trouble } from './trouble.ts';
 
+/** What vendors' pages show behind the base address. */
+const operations = /(?:\/chat\/completions|\/v1\/completions|\/responses|\/embeddings|\/v1\/messages|\/models\/[^/]{1,128}:\w{1,40})\/?$/i;
 /** These values become part of a URL. */
 const plainWord = /^[a-z0-9][a-z0-9.:_-]*$/i;
 /** Headers that the connection itself sets. */
@@ -40,7 +42,9 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
   if (other !== undefined) yield { path: [...path, 'publisher'], text: `needs dialect ${other}: its models do not speak ${provider.dialect}.` };
   const address = chosen?.versioned ? baseUrl.replace(/\?api-version=[\w.-]{1,40}$/, '') : baseUrl;
   const wrong = chosen?.takes?.includes('regions') ? wrongPattern(address) : wrongAddress(address);
+  const operation = operations.exec(baseUrl)?.[0];
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
+  else if (operation !== undefined) yield { path: [...path, 'baseUrl'], text: `must be the base address: leave out ${operation}, which is added to it.` };
   if (apiVersion !== undefined && !plainWord.test(apiVersion)) yield { path: [...path, 'apiVersion'], text: 'must be a version such as 2025-04-01-preview.' };
   if (project !== undefined && !plainWord.test(project)) yield { path: [...path, 'project'], text: 'must be the id of a project.' };
   if (!plainWord.test(publisher)) yield { path: [...path, 'publisher'], text: 'must be the name of a publisher.' };

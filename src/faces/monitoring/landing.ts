@@ -23,7 +23,7 @@ function interfacesAt({ server, hasNative }: Landing): readonly Interface[] {
   const native = {
     name: 'native',
     who: 'Programs for the native interface of Dragoman',
-    about: 'Questions about datasets, plugins, speech and administration, beyond what the other interfaces have.',
+    about: 'Questions about datasets, agents, plugins, speech and administration, beyond what the other interfaces have. MCP clients connect to /server/mcp.',
     base: server,
     snippet: `curl ${server}/server/get-models -X POST -H "x-access-tokens: $DRAGOMAN_KEY"`,
   };
@@ -89,7 +89,7 @@ ${provider}
 <pre class="pick"><code>export DRAGOMAN_KEY=your-key</code></pre>
 <pre class="pick"><code>${escaped(curl)}</code></pre>
 <h2>Point your program here</h2>
-<p>Set these in the terminal of your program, not in the server's: there they would choose the provider that the server asks.</p>
+<p>Set these where your program runs, not where the server starts: the server would take them for the address and key of a provider.</p>
 ${sections.join('\n')}
 </main>`,
   );

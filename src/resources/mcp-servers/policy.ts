@@ -35,7 +35,8 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
       field,
     });
   const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
-  if (url.protocol === 'http:' && !isListed && !isAllowed) throw wrong('must be an https address.');
+  if (url.protocol === 'http:' && !isListed && !isAllowed)
+    throw wrong('must be an https address, or one of an origin that the settings of the server list under outbound.allow.');
   return url;
 }
 

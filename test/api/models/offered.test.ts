@@ -189,6 +189,9 @@ test('with a provider an unknown embedding model is 404, unless one is configure
   expect(status).toBe(404);
   expect(message).toContain('The model `nomic` does not exist');
   expect(message).toContain('Available: built-in-embedding.');
+  expect((await ask(server, 'built-in-embedding')).message).toMatch(
+    /^The model `built-in-embedding` is of kind embedding, and this needs one of kind chat\. Available: /,
+  );
   await server.change(`${withFake()}defaults: { embedding: built-in-embedding }`);
   expect(await ask(server, 'nomic', vectors)).toMatchObject({ status: 200, model: 'built-in-embedding', warnings: expect.stringContaining('nomic') as string });
   await server.change(`${withFake()}defaults: { embedding: built-in-embedding, fallback: false }`);

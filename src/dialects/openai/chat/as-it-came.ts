@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Tool, ToolChoice } from '#core/conversation';
 import type { GenerateCall } from '#core/call';
-import { isObject } from '#core/json';
+import { isObject, own } from '#core/json';
 import { isDeveloper } from './adapt-turns.ts';
 import { encodeToolChoice } from './encode-request.ts';
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { hasFitThoughts } from './returned-thoughts.ts';
 import { hasLongId } from './short-ids.ts';
-import type { ChatMessage, ChatRequest, ChatTool } from './wire.ts';
+import { dialect, type ChatMessage, type ChatRequest, type ChatTool } from './wire.ts';
 
 /**
  * May the client's own bytes be forwarded to a provider? Not where the request has what the gateway accepts and a provider may refuse: null for absent, the
@@ -25,12 +25,13 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts } = quirks;
+  const { maxTokensField: only, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
   if (shortIds && hasLongId(turns)) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
+  if (usage === false && own(call.extra, dialect)['.stream_options']) return false;
   if (allowedTools === false && toolChoice?.type === 'allowed') return false;
   return !(output.type === 'schema' && schemas === false) && !(output.type === 'json' && jsonObjects === false);
 }

@@ -62,6 +62,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   if (call.stream) {
     body['stream'] = true;
     if (quirks.usage !== false) body['stream_options'] = { ...(streamOptions as JsonObject | undefined), include_usage: true };
+    else for (const name of Object.keys(streamOptions ?? {})) ignored.add(`stream_options.${name}: the provider accepts no stream options.`);
   }
   if (translated && quirks.refused) removeRefused(body, quirks.refused, effort, ignored);
   const isAsked = output.instruction !== undefined && output.format === undefined;

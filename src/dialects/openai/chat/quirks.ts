@@ -18,7 +18,7 @@ export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuir
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
-  /** False: it refuses `stream_options`. Absent: streams always request usage. */
+  /** False: it refuses `stream_options`, so those of clients are left out, too. Absent: streams always request usage. */
   readonly usage?: boolean;
   /**
    * `demanded`: each assistant message with tool calls needs its thoughts, in `reasoning_content`. `refused`: no message may have any. Absent: those that came

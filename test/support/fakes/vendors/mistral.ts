@@ -127,6 +127,7 @@ export const mistral: Vendor = {
         ),
       ],
       callId: (_, number) => String(number).padStart(9, 'a'),
+      says: () => ({ usage: 'with-finish' }), // in the last chunk, unasked
     },
   },
   fault: (status, { message, type = 'invalid_request_error', code = null, more }) =>
