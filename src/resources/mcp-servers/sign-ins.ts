@@ -8,6 +8,7 @@ import { beginSignIn, checkIssuer, finishSignIn, renewTokens, SignInFailure, typ
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
+import { patient } from '#store/patience';
 import { actorOf, SignInRows, type BegunRow, type SignInKey, type SignInRow } from './sign-in-rows.ts';
 import { kind } from './store.ts';
 
@@ -25,7 +26,8 @@ export interface SignIns {
   finish(came: CameBack, from: Pick<Actor, 'requestId' | 'address'>): Promise<SignInEnd>;
   /** Forgets the tokens of a user at a server. */
   forget(key: Pick<SignInKey, 'userId' | 'serverId'>, by: Actor): Promise<void>;
-  close(): void;
+  /** Waits for renewals in progress: their tokens would be lost. */
+  close(): Promise<void>;
 }
 
 /** What the authorization server had the browser bring. */
@@ -72,7 +74,8 @@ export function openSignIns(deps: SignInsDeps): SignIns {
   const rows = new SignInRows(store, seal);
   const within = deadline(clock);
   const asking = askingOf(deps);
-  const renew = renewals(rows, deps);
+  const { renew, close } = renewals(rows, deps);
+  const stopSweeping = sweeping(rows, clock, log);
 
   async function ending(key: BegunRow, { code, iss, error }: CameBack, from: Pick<Actor, 'requestId' | 'address'>): Promise<SignInEnd> {
     await checkIssuer(key.begun, iss);
@@ -91,21 +94,7 @@ export function openSignIns(deps: SignInsDeps): SignIns {
   }
 
   return {
-    bearer: (key) => ({
-      async token() {
-        const row = await rows.find(key);
-        if (!row?.tokens) return undefined;
-        const { access, refresh } = row.tokens;
-        const isOver = row.expiresAt !== null && row.expiresAt.getTime() - earlyMilliseconds < clock.now();
-        return isOver && refresh !== undefined && !row.isResting ? renew(key, access) : access;
-      },
-      renew: (old) => renew(key, old),
-      async refused(token) {
-        const row = await rows.find(key);
-        if (row?.tokens?.access === token) await rows.dropped(key, { renewals: row.renewals, error: 'The MCP server refuses the tokens of its own sign-in.' });
-      },
-      lacks: (scope) => rows.lacks(key, scope, 'The MCP server wants more rights than were given: sign in again.'),
-    }),
+    bearer: bearers(rows, renew, clock),
     needed: (key) => rows.needed(key),
     unneeded: (key) => rows.unneeded(key),
 
@@ -148,7 +137,10 @@ export function openSignIns(deps: SignInsDeps): SignIns {
       });
       changed(serverId, userId);
     },
-    close: sweeping(rows, clock, log),
+    close() {
+      stopSweeping();
+      return close();
+    },
   };
 }
 
@@ -168,15 +160,23 @@ const deadline =
     }
   };
 
+interface Renewals {
+  /** The access token in place of one that a server refused, or that is over. Undefined: there is none. */
+  renew(key: SignInKey, old: string): Promise<string | undefined>;
+  /** Begins no more, and waits for those in progress. */
+  close(): Promise<void>;
+}
+
 /** How a token is replaced that a server refused, or that is over: once, by whoever holds the row, on all machines. */
-function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed' | 'clock'>): (key: SignInKey, old: string) => Promise<string | undefined> {
+function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed' | 'clock'>): Renewals {
   const { clock } = deps;
   const [within, asking] = [deadline(clock), askingOf(deps)];
   const renewing = new Map<string, Promise<string | undefined>>();
+  const closing = new AbortController();
 
   /** The access token that is in place of this one. Undefined: there is none, and the user is to sign in. */
   async function inPlaceOf(key: SignInKey, old: string): Promise<string | undefined> {
-    for (let waited = 0; waited <= heldSeconds * 1000; waited += lookMilliseconds) {
+    for (let waited = 0; waited <= heldSeconds * 1000 && !closing.signal.aborted; waited += lookMilliseconds) {
       const row = await rows.find(key);
       if (!row?.tokens) return undefined;
       if (row.tokens.access !== old) return row.tokens.access;
@@ -185,34 +185,70 @@ function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed
         await rows.dropped(key, { renewals: row.renewals, error: ended });
         return undefined;
       }
-      const holder = randomText(16);
-      if (!row.isHeld && (await rows.held(key, { renewals: row.renewals, holder, seconds: heldSeconds }))) return renewed(key, row, holder);
-      await clock.sleep(lookMilliseconds);
+      const hold = { holder: randomText(16), until: clock.monotonic() + heldSeconds * 1000 };
+      if (!row.isHeld && (await rows.held(key, { renewals: row.renewals, holder: hold.holder, seconds: heldSeconds }))) return renewed(key, row, hold);
+      await clock.sleep(lookMilliseconds, closing.signal).catch(() => {});
     }
     return undefined;
   }
 
-  async function renewed(key: SignInKey, { registered, tokens: old, failures }: SignInRow, holder: string): Promise<string | undefined> {
+  async function renewed(key: SignInKey, { registered, tokens: old, failures }: SignInRow, { holder, until }: Hold): Promise<string | undefined> {
+    // the old refresh token may be of no use any more: what was answered is written as long as nobody else may hold the row
+    const written = <Result>(write: () => Promise<Result>) =>
+      patient(write, { clock, signal: new AbortController().signal, milliseconds: until - clock.monotonic() });
     try {
       const tokens = await within((signal) => renewTokens(registered!, { refresh: old!.refresh!, scope: old!.scope }, asking(key), signal));
-      return (await rows.renewed(key, holder, tokens)) ? tokens.access : undefined;
+      if (await written(() => rows.renewed(key, holder, tokens))) return tokens.access;
+      const now = await rows.find(key); // a write whose answer was lost has been done
+      return now?.tokens?.access === tokens.access ? tokens.access : undefined;
     } catch (error) {
       if (!(error instanceof SignInFailure)) throw error;
       const rest = error.isRefused ? undefined : restMinutes[Math.min(failures, restMinutes.length - 1)];
-      await rows.unrenewed(key, holder, { error: error.isRefused ? ended : `${unrenewed} ${error.message}`, restMinutes: rest });
+      await written(() => rows.unrenewed(key, holder, { error: error.isRefused ? ended : `${unrenewed} ${error.message}`, restMinutes: rest }));
       return undefined;
     }
   }
 
-  // the same for all who ask in this process; other machines wait for the row
-  return (key, old) => {
-    const name = JSON.stringify([key.userId, key.serverId, key.url, old]);
-    const before = renewing.get(name);
-    if (before) return before;
-    const now = inPlaceOf(key, old).finally(() => renewing.delete(name));
-    renewing.set(name, now);
-    return now;
+  return {
+    // the same for all who ask in this process; other machines wait for the row
+    renew(key, old) {
+      const name = JSON.stringify([key.userId, key.serverId, key.url, old]);
+      const before = renewing.get(name);
+      if (before) return before;
+      const now = inPlaceOf(key, old).finally(() => renewing.delete(name));
+      renewing.set(name, now);
+      return now;
+    },
+    async close() {
+      closing.abort();
+      await Promise.allSettled(renewing.values());
+    },
   };
+}
+
+/** The tokens of users, which are renewed shortly before their end. */
+const bearers =
+  (rows: SignInRows, renew: Renewals['renew'], clock: Clock): SignIns['bearer'] =>
+  (key) => ({
+    async token() {
+      const row = await rows.find(key);
+      if (!row?.tokens) return undefined;
+      const { access, refresh } = row.tokens;
+      const isOver = row.expiresAt !== null && row.expiresAt.getTime() - earlyMilliseconds < clock.now();
+      return isOver && refresh !== undefined && !row.isResting ? renew(key, access) : access;
+    },
+    renew: (old) => renew(key, old),
+    async refused(token) {
+      const row = await rows.find(key);
+      if (row?.tokens?.access === token) await rows.dropped(key, { renewals: row.renewals, error: 'The MCP server refuses the tokens of its own sign-in.' });
+    },
+    lacks: (scope) => rows.lacks(key, scope, 'The MCP server wants more rights than were given: sign in again.'),
+  });
+
+interface Hold {
+  readonly holder: string;
+  /** When others may hold the row, on the monotonic clock (milliseconds). */
+  readonly until: number;
 }
 
 const ended = 'The sign-in at the MCP server has ended.';
