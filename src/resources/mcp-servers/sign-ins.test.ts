@@ -22,7 +22,7 @@ const begun: SignInBegun = {
 };
 
 onBothDatabases('sign-ins', ({ open }) => {
-  async function opened() {
+  async function opened(start?: number) {
     const store = await open({ migrations });
     const trouble: { database?: Fault | undefined; answer?: (() => Response | Promise<Response>) | undefined } = {};
     const frail = new Proxy(store, {
@@ -32,7 +32,7 @@ onBothDatabases('sign-ins', ({ open }) => {
         return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
       },
     });
-    const [seal, clock] = [sealer(Buffer.alloc(32, 7)), testClock()];
+    const [seal, clock] = [sealer(Buffer.alloc(32, 7)), testClock(start)];
     const rows = new SignInRows(store, seal);
     const url = 'https://mcp.example/';
     const { rows: users } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
@@ -129,6 +129,40 @@ onBothDatabases('sign-ins', ({ open }) => {
     expect(await renewal).toBe('b');
     expect(await signIns.bearer(key).renew('b')).toBeUndefined(); // none begins any more
     expect((await rows.find(key))?.tokens).toMatchObject({ access: 'b' });
+  });
+
+  test('are renewed shortly before their end by the clock of the database, and short ones in the second half of their life', async () => {
+    const { store, rows, key, asked, signIns } = await opened(Date.UTC(2100, 0)); // what this machine takes for the time is of no matter
+    const bearer = signIns.bearer(key);
+    const asks = async (seconds: number, left: number) => {
+      await store.transaction((inside) => rows.connected(key, begun.registered, { access: 'a', refresh: 'r', seconds }, inside));
+      await sql`update mcp_sign_in set expires_at = clock_timestamp() + make_interval(secs => ${left})`.execute(store.db);
+      const before = asked.length;
+      await bearer.token();
+      return asked.length > before;
+    };
+    expect(await asks(3600, 3600)).toBe(false);
+    expect(await asks(3600, 60)).toBe(false);
+    expect(await asks(3600, 20)).toBe(true);
+    expect(await asks(40, 35)).toBe(false);
+    expect(await asks(40, 15)).toBe(true);
+  });
+
+  test('end in words when the database is away', async () => {
+    const { signIns, trouble, beginAs, rows, key } = await opened();
+    await beginAs('s');
+    trouble.database = new Fault('overloaded', 'The database is away.');
+    const finish = () => signIns.finish({ state: 's', code: 'c', iss: issuer, error: undefined }, { requestId: 'r', address: null });
+    expect(await finish()).toBe('interrupted');
+    trouble.database = undefined;
+    trouble.answer = () => {
+      trouble.database = new Fault('overloaded', 'The database is away.');
+      return renewedTokens();
+    };
+    expect(await finish()).toBe('interrupted');
+    trouble.database = undefined;
+    expect(await finish()).toBe('unknown'); // a code is good once
+    expect(await rows.find(key)).toBeUndefined();
   });
 
   test('need to know where browsers come back to', async () => {
