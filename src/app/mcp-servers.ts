@@ -6,6 +6,7 @@ import type { ResolveSecrets } from '#core/secrets';
 import type { AgentServerTools, ServerTools } from '#core/server-tools';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
+import { runAll } from '#kit/async/run-all';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { audit } from '#resources/audit/store';
 import { openApprovedCalls } from '#resources/mcp-servers/approved-calls';
@@ -83,8 +84,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
     signedIn: signIns.finish,
     close() {
       stopForgetting();
-      signIns.close();
-      return sessions.close();
+      return runAll([() => signIns.close(), () => sessions.close()]);
     },
   };
 }

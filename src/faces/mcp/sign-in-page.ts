@@ -13,6 +13,7 @@ const pages = {
   unknown: [400, 'This sign-in is over', 'It was ended before, has taken more than ten minutes, or was never begun. Begin anew.'],
   refused: [400, 'Not signed in', 'The sign-in was refused, or given up. Begin anew if that was not meant.'],
   failed: [502, 'Not signed in', 'The sign-in failed, and nothing was changed. The MCP server in Dragoman says why.'],
+  interrupted: [503, 'Not signed in', 'The sign-in could not be ended at the moment, and nothing was changed. Begin anew.'],
 } as const;
 
 export const callbackPath = '/server/mcp/oauth/callback';

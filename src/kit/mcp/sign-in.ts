@@ -262,7 +262,12 @@ function checkedMetadata(metadata: AuthorizationServerMetadata | undefined, deps
   if (!metadata) throw new SignInFailure('The MCP server names no authorization server that describes itself (RFC 8414): set a token in the headers of the server.'); // prettier-ignore
   if (metadata.code_challenge_methods_supported?.includes('S256') !== true)
     throw new SignInFailure('The authorization server of the MCP server does not support PKCE with S256: set a token in the headers of the server.');
-  for (const address of [metadata.authorization_endpoint, metadata.token_endpoint]) permitted(address, deps);
+  for (const address of [metadata.authorization_endpoint, metadata.token_endpoint]) {
+    const { origin } = permitted(address, deps);
+    // without an issuer in its answer (RFC 9207), one authorization server could have codes of another one brought to it
+    if (metadata.authorization_response_iss_parameter_supported !== true && origin !== URL.parse(metadata.issuer)?.origin)
+      throw new SignInFailure('The authorization server of the MCP server has addresses of another origin, and does not name itself in its answers (RFC 9207): set a token in the headers of the server.'); // prettier-ignore
+  }
   const {
     issuer,
     authorization_endpoint,

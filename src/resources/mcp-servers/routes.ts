@@ -1,9 +1,11 @@
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
+import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { McpFailure } from '#kit/mcp/connection';
-import { readerOf } from '../owner.ts';
+import type { Reader } from '#store/grants';
+import { ownerOf, readerOf } from '../owner.ts';
 import { ownQuery, ownThingRoutes } from '../own-things.ts';
 import type { Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
@@ -91,6 +93,12 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
 
 function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
+  /** @throws Fault `not-found` also for a user who is not there: what is everybody's would be theirs too */
+  async function whoIs(caller: Caller, whose: Static<typeof query>): Promise<Reader> {
+    const reader = readerOf(caller, whose);
+    if (reader.userId !== caller.userId) await servers.checkUser(reader.userId);
+    return reader;
+  }
   return [
     nounRoute({
       ...common,
@@ -99,7 +107,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       summary: 'The tools of an MCP server, asked anew.',
       output: Type.Object({ items: Type.Array(ToolObject) }),
       async answer({ caller, params, query: whose, signal = never() }) {
-        const found = await asFaults(() => tools.of(readerOf(caller, whose), idOf(params), { signal, refresh: true }));
+        const found = await asFaults(async () => tools.of(await whoIs(caller, whose), idOf(params), { signal, refresh: true }));
         return { items: found.map(toolShown) };
       },
     }),
@@ -119,7 +127,9 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       inputMayBeLeftOut: true,
       output: ToolObject,
       answer: async ({ caller, by, params, query: whose, input: { digest }, signal = never() }) =>
-        toolShown(await asFaults(() => tools.approve(readerOf(caller, whose), { server: idOf(params), tool: params['tool'] ?? '', digest }, by, signal))),
+        toolShown(
+          await asFaults(async () => tools.approve(await whoIs(caller, whose), { server: idOf(params), tool: params['tool'] ?? '', digest }, by, signal)),
+        ),
     }),
     nounRoute({
       ...common,
@@ -136,7 +146,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         error: Type.Optional(Type.String()),
       }),
       async answer({ caller, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
-        const [who, id, began] = [readerOf(caller, whose), idOf(params), performance.now()];
+        const [who, id, began] = [await whoIs(caller, whose), idOf(params), performance.now()];
         const milliseconds = () => Math.round(performance.now() - began);
         try {
           if (tool !== undefined) {
@@ -156,7 +166,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
   ];
 }
 
-function signInRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
+function signInRoutes({ tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
   return [
     nounRoute({
@@ -165,20 +175,22 @@ function signInRoutes({ servers, tools, signIns }: McpRoutesDeps): readonly Noun
       path: `${root}/:id/oauth`,
       summary: 'Begins to sign you in at an MCP server: open the address in a browser within ten minutes. Never open one that somebody else began.',
       output: Type.Object({ url: Type.String({ description: 'At the authorization server of the MCP server.' }) }),
-      answer: async ({ caller, by, params, query: whose }) => ({ url: await tools.signIn(readerOf(caller, whose), idOf(params), by) }),
+      async answer({ caller, by, params, query: { owner = caller.userId } }) {
+        if (owner !== caller.userId || owner === 0)
+          throw new Fault('forbidden', 'Users sign in at MCP servers themselves: nobody does it for another user.', { field: 'owner' });
+        return { url: await tools.signIn(caller, idOf(params), by) };
+      },
     }),
     nounRoute({
       ...common,
       method: 'DELETE',
       path: `${root}/:id/oauth`,
-      summary: 'Forgets your sign-in at an MCP server, and its tokens.',
-      output: ServerObject,
+      summary: 'Forgets your sign-in at an MCP server, and its tokens: also at one that you may not use any more.',
+      output: Type.Object({ id: Type.Integer({ description: 'Of the MCP server.' }), oauth: Type.Enum(['none']) }),
       async answer({ caller, by, params, query: whose }) {
-        const [who, id] = [readerOf(caller, whose), idOf(params)];
-        const { url } = await servers.one(who, id);
-        if (url === '') throw unknownThing('sign-in');
-        await signIns.forget({ userId: who.userId, serverId: id }, by);
-        return shown(await servers.one(who, id));
+        const id = idOf(params);
+        if (!(await signIns.forget({ userId: ownerOf(caller, whose), serverId: id }, by))) throw unknownThing('sign-in');
+        return { id, oauth: 'none' };
       },
     }),
   ];

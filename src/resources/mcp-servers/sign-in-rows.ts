@@ -21,10 +21,13 @@ export interface SignInRow {
   readonly registered: Registered | undefined;
   readonly tokens: Tokens | undefined;
   readonly renewals: number;
-  readonly expiresAt: Date | null;
+  /** Until the access token ends, by the clock of the database; null: it does not say when. */
+  readonly secondsLeft: number | null;
   readonly failures: number;
   readonly isHeld: boolean;
   readonly isResting: boolean;
+  /** Whether a sign-in was begun with the registration since it was good. */
+  readonly isClientTried: boolean;
 }
 
 export interface BegunRow extends SignInKey {
@@ -51,7 +54,8 @@ export class SignInRows {
 
   async find(key: SignInKey): Promise<SignInRow | undefined> {
     const { rows } = await sql<Omit<SignInRow, 'registered' | 'tokens'> & { readonly client: Buffer | null; readonly sealed: Buffer | null }>`
-      select state, scope, client, tokens as sealed, renewals, expires_at as "expiresAt", failures,
+      select state, scope, client, tokens as sealed, renewals, failures, is_client_tried as "isClientTried",
+        extract(epoch from expires_at - clock_timestamp())::float8 as "secondsLeft",
         coalesce(held_until > clock_timestamp(), false) as "isHeld", coalesce(rests_until > clock_timestamp(), false) as "isResting"
       from mcp_sign_in where ${sameRow(key)}`.execute(this.#store.db);
     return rows.map(({ client, sealed, ...row }) => ({
@@ -61,11 +65,12 @@ export class SignInRows {
     }))[0];
   }
 
-  /** Notes that the server wants a sign-in of a user who has none. @param scope the rights that it asks for */
+  /** Notes that the server wants a sign-in of a user who has none. The operator is no user. */
   async needed({ userId, serverId, url }: SignInKey): Promise<void> {
     await sql`
       insert into mcp_sign_in (user_id, server_id, url, state)
       select ${userId}, id, url, 'needed' from mcp_server where id = ${serverId} and url = ${url} and deleted_at is null
+        and exists (select from users where id = ${userId})
       on conflict (user_id, server_id) do nothing`.execute(this.#store.db);
   }
 
@@ -130,6 +135,7 @@ export class SignInRows {
     await sql`
       delete from mcp_sign_in_begun where user_id = ${userId} and server_id = ${serverId} and digest <> all(array(
         select digest from mcp_sign_in_begun where user_id = ${userId} and server_id = ${serverId} order by created_at desc limit ${mostBegun}))`.execute(db);
+    await sql`update mcp_sign_in set is_client_tried = true where ${sameRow(key)}`.execute(db);
   }
 
   /** Takes a sign-in that was begun: once, and within ten minutes. */
@@ -150,7 +156,7 @@ export class SignInRows {
         where id = ${serverId} and url = ${url} and deleted_at is null for share
       on conflict (user_id, server_id) do update set url = excluded.url, state = excluded.state, error = null, scope = null, client = excluded.client,
         tokens = excluded.tokens, expires_at = excluded.expires_at, renewals = mcp_sign_in.renewals + 1, holder = null, held_until = null, failures = 0,
-        rests_until = null, updated_at = clock_timestamp()`.execute(db);
+        rests_until = null, is_client_tried = false, updated_at = clock_timestamp()`.execute(db);
     return done.numAffectedRows === 1n;
   }
 

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
+import { Fault } from '#core/fault';
 import { sealer } from '#kit/crypto/sealing';
 import type { SignInBegun } from '#kit/mcp/sign-in';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
-import { testClock } from '../../../test/support/fakes/clock.ts';
+import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { SignInRows, type SignInKey } from './sign-in-rows.ts';
 import { openSignIns } from './sign-ins.ts';
@@ -21,9 +22,17 @@ const begun: SignInBegun = {
 };
 
 onBothDatabases('sign-ins', ({ open }) => {
-  async function opened() {
+  async function opened(start?: number) {
     const store = await open({ migrations });
-    const [seal, clock] = [sealer(Buffer.alloc(32, 7)), testClock()];
+    const trouble: { database?: Fault | undefined; answer?: (() => Response | Promise<Response>) | undefined } = {};
+    const frail = new Proxy(store, {
+      get(target, name) {
+        if (trouble.database) throw trouble.database;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+      },
+    });
+    const [seal, clock] = [sealer(Buffer.alloc(32, 7)), testClock(start)];
     const rows = new SignInRows(store, seal);
     const url = 'https://mcp.example/';
     const { rows: users } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
@@ -33,11 +42,11 @@ onBothDatabases('sign-ins', ({ open }) => {
     const streams: GuardedStreams = {
       open: async ({ body }) => {
         asked.push(body ?? '');
-        return new Response('', { status: 503 });
+        return (await trouble.answer?.()) ?? new Response('', { status: 503 });
       },
     };
     const signIns = openSignIns({
-      store,
+      store: frail,
       seal,
       audit: async () => {},
       streams,
@@ -49,7 +58,7 @@ onBothDatabases('sign-ins', ({ open }) => {
     });
     onTestFinished(() => signIns.close());
     const beginAs = (state: string) => store.transaction((inside) => rows.begin(key, { state, keyId: 1, begun }, inside));
-    return { store, rows, key, clock, asked, signIns, beginAs };
+    return { store, rows, key, clock, asked, signIns, beginAs, trouble };
   }
 
   test('that were begun are good once and for ten minutes, are five at most, and are deleted soon after', async () => {
@@ -88,8 +97,84 @@ onBothDatabases('sign-ins', ({ open }) => {
     await expect(signIns.bearer({ ...key, url: 'https://other.example/' }).token()).rejects.toThrow('does not open');
   });
 
+  test('are not lost with the answer to a renewal while the database is away', async () => {
+    const { store, rows, key, clock, asked, signIns, trouble } = await opened();
+    await store.transaction((inside) => rows.connected(key, begun.registered, { access: 'a', refresh: 'r' }, inside));
+    trouble.answer = () => {
+      trouble.database = new Fault('overloaded', 'The database is away.');
+      return renewedTokens();
+    };
+    const renewal = signIns.bearer(key).renew('a');
+    renewal.catch(() => {});
+    await expect.poll(() => trouble.database).toBeDefined();
+    for (let times = 0; times < 8; times++) await advance(clock, 1000);
+    trouble.database = undefined;
+    await advance(clock, 1000);
+    expect(await renewal).toBe('b');
+    expect((await rows.find(key))?.tokens).toMatchObject({ access: 'b', refresh: 's' });
+    expect(asked).toHaveLength(1);
+  });
+
+  test('that are renewed meanwhile are waited for at the end', async () => {
+    const { store, rows, key, signIns, trouble } = await opened();
+    await store.transaction((inside) => rows.connected(key, begun.registered, { access: 'a', refresh: 'r' }, inside));
+    const answer = Promise.withResolvers<Response>();
+    trouble.answer = () => answer.promise;
+    const renewal = signIns.bearer(key).renew('a');
+    await expect.poll(async () => (await rows.find(key))?.isHeld).toBe(true);
+    const closed = signIns.close();
+    answer.resolve(renewedTokens());
+    await closed;
+    expect((await rows.find(key))?.tokens).toMatchObject({ access: 'b' });
+    expect(await renewal).toBe('b');
+    expect(await signIns.bearer(key).renew('b')).toBeUndefined(); // none begins any more
+    expect((await rows.find(key))?.tokens).toMatchObject({ access: 'b' });
+  });
+
+  test('are renewed shortly before their end by the clock of the database, and short ones in the second half of their life', async () => {
+    const { store, rows, key, asked, signIns } = await opened(Date.UTC(2100, 0)); // what this machine takes for the time is of no matter
+    const bearer = signIns.bearer(key);
+    const asks = async (seconds: number, left: number) => {
+      await store.transaction((inside) => rows.connected(key, begun.registered, { access: 'a', refresh: 'r', seconds }, inside));
+      await sql`update mcp_sign_in set expires_at = clock_timestamp() + make_interval(secs => ${left})`.execute(store.db);
+      const before = asked.length;
+      await bearer.token();
+      return asked.length > before;
+    };
+    expect(await asks(3600, 3600)).toBe(false);
+    expect(await asks(3600, 60)).toBe(false);
+    expect(await asks(3600, 20)).toBe(true);
+    expect(await asks(40, 35)).toBe(false);
+    expect(await asks(40, 15)).toBe(true);
+  });
+
+  test('end in words when the database is away', async () => {
+    const { signIns, trouble, beginAs, rows, key } = await opened();
+    await beginAs('s');
+    trouble.database = new Fault('overloaded', 'The database is away.');
+    const finish = () => signIns.finish({ state: 's', code: 'c', iss: issuer, error: undefined }, { requestId: 'r', address: null });
+    expect(await finish()).toBe('interrupted');
+    trouble.database = undefined;
+    trouble.answer = () => {
+      trouble.database = new Fault('overloaded', 'The database is away.');
+      return renewedTokens();
+    };
+    expect(await finish()).toBe('interrupted');
+    trouble.database = undefined;
+    expect(await finish()).toBe('unknown'); // a code is good once
+    expect(await rows.find(key)).toBeUndefined();
+  });
+
   test('need to know where browsers come back to', async () => {
     const { key, signIns } = await opened();
     await expect(signIns.begin(key, {}, { userId: 1, keyId: 1, requestId: null, address: null })).rejects.toThrow('publicUrl');
   });
 });
+
+const renewedTokens = () => Response.json({ access_token: 'b', refresh_token: 's', token_type: 'Bearer', expires_in: 3600 });
+
+/** Lets what is due be done, and what follows from it. */
+async function advance(clock: TestClock, milliseconds: number): Promise<void> {
+  clock.advance(milliseconds);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+}

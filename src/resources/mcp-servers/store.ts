@@ -72,6 +72,8 @@ export interface McpServerStore {
   usable(reader: Reader, only?: ReadonlySet<number>): Promise<readonly McpServer[]>;
   /** @throws Fault `not-found` for one that the reader may not use, and for one that was deleted */
   one(reader: Reader, id: number): Promise<McpServer>;
+  /** @throws Fault `not-found` for a user who is not there */
+  checkUser(userId: number): Promise<void>;
   headersOf(id: number): Promise<ServerHeaders | undefined>;
   /** @throws Fault `conflict` for a name that the user has, and where they have as many as a user may have */
   add(userId: number, text: ServerText, by: Actor): Promise<McpServer>;
@@ -247,8 +249,15 @@ function remembering({
   store,
   seal,
   audit,
-}: Omit<McpServerStoreDeps, 'operators' | 'addresses'>): Pick<McpServerStore, 'headersOf' | 'lock' | 'noted' | 'meetOperators' | 'approvals' | 'approve'> {
+}: Omit<McpServerStoreDeps, 'operators' | 'addresses'>): Pick<
+  McpServerStore,
+  'checkUser' | 'headersOf' | 'lock' | 'noted' | 'meetOperators' | 'approvals' | 'approve'
+> {
   return {
+    async checkUser(userId) {
+      const { rows } = await sql`select from users where id = ${userId} and removed_at is null`.execute(store.db);
+      if (rows.length === 0) throw unknownThing('user');
+    },
     async headersOf(id) {
       const { rows } = await sql<{ owner: number; by: number; headers: Buffer }>`
         select owner_id as owner, headers_by as by, headers from mcp_server where id = ${id} and headers is not null and headers_by is not null`.execute(

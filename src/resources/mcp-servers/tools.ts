@@ -120,35 +120,10 @@ const placesOf =
     return { url, headers, ...(hasCredential(headers) ? {} : { bearer: signIns.bearer({ userId, serverId: server.id, url: server.url }) }) };
   };
 
-export function openMcpTools(deps: McpToolsDeps): McpTools {
-  const { servers, sessions, policy, signIns } = deps;
-  const placeOf = placesOf(deps);
-  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
-
-  async function using<Result>(
-    reader: Reader,
-    server: McpServer,
-    asked: Pick<SessionAsked, 'signal' | 'group'>,
-    work: Parameters<McpSessions['use']>[1],
-  ): Promise<Result> {
-    const [{ id: serverId, url, signIn }, { userId }] = [server, reader];
-    let place: RemoteServer | Program | undefined;
-    try {
-      place = await placeOf(reader, server);
-      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
-      await noted(serverId, 'ok', isCut ? cutList : null);
-      if (signIn !== null && signIn !== 'connected') await signIns.unneeded({ userId, serverId, url });
-      return result as Result;
-    } catch (error) {
-      if (!(error instanceof McpFailure)) throw error;
-      // who is to sign in is this user: others may be signed in
-      if (error.trouble === 'sign-in' && place && 'bearer' in place) await signIns.needed({ userId, serverId, url });
-      else await noted(serverId, error.trouble, error.message);
-      throw error;
-    }
-  }
-
-  async function judged(reader: Reader, server: McpServer, definitions: readonly McpDefinition[]): Promise<readonly ServerTool[]> {
+/** What holds of the tools of a server for a reader. */
+const judging =
+  ({ servers, policy }: Pick<McpToolsDeps, 'servers' | 'policy'>) =>
+  async (reader: Reader, server: McpServer, definitions: readonly McpDefinition[]): Promise<readonly ServerTool[]> => {
     const { approval: general, stdio } = policy();
     const entry = server.url !== '' ? entryOf(server.url, policy()) : stdio.find(({ name }) => name === server.operatorName);
     const approval = strictest(general, entry?.approval, server.approval);
@@ -160,6 +135,33 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
       const approved = approvals.get(name);
       return { server, definition, isAllowed, isApproved: approved === digest, approval, needsApproval: needsApproval(approval, definition, approved) };
     });
+  };
+
+export function openMcpTools(deps: McpToolsDeps): McpTools {
+  const { servers, sessions, signIns } = deps;
+  const [placeOf, judged] = [placesOf(deps), judging(deps)];
+  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
+
+  async function using<Result>(
+    reader: Reader,
+    server: McpServer,
+    asked: Pick<SessionAsked, 'signal' | 'group'>,
+    work: Parameters<McpSessions['use']>[1],
+  ): Promise<Result> {
+    const [{ id: serverId, url }, { userId }] = [server, reader];
+    let place: RemoteServer | Program | undefined;
+    try {
+      place = await placeOf(reader, server);
+      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
+      await noted(serverId, 'ok', isCut ? cutList : null);
+      return result as Result;
+    } catch (error) {
+      if (!(error instanceof McpFailure)) throw error;
+      // who is to sign in is this user: others may be signed in
+      if (error.trouble === 'sign-in' && place && 'bearer' in place) await signIns.needed({ userId, serverId, url });
+      else await noted(serverId, error.trouble, error.message);
+      throw error;
+    }
   }
 
   async function of(reader: Reader, server: McpServer, { signal, refresh }: Asking): Promise<readonly ServerTool[]> {
@@ -181,7 +183,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     },
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
-      return using(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
+      const result = await using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
         const definitions = await session.list(signal);
         const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
         if (!found) throw unknownThing('tool');
@@ -189,6 +191,10 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
         if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);
         return session.call(tool, args, signal, elicit);
       });
+      // many servers list their tools for everybody, and want a sign-in for calls
+      if (!result.isError && server.signIn !== null && server.signIn !== 'connected')
+        await signIns.unneeded({ userId: reader.userId, serverId: id, url: server.url });
+      return result;
     },
     async approve(reader, { server: id, tool, digest }, by, signal) {
       const { definition } = await oneOf(reader, id, tool, { signal, refresh: true });

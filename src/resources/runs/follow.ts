@@ -2,7 +2,7 @@ import type { FollowOptions, ToldEvent } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Store } from '#store/open';
-import { patient } from './patience.ts';
+import { patient } from '#store/patience';
 import { topic, type RunRows } from './rows.ts';
 import type { KeptEvent } from './writer.ts';
 

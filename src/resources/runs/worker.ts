@@ -8,7 +8,7 @@ import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import type { OwnMemory } from '#kit/memory/byte-budget';
 import { randomText } from '#kit/crypto/ids';
-import { patient } from './patience.ts';
+import { patient } from '#store/patience';
 import type { RunRows, TakenRun } from './rows.ts';
 import { LiveQuestions } from './live-question.ts';
 import { WorkingRun } from './working-run.ts';

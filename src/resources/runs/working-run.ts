@@ -25,7 +25,7 @@ import { stepOf, steps as stepRanges } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import type { LiveQuestions } from './live-question.ts';
-import { patient } from './patience.ts';
+import { patient } from '#store/patience';
 import type { RunRows, StepRow, TakenRun } from './rows.ts';
 import { callTool, type Toolbox } from './tool-call.ts';
 import type { RunWriter } from './writer.ts';

@@ -2,7 +2,7 @@ import type { Json } from '#core/json';
 import { Fault } from '#core/fault';
 import type { RunEvent } from '#core/run';
 import type { Clock } from '#kit/async/clock';
-import { patient } from './patience.ts';
+import { patient } from '#store/patience';
 import { mostBytes, type Counted, type RunRows, type StepRow, type TakenRun } from './rows.ts';
 
 /** An event as it is stored: its number is that of its place. */

@@ -64,6 +64,7 @@ onBothDatabases('signing in at an MCP server', ({ place, name }) => {
     const trail = (await all.admin('GET', `/server/admin/audit?targetKind=mcp-server`)).body['items'] as { action: string }[];
     expect(trail.filter(({ action }) => action === 'mcp-server.sign-in')).toMatchObject([{ actor: { userId: ada.id } }]);
     expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).body).toMatchObject({ oauth: 'none' });
+    expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).status).toBe(404);
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in' });
     expect(mcp.asked.register).toHaveLength(1);
     await all.server.close();
@@ -102,7 +103,7 @@ describe('a sign-in', () => {
   test('asks for more rights when the server does, and is renewed before its end', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
     const { ada, id } = await signedUp(await embedded.place(), mcp);
-    mcp.how.seconds = 5; // is over at once, for us
+    mcp.how.seconds = 0; // is over at once
     await signIn(ada, mcp, id);
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'ok' });
     expect(mcp.asked.token.length).toBeGreaterThan(1);
@@ -130,6 +131,9 @@ describe('a sign-in', () => {
         ['metadata', { registration_endpoint: 'http://127.0.0.1:1/register' }],
         ['metadata', { issuer: 'https://other.example' }],
         ['metadata', { code_challenge_methods_supported: ['plain'] }],
+        // without an issuer in the answer, a code could be taken elsewhere than where it is from
+        ['metadata', { authorization_response_iss_parameter_supported: undefined, authorization_endpoint: 'https://other.example/authorize' }],
+        ['metadata', { authorization_response_iss_parameter_supported: false, token_endpoint: 'https://other.example/token' }],
         ['metadata', { code_challenge_methods_supported: undefined }],
         ['metadata', { registration_endpoint: undefined }],
         ['metadata', { scopes_supported: 'x'.repeat(100_000) }],
@@ -163,6 +167,74 @@ describe('a sign-in', () => {
         expect([query, (await fetch(callback + query)).status]).toEqual([query, 400]);
     },
   );
+
+  test('is begun by its user alone, and needs no right to the server to be forgotten', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { all, ada, id } = await signedUp(await embedded.place(), mcp);
+    const bob = await person(all);
+    for (const owner of [ada.id, 987_654])
+      expect(await all.admin('POST', `${root}/${id}/oauth?owner=${owner}`)).toMatchObject({
+        status: 403,
+        body: { error: expect.stringContaining('themselves') as string },
+      });
+    expect((await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ everybody: true, right: 'read' }] })).status).toBe(200);
+    for (const [method, path] of [
+      ['GET', 'tools'],
+      ['POST', 'test'],
+      ['POST', 'tools/one/approve'],
+      ['DELETE', 'oauth'],
+    ] as const)
+      expect([path, (await all.admin(method, `${root}/${id}/${path}?owner=987654`)).status]).toEqual([path, 404]);
+
+    await signIn(bob, mcp, id);
+    expect(await shown(bob, id)).toMatchObject({ oauth: 'connected' });
+    expect((await ada.ask('PUT', `${root}/${id}/grants`, { items: [] })).status).toBe(200);
+    expect((await bob.ask('GET', `${root}/${id}`)).status).toBe(404);
+    expect(await bob.ask('DELETE', `${root}/${id}/oauth`)).toMatchObject({ status: 200, body: { id, oauth: 'none' } });
+    expect((await bob.ask('DELETE', `${root}/${id}/oauth`)).status).toBe(404);
+    expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).status).toBe(404); // she has none
+  });
+
+  test('registers anew where the authorization server may have forgotten the registration', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    await signIn(ada, mcp, id);
+    await signIn(ada, mcp, id); // a registration that is good is used again
+    expect(mcp.asked.register).toHaveLength(1);
+    mcp.forgetClients();
+    const { body } = await begun(ada, id);
+    await expect(mcp.visit(body['url'] as string)).rejects.toThrow('400'); // the browser never comes back
+    expect((await signIn(ada, mcp, id)).status).toBe(200);
+    expect(mcp.asked.register).toHaveLength(2);
+
+    const back = await mcp.visit((await begun(ada, id)).body['url'] as string);
+    mcp.forgetClients(); // before the tokens are fetched
+    expect((await fetch(back)).status).toBe(502);
+    expect((await signIn(ada, mcp, id)).status).toBe(200);
+    expect(mcp.asked.register).toHaveLength(3);
+
+    mcp.expire();
+    mcp.forgetClients(); // before the tokens are renewed
+    expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in' });
+    expect((await signIn(ada, mcp, id)).status).toBe(200);
+    expect(mcp.asked.register).toHaveLength(4);
+  });
+
+  test('is needed until a tool was called without one', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    mcp.how.listsForAll = true;
+    expect(await tested(ada.ask, id, {})).toMatchObject({ state: 'ok' });
+    expect(await shown(ada, id)).toMatchObject({ oauth: 'none' });
+    expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in' });
+    mcp.how.back = { error: 'access_denied' };
+    await signIn(ada, mcp, id);
+    expect(await tested(ada.ask, id, {})).toMatchObject({ state: 'ok' });
+    expect(await shown(ada, id)).toMatchObject({ oauth: 'failed', lastError: expect.stringContaining('given up') as string });
+    mcp.how.isOpen = true;
+    expect(await tested(ada.ask, id)).toMatchObject({ state: 'ok' });
+    expect(await shown(ada, id)).toMatchObject({ oauth: 'none', lastError: null });
+  });
 
   test('that is wanted is named by the runs whose tools are missing', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();

@@ -38,7 +38,13 @@ export interface OAuthMcp {
     /** What it adds to the address of the client. */
     back: Record<string, string>;
     sendsIssuer: boolean;
+    /** Whether only calls of tools need a sign-in. */
+    listsForAll: boolean;
+    /** Whether nothing needs one any more. */
+    isOpen: boolean;
   };
+  /** The authorization server knows none of its clients any more. */
+  forgetClients(): void;
   /** No access token of before is good any more. */
   expire(): void;
   /** Signs a user in as their browser would. @returns where the browser is sent back to */
@@ -60,6 +66,8 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
     scope: 'mcp:use',
     back: {},
     sendsIssuer: true,
+    listsForAll: false,
+    isOpen: false,
   };
   const server = createServer((request, response) => {
     void answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
@@ -137,6 +145,7 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
 
   async function tokens(wanted: URLSearchParams): Promise<{ status: number; body: object }> {
     const refused = { status: 400, body: { error: 'invalid_grant' } };
+    if (!clients.has(wanted.get('client_id') ?? '')) return { status: 401, body: { error: 'invalid_client' } };
     const kept = wanted.get('grant_type') === 'refresh_token' ? refreshes : codes;
     const name = wanted.get('grant_type') === 'refresh_token' ? 'refresh_token' : 'code';
     const grant = kept.get(wanted.get(name) ?? '');
@@ -163,8 +172,9 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
         .writeHead(status, { 'www-authenticate': `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="${how.scope}"${more}` })
         .end();
     const found = await jwtVerify(authorization?.replace('Bearer ', '') ?? '', secret, { audience: url }).catch(() => undefined);
-    if (!found) return void challenge(401, '');
-    if (!String(found.payload['scope']).split(' ').includes(how.scope)) return void challenge(403, ', error="insufficient_scope"');
+    const isForAll = how.isOpen || (how.listsForAll && authorization === undefined && !body.includes('"tools/call"'));
+    if (!found && !isForAll) return void challenge(401, '');
+    if (found && !String(found.payload['scope']).split(' ').includes(how.scope)) return void challenge(403, ', error="insufficient_scope"');
     const headers = Object.fromEntries(Object.entries(request.headers).filter((one): one is [string, string] => typeof one[1] === 'string'));
     const answered = await serve(new Request(url, { method: request.method ?? 'GET', headers, ...(body === '' ? {} : { body }) }));
     response.writeHead(answered.status, Object.fromEntries(answered.headers));
@@ -178,6 +188,7 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
     asked,
     credentials,
     how,
+    forgetClients: () => clients.clear(),
     expire: () => void (secret = Buffer.from(randomUUID() + randomUUID())),
     async visit(address) {
       const { status, headers } = await fetch(address, { redirect: 'manual' });

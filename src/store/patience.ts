@@ -3,17 +3,18 @@ import type { Clock } from '#kit/async/clock';
 
 export interface Patience {
   readonly clock: Clock;
-  /** Of the job: aborted when its lease is over. */
+  /** Aborted when asking is of no use any more. */
   readonly signal: AbortSignal;
+  /** Longest time of all tries; absent: 20 seconds. */
+  readonly milliseconds?: number;
 }
 
-/** Longer than a lease that is not renewed: the signal says when it is over. */
 const mostMilliseconds = 20_000;
 const pauseMilliseconds = 250;
 
-/** Asks again while the database is away, as long as the lease of the run holds. @throws what the last try threw */
-export async function patient<Result>(ask: () => Promise<Result>, { clock, signal }: Patience): Promise<Result> {
-  const until = clock.monotonic() + mostMilliseconds;
+/** Asks again while the database is away: for work that holds a lease, as long as that lasts. @throws what the last try threw */
+export async function patient<Result>(ask: () => Promise<Result>, { clock, signal, milliseconds = mostMilliseconds }: Patience): Promise<Result> {
+  const until = clock.monotonic() + milliseconds;
   for (;;)
     try {
       return await ask();
