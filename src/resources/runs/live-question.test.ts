@@ -13,7 +13,7 @@ const minute = 60_000;
 /** Time goes by while what waits for it goes on. */
 async function pass(milliseconds: number) {
   const others = async () => {
-    for (let turn = 0; turn < 50; turn++) await undefined;
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
   };
   await others();
   for (let left = milliseconds; left > 0; left -= 250) {
