@@ -76,3 +76,28 @@ test('a server is not told why its user cannot be asked', async () => {
   const asked = questions.within({ elicit, signal }, async () => ({ text: JSON.stringify(await questions.ask(question, signal)), isError: false }));
   expect(await asked).toMatchObject({ text: '{"action":"cancel"}' });
 });
+
+test('a question ends with its call, which is not over before', async () => {
+  const questions = openQuestions(sdk);
+  const { signal } = new AbortController();
+  let asked = 0;
+  const elicit: Elicit = Object.assign(
+    async (...[one, over]: Parameters<Elicit>) => {
+      asked++;
+      try {
+        return await user()(one, over);
+      } finally {
+        await Promise.resolve();
+        asked--;
+      }
+    },
+    { group: 'run' },
+  );
+  const call = questions.within({ elicit, signal }, async () => {
+    void questions.ask(question, signal);
+    await Promise.resolve();
+    expect(asked).toBe(1);
+    return { text: 'done', isError: false };
+  });
+  expect([await call, asked]).toEqual([{ text: 'done', isError: false }, 0]);
+});

@@ -15,6 +15,9 @@ interface Call {
 interface Asking extends Call {
   /** Aborted when the call takes too long. */
   readonly over: AbortController;
+  readonly ended: AbortController;
+  /** Those of its questions that have no answer yet. */
+  readonly open: Set<Promise<ElicitedAnswer>>;
   readonly rest: { asked: number; waiting: number; waited: number; since: number; from: number; cancel: () => void };
 }
 
@@ -46,12 +49,15 @@ export function openQuestions(sdk: typeof Sdk): Questions {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), left).unref();
     const ends = [...calls].filter(({ elicit }) => elicit.group === call.elicit.group).map(waiting);
+    const answer = call.elicit(question, AbortSignal.any([signal, call.signal, call.over.signal, call.ended.signal, late.signal]));
+    call.open.add(answer);
     try {
-      return await call.elicit(question, AbortSignal.any([signal, call.signal, call.over.signal, late.signal]));
+      return await answer;
     } catch {
       return { action: 'cancel' };
     } finally {
       clearTimeout(timer);
+      call.open.delete(answer);
       for (const end of ends) end();
     }
   }
@@ -76,7 +82,8 @@ export function openQuestions(sdk: typeof Sdk): Questions {
   return {
     async within({ elicit, signal }, made) {
       const over = new AbortController();
-      const call: Asking = { elicit, signal, over, rest: { asked: 0, waiting: 0, waited: 0, since: performance.now(), from: 0, cancel: () => {} } };
+      const rest = { asked: 0, waiting: 0, waited: 0, since: performance.now(), from: 0, cancel: () => {} };
+      const call: Asking = { elicit, signal, over, ended: new AbortController(), open: new Set(), rest };
       plan(call);
       calls.add(call);
       const most = callMilliseconds + patienceMilliseconds;
@@ -96,8 +103,10 @@ export function openQuestions(sdk: typeof Sdk): Questions {
         if (call.rest.asked > 0 || waitedOf(call) > 0) return tooLate;
         throw over.signal.aborted ? over.signal.reason : error;
       } finally {
-        call.rest.cancel();
         calls.delete(call);
+        call.ended.abort(new Error('The call has ended.'));
+        await Promise.allSettled(call.open); // nobody is asked any more when the call is over
+        call.rest.cancel();
       }
     },
     async ask(params, signal) {
@@ -129,7 +138,7 @@ function waiting(call: Asking): () => void {
   return () => {
     if (--rest.waiting > 0) return;
     rest.waited += performance.now() - rest.from;
-    plan(call);
+    if (!call.ended.signal.aborted) plan(call);
   };
 }
 
