@@ -18,7 +18,7 @@ export interface QuestionAnswer {
  * Asks the user of a run in the middle of a call, which waits. Where the process dies meanwhile, the call was interrupted.
  *
  * @param signal ends the wait
- * @returns `cancel` where the user does not answer within ten minutes
+ * @returns `cancel` where the user does not answer within ten minutes, and at once where too many runs wait already or the run has waited in this way for half an hour
  */
 export interface AskUser {
   (question: UserQuestion, signal: AbortSignal): Promise<QuestionAnswer>;

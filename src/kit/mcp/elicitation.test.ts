@@ -19,6 +19,7 @@ test('a question keeps what the protocol has, and no more', () => {
     two: { type: 'string', oneOf: [{ const: 'x', title: 'x' }] },
   });
   expect(elicitationIn({ mode: 'url', message: 'Go.', url: 'https://a.example/x' })).toEqual({ message: 'Go.', url: 'https://a.example/x' });
+  expect(elicitationIn({ mode: 'url', message: 'Go.', url: ' https:\\\\A.example\\ä\n?x= y' })?.url).toBe('https://a.example/%C3%A4?x=%20y');
   expect(isElicitedSchema({ type: 'object', properties: { answer: { type: 'string', maxLength: 10 } }, required: ['answer'] })).toBe(true);
 }); // prettier-ignore
 
@@ -33,6 +34,7 @@ test.each([
   [{ mode: 'url', message: 'x', url: 'javascript:alert(1)' }],
   [{ mode: 'url', message: 'x', url: 'http://a.example/' }],
   [{ mode: 'url', message: 'x', url: 'https://user@a.example/' }],
+  [{ mode: 'url', message: 'x', url: `https://a.example/${'ä'.repeat(1000)}` }],
   [{ mode: 'other', message: 'x' }],
   [null],
 ])('what is no question that a user is asked: %j', (params) => expect(elicitationIn(params)).toBeUndefined());

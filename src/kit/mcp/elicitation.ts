@@ -11,7 +11,7 @@ export interface Elicitation {
   readonly message: string;
   /** Of a form: a JSON Schema of an object whose properties are texts, numbers, booleans and choices. */
   readonly schema?: ElicitedSchema;
-  /** An https address that the user is to visit. */
+  /** The address that the user is to visit, as browsers write it: https, or http on this machine. */
   readonly url?: string;
 }
 
@@ -48,16 +48,20 @@ export function elicitationIn(params: unknown): Elicitation | undefined {
   if (!isRecord(params) || typeof params['message'] !== 'string') return undefined;
   const { mode = 'form', url, requestedSchema } = params;
   const message = plain(params['message'], mostMessage);
-  if (mode === 'url') return isAddress(url) ? { message, url } : undefined;
+  if (mode === 'url') {
+    const address = addressIn(url);
+    return address === undefined ? undefined : { message, url: address };
+  }
   const schema = mode === 'form' ? schemaIn(requestedSchema) : undefined;
   return schema && { message, schema };
 }
 
-/** What a browser is sent to: elsewhere over TLS, on this machine without too. */
-function isAddress(value: unknown): value is string {
+/** What a browser is sent to, as it reads it: elsewhere over TLS, on this machine without too. */
+function addressIn(value: unknown): string | undefined {
   const url = typeof value === 'string' && value.length <= mostAddress ? URL.parse(value) : null;
-  const isHere = url?.hostname === 'localhost' || url?.hostname === '127.0.0.1' || url?.hostname === '[::1]';
-  return url !== null && !url.username && !url.password && (url.protocol === 'https:' || (url.protocol === 'http:' && isHere));
+  if (!url || url.username || url.password || url.href.length > mostAddress) return undefined;
+  const isHere = url.hostname === 'localhost' || url.hostname === '127.0.0.1' || url.hostname === '[::1]';
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isHere) ? url.href : undefined;
 }
 
 function schemaIn(schema: unknown): ElicitedSchema | undefined {

@@ -15,16 +15,24 @@ interface Call {
 interface Asking extends Call {
   /** Aborted when the call takes too long. */
   readonly over: AbortController;
-  readonly rest: { asked: number; waiting: number; waited: number; since: number; cancel: () => void };
+  readonly ended: AbortController;
+  /** Those of its questions that have no answer yet. */
+  readonly open: Set<Promise<ElicitedAnswer>>;
+  readonly rest: { asked: number; waiting: number; waited: number; since: number; from: number; cancel: () => void };
 }
 
 /** What the server of a connection asks the users of its calls. */
 export interface Questions {
-  /** Makes a call that may ask. The time in which its user is asked is not that of the call. */
+  /**
+   * Makes a call that may ask. The time in which its user is asked is not that of the call: ten minutes for all its questions, then they end with `cancel`.
+   * One that has waited for its user and then takes too long has a result that says so: nothing is wrong with its server for others.
+   */
   within(call: Call, made: (options: RequestOptions) => Promise<McpResult>): Promise<McpResult>;
   /** @throws ProtocolError for a question that no user is asked */
   ask(params: unknown, signal: AbortSignal): Promise<{ action: ElicitedAnswer['action']; content?: Record<string, string> }>;
 }
+
+const tooLate: McpResult = { text: 'The tool asked its user something, and then did not answer in time. Whether it took effect is not known.', isError: true };
 
 /** Questions of one call, and addresses that it needs visited before it is made again. */
 const [mostQuestions, mostAddresses] = [10, 3];
@@ -34,12 +42,22 @@ export function openQuestions(sdk: typeof Sdk): Questions {
   const current = new AsyncLocalStorage<Asking>();
   const calls = new Set<Asking>();
 
+  /** Never rejects: why a user cannot be asked is nothing for the server. */
   async function asked(call: Asking, question: Elicitation, signal: AbortSignal): Promise<ElicitedAnswer> {
-    if (++call.rest.asked > mostQuestions) return { action: 'cancel' };
+    const left = patienceMilliseconds - waitedOf(call);
+    if (++call.rest.asked > mostQuestions || left <= 0) return { action: 'cancel' };
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), left).unref();
     const ends = [...calls].filter(({ elicit }) => elicit.group === call.elicit.group).map(waiting);
+    const answer = call.elicit(question, AbortSignal.any([signal, call.signal, call.over.signal, call.ended.signal, late.signal]));
+    call.open.add(answer);
     try {
-      return await call.elicit(question, AbortSignal.any([signal, call.signal, call.over.signal]));
+      return await answer;
+    } catch {
+      return { action: 'cancel' };
     } finally {
+      clearTimeout(timer);
+      call.open.delete(answer);
       for (const end of ends) end();
     }
   }
@@ -64,7 +82,8 @@ export function openQuestions(sdk: typeof Sdk): Questions {
   return {
     async within({ elicit, signal }, made) {
       const over = new AbortController();
-      const call: Asking = { elicit, signal, over, rest: { asked: 0, waiting: 0, waited: 0, since: performance.now(), cancel: () => {} } };
+      const rest = { asked: 0, waiting: 0, waited: 0, since: performance.now(), from: 0, cancel: () => {} };
+      const call: Asking = { elicit, signal, over, ended: new AbortController(), open: new Set(), rest };
       plan(call);
       calls.add(call);
       const most = callMilliseconds + patienceMilliseconds;
@@ -79,11 +98,15 @@ export function openQuestions(sdk: typeof Sdk): Questions {
           }
         });
       } catch (error) {
-        if (over.signal.aborted && !signal.aborted) throw over.signal.reason;
-        throw error;
+        const isLate = over.signal.aborted || (error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.RequestTimeout);
+        if (!isLate || signal.aborted) throw error;
+        if (call.rest.asked > 0 || waitedOf(call) > 0) return tooLate;
+        throw over.signal.aborted ? over.signal.reason : error;
       } finally {
-        call.rest.cancel();
         calls.delete(call);
+        call.ended.abort(new Error('The call has ended.'));
+        await Promise.allSettled(call.open); // nobody is asked any more when the call is over
+        call.rest.cancel();
       }
     },
     async ask(params, signal) {
@@ -108,14 +131,19 @@ function plan({ over, rest }: Asking): void {
 /** @returns what ends the wait */
 function waiting(call: Asking): () => void {
   const { rest } = call;
-  const from = performance.now();
-  if (rest.waiting++ === 0) rest.cancel();
+  if (rest.waiting++ === 0) {
+    rest.from = performance.now();
+    rest.cancel();
+  }
   return () => {
     if (--rest.waiting > 0) return;
-    rest.waited += performance.now() - from;
-    plan(call);
+    rest.waited += performance.now() - rest.from;
+    if (!call.ended.signal.aborted) plan(call);
   };
 }
+
+/** Milliseconds in which a user was asked. */
+const waitedOf = ({ rest }: Asking): number => rest.waited + (rest.waiting > 0 ? performance.now() - rest.from : 0);
 
 /** A message of a server whose questions are small and flat, before the library reads it: one that is not is left without what it asks. */
 export function askable(message: unknown): unknown {

@@ -12,7 +12,7 @@ const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(fold
 const mebibyte = 2 ** 20;
 
 onBothDatabases('runs', ({ open }) => {
-  test('count against the memory of their user, and wait for room in it', async () => {
+  async function opened() {
     const store = await open({ migrations });
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
     const caller: Caller = { userId: rows[0]!.id, email: 'ada@example.org', role: 'user', plan: 'unlimited', teamIds: [], keyId: 1, keyName: 'k' };
@@ -26,6 +26,15 @@ onBothDatabases('runs', ({ open }) => {
       log: () => {},
     });
     onTestFinished(() => runs.close());
+    const work = (loop: RunLoop) => runs.work({ loops: { agent: loop, deep_agent: loop }, generate: () => { throw new Error('No model is asked.'); } }); // prettier-ignore
+    const limits = { steps: 5, calls: 5, seconds: 60, tokens: 1000 };
+    const begin = (message: string) =>
+      runs.begin({ kind: 'agent', agentId: null, version: null, asked: { message, more: {} }, limits, requestId: 'req', caller, app: '' });
+    return { store, caller, budget, runs, work, begin };
+  }
+
+  test('count against the memory of their user, and wait for room in it', async () => {
+    const { store, caller, budget, runs, work, begin } = await opened();
     const held: number[] = [];
     const loop: RunLoop = async (run) => {
       held.push(budget.held);
@@ -35,17 +44,37 @@ onBothDatabases('runs', ({ open }) => {
     };
     const other = memoryOf(budget, caller.userId);
     expect(other.take(3 * mebibyte)).toBe(true);
-    runs.work({ loops: { agent: loop, deep_agent: loop }, generate: () => { throw new Error('No model is asked.'); } }); // prettier-ignore
-    const limits = { steps: 5, calls: 5, seconds: 60, tokens: 1000 };
-    const asked = { message: 'y'.repeat(2 * mebibyte), more: {} };
-    const id = await runs.begin({ kind: 'agent', agentId: null, version: null, asked, limits, requestId: 'req', caller, app: '' });
+    work(loop);
+    const id = await begin('y'.repeat(2 * mebibyte));
     const taken = async () => (await sql`select from run where holder is not null`.execute(store.db)).rows.length;
-    await expect.poll(taken).toBe(1);
+    await expect.poll(taken, { timeout: 10_000 }).toBe(1);
     expect([held, budget.held]).toEqual([[], 3 * mebibyte]);
     other.letGo();
     await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('completed');
     expect(held[0]).toBeGreaterThan(2 * mebibyte);
     expect(held[1]! - held[0]!).toBeGreaterThan(mebibyte);
     await expect.poll(() => budget.held).toBe(0);
+  });
+
+  test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 30_000 }, async () => {
+    const { caller, runs, work, begin } = await opened();
+    const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: true, needsApproval: false };
+    work(async (run) => {
+      try {
+        await run.tool(call, async ({ ask }) => {
+          const { action } = await ask({ message: 'Say.' }, run.signal);
+          return { text: action, isError: false };
+        });
+        return { message: 'done' };
+      } finally {
+        run.emit({ event: 'warning', data: { message: 'The last word.' } });
+      }
+    });
+    const id = await begin('Ask.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 10_000 }).toBe('waiting');
+    expect(await runs.cancel(caller.userId, id)).toMatchObject({ state: 'cancelled', waitsFor: null });
+    const told: string[] = [];
+    for await (const one of runs.follow(caller.userId, id, { after: 0, signal: new AbortController().signal })) if (one) told.push(one.event);
+    expect(told.slice(-2)).toEqual(['warning', 'run.cancelled']);
   });
 });

@@ -10,6 +10,7 @@ import { isElicitedSchema, problemOf, type ElicitedSchema } from '#kit/mcp/elici
 import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { follow } from './follow.ts';
+import { LiveWaits } from './live-question.ts';
 import { RunRows, topic, type FoundRun, type RunsWanted } from './rows.ts';
 import type { Approval } from './tool-call.ts';
 import { endingOf, workOn, type RunWorkerDeps } from './worker.ts';
@@ -93,7 +94,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
       const wanted = await rows.wantCancelled(userId, id);
       if (!wanted) throw new Fault('conflict', 'The run is over.');
       await working.cancel(wanted.job);
-      const isOver = async () => (await rows.progress(userId, id))?.state !== 'running';
+      const isOver = async () => !isOpen.has((await rows.progress(userId, id))?.state);
       if (wanted.state === 'running' && (await working.find(wanted.job))?.state === 'running')
         for (let waited = 0; waited < cancelMilliseconds && !(await isOver()); waited += lookMilliseconds) await clock.sleep(lookMilliseconds);
       // one that nobody works on, or whose process does not answer
@@ -128,7 +129,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
 
     work({ loops, generate }) {
       const onChange = (id: string, heard: () => void) => store.subscribe(topic, (change) => (change.type === 'reset' || change.payload === id) && heard());
-      const deps = { rows, loops, generate, rights, memoryOf, onChange, clock, log };
+      const deps = { rows, loops, generate, rights, memoryOf, onChange, waits: new LiveWaits(), clock, log };
       working.work(kind, ({ id: job, payload, signal }) => workOn({ id: (payload as { readonly id: string }).id, job }, signal, deps), {
         concurrency,
         mostEach,
@@ -182,6 +183,9 @@ function orGone(error: unknown): undefined {
   if (error instanceof Fault && error.code === 'unauthenticated') return undefined;
   throw error;
 }
+
+/** One that waits may be kept by a process, which ends it. */
+const isOpen: ReadonlySet<string | undefined> = new Set(['running', 'waiting']);
 
 const isId = (id: string) => /^\d{15}$/.test(id);
 

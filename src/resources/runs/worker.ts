@@ -10,7 +10,8 @@ import type { OwnMemory } from '#kit/memory/byte-budget';
 import { randomText } from '#kit/crypto/ids';
 import { patient } from '#store/patience';
 import type { RunRows, TakenRun } from './rows.ts';
-import { LiveQuestions } from './live-question.ts';
+import { limitedTime } from './limited-time.ts';
+import { LiveQuestions, type LiveWaits } from './live-question.ts';
 import { WorkingRun } from './working-run.ts';
 import { RunLost, RunWriter, type KeptEvent } from './writer.ts';
 
@@ -22,9 +23,10 @@ export interface RunWorkerDeps {
     callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
     watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
   };
-  /** The memory for a run of this user. */
   /** Calls back when something of a run was changed. @returns what ends that */
   readonly onChange: (id: string, heard: () => void) => () => void;
+  readonly waits: LiveWaits;
+  /** The memory for a run of this user. */
   readonly memoryOf: (userId: number) => OwnMemory;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
@@ -32,6 +34,8 @@ export interface RunWorkerDeps {
 
 /** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
 const roomMilliseconds = 100;
+/** Of the step that keeps how long the run has waited while a process kept it. */
+const waitedKey = 'waited';
 
 /** Works on a run that this process has taken up, until it ends, waits, or is interrupted. @throws RunLost, and the signal's reason where the process stops: it is taken up again */
 export async function workOn({ id, job }: { readonly id: string; readonly job: string }, signal: AbortSignal, deps: RunWorkerDeps): Promise<void> {
@@ -56,7 +60,8 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     };
   };
   const onChange = (heard: () => void) => deps.onChange(id, heard);
-  const live = new LiveQuestions({ rows, runId: id, userId, holder, clock: deps.clock, onChange, rest });
+  const note = (waited: number) => writer.add({ key: waitedKey, number: -1, state: 'done' }, waited);
+  const asking = { rows, runId: id, userId, holder, ...patience, waits: deps.waits, permits, onChange, rest, note };
   const unwatch = deps.rights.watch({ caller: owner, cut: (reason) => over.abort(reason) });
   permits.hold();
   try {
@@ -67,6 +72,8 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     const callerOf = async () => mayRun(await patient(() => deps.rights.callerOf(owner), patience).catch(lost));
     const first = await callerOf().catch(orFault);
     const steps = new Map((await patient(() => rows.steps(id), patience).catch(lost)).map(({ key, ...step }) => [key, step]));
+    const waited = steps.get(waitedKey)?.sealed;
+    const live = new LiveQuestions({ ...asking, lost: (error) => over.abort(error) }, waited ? Number(rows.opened(userId, waited)) : 0);
     const shared = { ...deps, live, callerOf, memory, permits, writer, signal: either, taken, asked, steps, approved: new Set<string>() };
     const run = new WorkingRun(shared, 'main');
     if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
@@ -82,24 +89,6 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     permits.release();
     memory.letGo();
   }
-}
-
-/** Calls back once when so many milliseconds have gone by, without those of rests. */
-function limitedTime(clock: Clock, milliseconds: number, over: () => void) {
-  let left = milliseconds;
-  let from = clock.monotonic();
-  let cancel = clock.after(Math.max(0, left), over);
-  return {
-    rest() {
-      cancel();
-      left -= clock.monotonic() - from;
-      return () => {
-        from = clock.monotonic();
-        cancel = clock.after(Math.max(0, left), over);
-      };
-    },
-    end: () => cancel(),
-  };
 }
 
 interface Interrupted {
