@@ -2,7 +2,7 @@ import type { Permits } from '#core/permits';
 import type { QuestionAnswer, QuestionAsked, RunEvent } from '#core/run';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
-import { patient } from './patience.ts';
+import { patient } from '#store/patience';
 import type { RunRows, StepRow } from './rows.ts';
 import { RunLost } from './writer.ts';
 
