@@ -102,18 +102,27 @@ function rowsOf(rule: Rule, prefix: string): string[] {
 
 interface Bounded extends Rule {
   readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
   readonly maximum?: number;
 }
 
 const code = (text: string) => `\`${text}\``;
+
+/** ` 0 to 65535.`, ` At least 1.`, ` More than 0, at most 60.` */
+function rangeOf({ minimum, exclusiveMinimum, maximum = Infinity }: Pick<Bounded, 'minimum' | 'exclusiveMinimum' | 'maximum'>): string {
+  const most = maximum < 1e15 ? maximum : undefined;
+  if (minimum !== undefined) return most === undefined ? ` At least ${minimum}.` : ` ${minimum} to ${most}.`;
+  const parts = [exclusiveMinimum === undefined ? [] : `more than ${exclusiveMinimum}`, most === undefined ? [] : `at most ${most}`].flat();
+  const text = parts.join(', ');
+  return text === '' ? '' : ` ${text[0]!.toUpperCase()}${text.slice(1)}.`;
+}
 
 function defaultOf({ default: value }: Rule): string {
   if (value === undefined) return '–';
   return value === '' ? 'empty' : code(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
-function said({ description = '', enum: values, minimum, maximum }: Bounded): string {
-  const range = minimum === undefined && maximum === undefined ? '' : ` ${minimum ?? '…'} to ${maximum === undefined || maximum >= 1e15 ? '…' : maximum}.`;
+function said({ description = '', enum: values, ...bounds }: Bounded): string {
   const words = values ? ` One of: ${values.join(', ')}.` : '';
-  return `${description}${words}${range}`.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+  return `${description}${words}${rangeOf(bounds)}`.replaceAll('|', '\\|').replaceAll('<', '&lt;');
 }

@@ -26,7 +26,7 @@ const members = {
   credentials: Type.Optional(credentials),
   regions: list('Regions, for kind vertex, in the order in which they are tried.', region),
   residency: named(
-    'Strict region lists, by name: a model or a plan with `residency: <name>` uses no region outside the list.',
+    'Strict region lists, by name: a model or a plan with `residency: NAME` uses no region outside the list.',
     Type.Array(word('Name of a region.'), { minItems: 1 }),
   ),
   mediaUrls: Type.Optional(
