@@ -74,6 +74,8 @@ export async function everythingOf(all: Visited, who: Person): Promise<Things> {
     model: 'built-in',
     messages: [{ role: 'user', content: `Say exactly: ${secretText}` }],
   });
+  const request = asked.headers.get('x-request-id')!;
+  await until(async () => (await ask('GET', `/server/mine/logs/${request}`)).status === 200); // rows are written a moment later
   return {
     key: await of('keys', { name: secretText, scopes: ['passthrough'] }),
     dataset: Number(dataset['id']),
@@ -95,7 +97,7 @@ export async function everythingOf(all: Visited, who: Person): Promise<Things> {
     message: Number(message['id']),
     session: String(session['session_id']),
     team: Number(team['id']),
-    request: asked.headers.get('x-request-id')!,
+    request,
   };
 }
 
