@@ -9,6 +9,8 @@ export interface FirstUser {
   readonly email: string;
   /** In plain text; only its digest is stored. */
   readonly key: string;
+  /** It is the operator's own, of DRAGOMAN_ADMIN_API_KEY. */
+  readonly isGiven: boolean;
 }
 
 const defaultEmail = 'admin@localhost';
@@ -30,7 +32,7 @@ export async function firstUser(
       await audit(inside, { by, action: 'user.add', target: { kind: 'user', id: user.id }, after });
       await audit(inside, { by, action: 'key.create', target: { kind: 'key', id: made.id }, after: { userId: user.id, name } });
       await inside.publish('api-keys', null);
-      return { email: user.email, key: made.key };
+      return { email: user.email, key: made.key, isGiven: key !== undefined };
     });
   } catch (error) {
     if (error instanceof Fault && error.code === 'conflict') return undefined;

@@ -40,18 +40,20 @@ const lostKey = `
   Lost your key? ${program} user list shows the users, and ${program} key create --email ADDRESS --name NAME makes a new key.
 `;
 
-function firstStart(url: string, { email, key }: FirstUser, models: readonly string[]): string {
+/** A key of the operator's own is not shown: what is printed may be kept in a journal. */
+function firstStart(url: string, { email, key, isGiven }: FirstUser, models: readonly string[]): string {
   const model = models.includes('built-in') ? 'built-in' : (models[0] ?? 'MODEL');
+  const authorization = isGiven ? '"Authorization: Bearer $DRAGOMAN_ADMIN_API_KEY"' : `'Authorization: Bearer ${key}'`;
   return `
-  Your first user and API key. Save the key: it is not shown again.
+  ${isGiven ? 'Your first user.' : 'Your first user and API key. Save the key: it is not shown again.'}
 
   User             ${email}
-  API key          ${key}
+  API key          ${isGiven ? 'the one in DRAGOMAN_ADMIN_API_KEY' : key}
 
   Try it in a second terminal:
 
   curl ${url}/v1/chat/completions \\
-    -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
+    -H ${authorization} -H 'Content-Type: application/json' \\
     -d '{"model": "${model}", "messages": [{"role": "user", "content": "Say exactly: it works"}]}'
 `;
 }

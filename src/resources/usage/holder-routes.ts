@@ -48,7 +48,10 @@ export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute
       async answer({ caller, by, params: { id = '' } }) {
         const { silentSeconds, closedAt, machine, accounts } = await find(id);
         if (closedAt === null && silentSeconds < presumedAliveSeconds)
-          throw new Fault('conflict', `This holder was alive less than ${presumedAliveSeconds} seconds ago: stop it, and it releases its leases itself.`);
+          throw new Fault(
+            'conflict',
+            `This holder was alive less than ${presumedAliveSeconds} seconds ago. If it still runs, stop it: it then frees its leases itself. If it was killed, start it again on its data folder, or ask once more when ${presumedAliveSeconds} seconds have gone by.`,
+          );
         const after = { how: 'written-off', machine, accounts };
         const noted: Taken['noted'] = (inside) => audit(inside, { by, action: 'holder.write-off', target: { kind: 'holder', id }, after });
         await holders.writeOff(id, { by: caller.email || caller.keyName, noted });
