@@ -59,8 +59,13 @@ beforeEach(() => {
   ledger = open();
 });
 
-/** A ledger of one holder. What it settles is shipped at once. @param ways milliseconds to the source and back, for each of the first messages */
-function open(ways: number[] = []): Ledger {
+/**
+ * A ledger of one holder. What it settles is shipped at once.
+ *
+ * @param ways milliseconds to the source and back, for each of the first messages
+ * @param recallTakes milliseconds until a recall arrives
+ */
+function open(ways: number[] = [], recallTakes = 0): Ledger {
   const own = sink.enter();
   holder ||= own;
   const source = sink.source(own);
@@ -76,6 +81,7 @@ function open(ways: number[] = []): Ledger {
         if (back) await clock.sleep(back);
         return grants;
       },
+      onRecall: (listen) => source.onRecall((account) => void (recallTakes ? clock.after(recallTakes, () => listen(account)) : listen(account))),
     },
     journal: {
       began: async (began) => void written.push(began),
@@ -546,6 +552,24 @@ describe('leases', () => {
     void second.reservation.settle(row(0));
     await pass(2500);
     expect(await Promise.all(large)).toEqual([undefined, undefined]);
+  });
+
+  test.each([0, 60])('two who each have what the other lacks are served one after the other, where a recall takes %i ms', async (recallTakes) => {
+    teamPlans[1] = { monthlyTokens: 1000 };
+    const [one, other] = [open([], recallTakes), open([], recallTakes)];
+    plan = { monthlyTokens: 1000 };
+    void (await reserve(call({ maxTokens: 900 }), { by: one })).reservation.settle(row(0));
+    plan = {};
+    void (await reserve(call({ maxTokens: 900 }), { by: other, caller: { userId: 2, teamIds: [1] } })).reservation.settle(row(0));
+    plan = { monthlyTokens: 1000 };
+    const both = [one, other].map((by) =>
+      reserve(call({ maxTokens: 900 }), { by, caller: { teamIds: [1] } }).then(
+        ({ reservation }) => reservation.settle(row(0)),
+        (fault: Fault) => fault.message,
+      ),
+    );
+    await pass(2500);
+    expect(await Promise.all(both)).toEqual([undefined, undefined]);
   });
 
   test('of a holder that was closed are nobody’s: it lets no call in, whatever its plan', async () => {

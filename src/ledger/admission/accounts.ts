@@ -100,7 +100,10 @@ export class Accounts {
    */
   enter(holds: readonly Hold[]): void {
     const order = ++this.#lastOrder;
-    for (const hold of holds) hold.order = order;
+    for (const hold of holds) {
+      hold.order = order;
+      hold.ofCall = holds;
+    }
   }
 
   /** Puts the holds that lack something in line, and requests what can be had. A hold that lacks nothing leaves its line. */
@@ -303,8 +306,21 @@ export class Accounts {
     lease.pollArmed = true;
     this.#clock.after(pollMilliseconds, () => {
       lease.pollArmed = false;
-      if (lease.line.size > 0) this.#plan(lease);
+      const head = first(lease.line);
+      if (!head) return;
+      this.#requestAll(head);
+      this.#plan(lease);
     });
+  }
+
+  /**
+   * Requests all that the call of a waiting hold lacks, in one message. What the call did not lack at first may have been given back since: two calls of which
+   * each has what the other lacks would exchange it without end if each requested only what it lacked first.
+   */
+  #requestAll({ ofCall, wake, fail }: Hold): void {
+    this.queue(ofCall, wake!, fail!);
+    const now = this.#clock.monotonic();
+    for (const hold of ofCall) if (hold.lease.lack(hold, now) === 'elsewhere') this.#plan(hold.lease);
   }
 
   #recalled(account: Account): void {

@@ -23,6 +23,8 @@ export class Hold {
   held = 0;
   /** The place of its call among all that have waited, the same in every line. A call without a place comes last. */
   order = Infinity;
+  /** The holds of its call, itself among them. */
+  ofCall: readonly Hold[] = [];
   /** How many requests had been sent when it first lacked something; below 0: it has not. */
   lackedAt = -1;
   /** Callbacks of the call that waits in line. */
