@@ -19,7 +19,7 @@ import { teamRoutes } from '#resources/teams/routes';
 import { administered, ownTeamRoutes } from '#resources/teams/own-routes';
 import { openTeams } from '#resources/teams/store';
 import { holderRoutes } from '#resources/usage/holder-routes';
-import { openHolders } from '#resources/usage/holders';
+import { openHolders, type Holders } from '#resources/usage/holders';
 import { openLogs } from '#resources/usage/logs';
 import { openSums } from '#resources/usage/sums';
 import { allUsage, ownUsage, usageRoutes, type UsagePlace } from '#resources/usage/routes';
@@ -36,6 +36,7 @@ export interface Administration {
   readonly keys: KeyKeeping;
   /** What was learned from refusals of providers. */
   readonly lessons: LessonStore;
+  readonly holders: Holders;
   /** The caller's plan with the user's own limits; `undefined`, which allows nothing, for a plan that does not exist. @throws Fault `overloaded` for one that is not in memory yet */
   planOf(caller: Pick<Caller, 'plan' | 'limits'>): Plan | undefined;
   /** A team's plan with the team's own limits; otherwise as `planOf`. */
@@ -71,6 +72,7 @@ export async function openAdministration({ database, settings, clock, prompts, t
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans, newUserPlan: () => settings().newUsers.plan });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
+  const holders = openHolders(store);
   const lessons = await openLessons({ store, audit, clock, version, log });
   const keys = openKeyKeeping({ store, audit, pepper });
   const planNames = planNamesOf(plans);
@@ -91,12 +93,13 @@ export async function openAdministration({ database, settings, clock, prompts, t
       ...teamRoutes(teams, planNames),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
       ...usageRoutes(reading, timeNow, { ...allUsage, textOf: textForAdministrators(prompts, (event) => audit(store, event)) }),
-      ...holderRoutes(openHolders(store), audit),
+      ...holderRoutes(holders, audit),
       ...auditRoutes(store),
       ...lessonRoutes(lessons),
     ],
     keys,
     lessons,
+    holders,
     planOf,
     teamOf: teams.limited,
     modelLists(caller) {

@@ -52,7 +52,7 @@ export interface InterfacesDeps {
   readonly calls: Calls;
   readonly keeping: Keeping<StoredResponseBody>;
   readonly rights: Rights;
-  readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'planOf' | 'teamPlan'>;
+  readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'holders' | 'planOf' | 'teamPlan'>;
   readonly tokens: Tokens;
   readonly logins: Logins;
   readonly prompts: PromptStore;
@@ -120,6 +120,7 @@ export function interfaces({
         upstreams: calls.upstreams,
         regions: (parent ?? { regions }).regions,
         lessons: () => administration.lessons.list(),
+        lostHolders: () => administration.holders.lost(),
       }),
     ]),
     mcp({ ...offersOf(knowledge, acting), version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),

@@ -74,6 +74,7 @@ async function checksWithoutServer(settings: Settings): Promise<readonly Check[]
         upstreams,
         regions: () => [],
         lessons: () => [],
+        lostHolders: async () => [],
       }),
     ]);
     return [port, ...checks];

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { inUnits } from '#kit/text/in-units';
 import type { AdminClient } from './admin-client.ts';
 import { adminCommand, allOf, userOf, type AdminOptions, type ShownUser } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
@@ -33,7 +34,9 @@ export function teamCommands(program: Command): void {
     takes: { '--plan <name>': 'Plan of the team. Default: unlimited.', ...usersFlags },
     async run(admin, { json, name, plan = 'unlimited', ...users }) {
       const made = (await admin.ask('POST', '/server/admin/teams', { name, plan, ...(await idsOf(admin, users)) })) as ShownTeam;
-      console.log(json ? JSON.stringify(made) : `Added the team ${plain(made.name)} with the plan ${made.plan} and ${count(made.members.length, 'member')}.`);
+      console.log(
+        json ? JSON.stringify(made) : `Added the team ${plain(made.name)} with the plan ${made.plan} and ${inUnits(made.members.length, 'members')}.`,
+      );
     },
   });
 
@@ -62,7 +65,7 @@ export function teamCommands(program: Command): void {
       const { id } = await teamOf(admin, name);
       const changed = (await admin.ask('PATCH', `/server/admin/teams/${id}`, change)) as ShownTeam;
       console.log(
-        json ? JSON.stringify(changed) : `The team ${plain(changed.name)} has the plan ${changed.plan} and ${count(changed.members.length, 'member')}.`,
+        json ? JSON.stringify(changed) : `The team ${plain(changed.name)} has the plan ${changed.plan} and ${inUnits(changed.members.length, 'members')}.`,
       );
     },
   });
@@ -79,8 +82,6 @@ export function teamCommands(program: Command): void {
   });
 }
 
-const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`;
-
 /** @throws CliError where no team has this name, or several have it */
 async function teamOf(admin: AdminClient, name: string): Promise<ShownTeam> {
   const found: ShownTeam[] = [];
@@ -88,7 +89,7 @@ async function teamOf(admin: AdminClient, name: string): Promise<ShownTeam> {
   const [team, ...others] = found;
   if (!team) throw new CliError(`There is no team ${plain(name)}.`, 404);
   if (others.length > 0)
-    throw new CliError(`${count(found.length, 'team')} are called ${plain(name)}: rename them over HTTP (PATCH /server/admin/teams/{id}).`, 409);
+    throw new CliError(`${inUnits(found.length, 'teams')} are called ${plain(name)}: rename them over HTTP (PATCH /server/admin/teams/{id}).`, 409);
   return team;
 }
 

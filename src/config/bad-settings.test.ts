@@ -54,12 +54,21 @@ describe('a file is refused', () => {
     ],
     ['limits:\n  ▸nonsense: 1', 'limits.nonsense is not known. limits may have: bodyBytes,'],
     [provider('▸apikey: [sk-secret]'), 'providers.p.apikey is not known. Did you mean apiKeys?'],
-    [vertex('project: p, regions: [▸{ name: a, baseURL: "http://a" }]'), 'providers.v.regions[0].baseUrl is required.'],
+    [
+      vertex('project: p, regions: [▸{ name: a, ▸baseURL: "http://a" }]'),
+      'providers.v.regions[0].baseUrl is required.',
+      'providers.v.regions[0].baseURL is not known. Did you mean baseUrl?',
+    ],
     [
       vertex('project: p, regions: [{ name: a, baseUrl: "http://a", ▸x: 1 }]'),
       'providers.v.regions[0].x is not known. providers.v.regions[0] may have: name, baseUrl.',
     ],
-    [`${p}\nmodels:\n  gpt-5.2:\n    targets: [▸{ provder: p }]`, 'models.gpt-5.2.targets[0].provider is required.'],
+    [
+      `${p}\nmodels:\n  gpt-5.2:\n    targets: [▸{ ▸provder: p, ▸junk: 1 }]`,
+      'models.gpt-5.2.targets[0].provider is required.',
+      'models.gpt-5.2.targets[0].provder is not known. Did you mean provider?',
+      'models.gpt-5.2.targets[0].junk is not known. models.gpt-5.2.targets[0] may have: provider,',
+    ],
     ['providers:\n  ▸p:\n    dialect: openai-chat', 'providers.p.baseUrl is required.'],
     ['providers:\n  p:\n    dialect: openai-chat\n    ▸baseUrl:', 'providers.p.baseUrl is required.'],
   ];

@@ -56,7 +56,7 @@ export function shaped(
     const { path, part, problem } = located(rule, layer, value, found);
     // What is missing because it was removed is known to be wrong; without it its parent means nothing.
     const isKnown = removed.some((one) => fieldOf(one) === fieldOf(path));
-    if (!isKnown) problems.push(problemAt({ path, part, problem }));
+    if (!isKnown) problems.push(problemAt({ path, part, problem }), ...(part === 'missing' ? strangers(rule, layer, value, path.slice(0, -1)) : []));
     remove(part === 'missing' || isKnown ? path.slice(0, -1) : path);
   }
   return { value: problems.length + known.length > 0 && violation(rule, value) ? {} : value, problems };
@@ -104,6 +104,15 @@ function checkOf(rule: Rule): (value: unknown) => unknown {
   const check = checks.get(rule) ?? checked(rule as TSchema, (problem) => new Misfit(problem));
   checks.set(rule, check);
   return check;
+}
+
+/** The members that the schema does not know, of an object in which one is missing: one of them may be that one, misspelled. */
+function strangers(rule: Rule, layer: Layer, value: unknown, parent: Path): readonly LocatedProblem[] {
+  const names = Object.keys(valueAt(value, parent) ?? {}).filter((name) => !ruleAt(rule, [...parent, name]));
+  return names.slice(0, mostProblems).map((name) => {
+    const field = fieldOf([...parent, name]);
+    return problemAt(located(rule, layer, value, { field, message: `${field} is not known.`, missing: false }));
+  });
 }
 
 const problemAt = ({ path, problem }: Located): LocatedProblem => ({ path, ...problem });

@@ -5,8 +5,10 @@ import { dirname, join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { RegionState } from '#gateway/routing/regions';
 import { roomFor } from '#http/connection-limit';
+import type { Holder } from '#resources/usage/holders';
 import type { KeptLesson } from '#resources/lessons/store';
 import type { Clock } from '#kit/async/clock';
+import { inUnits } from '#kit/text/in-units';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import type { Probe, Probed, Providers } from '#providers/index';
@@ -27,6 +29,8 @@ export interface DoctorDeps {
   readonly regions: () => readonly RegionState[] | Promise<readonly RegionState[]>;
   /** What a running server has learned from refusals of providers. */
   readonly lessons: () => readonly KeptLesson[];
+  /** Servers that are presumed dead and hold quota, as a running server knows them. */
+  readonly lostHolders: () => Promise<readonly Holder[]>;
 }
 
 const probeMilliseconds = 5000;
@@ -42,13 +46,14 @@ const fewClients = 1000;
 /** Checks everything that a server needs, all at once. Spends no quota, changes nothing and reveals no secret. */
 export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
   const { settings, clock } = deps;
-  const [database, disk, probed, regions, addresses, folders] = await Promise.all([
+  const [database, disk, probed, regions, addresses, folders, lost] = await Promise.all([
     found(deps.database),
     found(() => examineDisk(settings(), clock)),
     probeAll(deps),
     deps.regions(),
     Promise.all(examineAddresses(settings(), deps.upstreams, clock)),
     Promise.all(settings().sources.folders.map(examineFolder)),
+    found(deps.lostHolders),
   ]);
   const runtime = examineRuntime(settings());
   return [
@@ -60,9 +65,27 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     ...examinedProviders(deps, probed, regions),
     ...addresses,
     ...folders,
+    ...('error' in lost ? [] : lostHoldersTold(lost.value)),
     ...lessonsTold(deps.lessons()),
   ];
 }
+
+const mostLost = 20;
+
+/** Servers whose leases nobody else can spend. */
+function lostHoldersTold(holders: readonly Holder[]): readonly Check[] {
+  return holders
+    .slice(0, mostLost)
+    .map(({ id, machine, accounts, silentSeconds }) =>
+      check(
+        `holder ${id}`,
+        'warning',
+        `The server on ${machine.slice(0, 100)} has been silent for ${inMinutes(silentSeconds)} and holds shares of ${inUnits(accounts, 'quotas')}, which no other server can spend: start it again on its data folder, or see "holder write-off" and "journal adopt".`,
+      ),
+    );
+}
+
+const inMinutes = (seconds: number) => (seconds < 120 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`);
 
 const mostLessons = 20;
 

@@ -6,7 +6,8 @@ import { promptTokens, type CountTokens } from '#core/measure';
 import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
-import { capitalized, inUnits, unitOf, type LimitWords } from './limit-words.ts';
+import { inUnits } from '#kit/text/in-units';
+import { capitalized, unitOf, type LimitWords } from './limit-words.ts';
 import type { Hold } from './local-lease.ts';
 import { mostOf, type Most } from './most.ts';
 

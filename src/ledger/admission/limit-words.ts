@@ -57,9 +57,6 @@ function memberOf(kind: AccountKind, isDaily: boolean): keyof Plan {
 export const unitOf = (kind: AccountKind): string =>
   ({ inference: 'tokens', train: 'training tokens', usd: 'US dollars', requests: 'requests', tokens: 'tokens', streams: 'streams' })[kind];
 
-/** `1 request`, `8 tokens`. */
-export const inUnits = (amount: number, unit: string): string => `${amount} ${amount === 1 ? unit.replace(/s$/, '') : unit}`;
-
 /** At the beginning of a sentence. */
 export const capitalized = (words: string): string => `${words[0]!.toUpperCase()}${words.slice(1)}`;
 

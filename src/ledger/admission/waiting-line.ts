@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/async/clock';
+import { inUnits } from '#kit/text/in-units';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { LimitedTeam } from '#core/plan';
@@ -6,7 +7,7 @@ import type { CountTokens } from '#core/measure';
 import type { Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { CostEstimate } from './cost-estimate.ts';
-import { capitalized, inUnits, limitWords, secondsLeft, unitOf } from './limit-words.ts';
+import { capitalized, limitWords, secondsLeft, unitOf } from './limit-words.ts';
 import { LineWait } from './line-wait.ts';
 import type { Hold, Lack } from './local-lease.ts';
 
@@ -97,12 +98,12 @@ export class WaitingLine {
       const text = `${its} allows ${inUnits(limit, unitOf(account.kind))} a minute (${words.limit}): ${cure}.`;
       return new Fault('rate-limited', text, { retryAfter, unbegun: true, limit: account.kind });
     }
-    return new Fault(
-      'rate-limited',
-      account.kind === 'streams'
-        ? `${its} allows ${inUnits(limit, 'streams')} at a time (${words.limit}): ${limit > 0 ? 'wait until another stream ends' : 'ask an administrator'}.`
-        : `Running requests have reserved what is left of ${words.of} for ${words.period} (${words.limit}): wait until one of them ends.`,
-      { retryAfter: 1, unbegun: true, limit: account.kind },
-    );
+    const rest = `what is left of ${words.of} for ${words.period} (${words.limit})`;
+    let text = `Running requests have reserved ${rest}: wait until one of them ends.`;
+    if (account.kind === 'streams')
+      text = `${its} allows ${inUnits(limit, 'streams')} at a time (${words.limit}): ${limit > 0 ? 'wait until another stream ends' : 'ask an administrator'}.`;
+    else if (lack === 'elsewhere')
+      text = `Other servers have reserved ${rest}: try again, and if this continues, ask an administrator whether one of them is lost (dragoman doctor).`;
+    return new Fault('rate-limited', text, { retryAfter: 1, unbegun: true, limit: account.kind });
   }
 }

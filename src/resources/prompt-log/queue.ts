@@ -1,3 +1,4 @@
+import { inUnits } from '#kit/text/in-units';
 import type { ToldRequest } from '#core/prompt-log';
 import type { Clock } from '#kit/async/clock';
 
@@ -34,9 +35,9 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
     try {
       await write(some);
     } catch (error) {
-      log(`${counted(some.length)} could not be logged.`, error);
+      log(`${inUnits(some.length, 'prompts')} could not be logged.`, error);
     }
-    if (lost > 0) log(`${counted(lost)} came faster than they could be logged, and are not in the log.`, undefined);
+    if (lost > 0) log(`${inUnits(lost, 'prompts')} came faster than they could be logged, and are not in the log.`, undefined);
     lost = 0;
   };
   const begin = () => {
@@ -67,5 +68,3 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
     },
   };
 }
-
-const counted = (count: number) => `${count} prompt${count === 1 ? '' : 's'}`;

@@ -2,10 +2,7 @@ import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
-import type { Holder, Holders, Taken } from './holders.ts';
-
-/** A holder sends a heartbeat every ten seconds. */
-const presumedAliveSeconds = 60;
+import { presumedAliveSeconds, type Holder, type Holders, type Taken } from './holders.ts';
 
 const timeOrNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
 

@@ -21,6 +21,9 @@ export interface Holder {
   readonly accounts: number;
 }
 
+/** A holder sends a heartbeat every ten seconds. One that has been silent for this long is presumed dead. */
+export const presumedAliveSeconds = 60;
+
 /** An end that another machine or an administrator causes. */
 export interface Taken {
   readonly by: string;
@@ -45,6 +48,8 @@ export interface Holders {
   writeOff(id: string, taken: Taken): Promise<void>;
   /** All open holders and the last 100 closed ones; newest first. */
   list(): Promise<Holder[]>;
+  /** Open holders that are presumed dead and still hold leases, which nobody else can spend. */
+  lost(): Promise<readonly Holder[]>;
 }
 
 /** @param now clock in seconds since 1970, for tests; absent: the clock of the database */
@@ -67,7 +72,7 @@ export function openHolders(store: Store, now?: () => number): Holders {
       return false;
     });
 
-  return {
+  const holders: Holders = {
     async enter({ machine }) {
       const id = randomText(16);
       await sql`insert into holders (id, machine, seen_at) values (${id}, ${machine}, ${at()})`.execute(store.db);
@@ -105,7 +110,13 @@ export function openHolders(store: Store, now?: () => number): Holders {
         order by started_at desc, id`.execute(store.db);
       return rows;
     },
+    async lost() {
+      return (await holders.list()).filter(
+        ({ closedAt, silentSeconds, accounts }) => closedAt === null && silentSeconds >= presumedAliveSeconds && accounts > 0,
+      );
+    },
   };
+  return holders;
 }
 
 /** How many of its permitted requests a silent holder has made is unknown: all of them count, in the latest minute in which they may have been made. */

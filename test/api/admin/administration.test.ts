@@ -58,6 +58,18 @@ onBothDatabases('administration', ({ place }) => {
     expect((await ask('/nobody/write-off', 'POST')).status).toBe(404);
     if (!where.databaseUrl) return; // nobody else can be in an embedded database
     await administer(where.databaseUrl, `insert into holders (id, machine, seen_at) values ('lost', 'burnt', now() - interval '2 minutes')`);
+    await administer(
+      where.databaseUrl,
+      "insert into leases (holder, owner, kind, month, granted, turn, moved) values ('lost', 'user:7', 'inference', '2026-11', 500, 1, 0)",
+    );
+    const doctor = (await (await open.ask('/server/admin/doctor', undefined, { method: 'GET' })).json()) as Answer['body'];
+    expect(doctor.items).toContainEqual(
+      expect.objectContaining({
+        name: 'holder lost',
+        state: 'warning',
+        says: expect.stringMatching(/^The server on burnt has been silent for 2 minutes and holds shares of 1 quota,/) as string,
+      }),
+    );
     const gone = await ask('/lost/write-off', 'POST');
     expect(gone).toMatchObject({ status: 200, body: { machine: 'burnt', how: 'written-off', by: 'admin@localhost' } });
     expect((await ask('/lost/write-off', 'POST')).status).toBe(409);
