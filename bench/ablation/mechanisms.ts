@@ -99,7 +99,8 @@ export async function patchClasses(): Promise<void> {
   patch(SegmentWriter.prototype, 'journal', { began: () => done, settled: () => done });
   patch(RecentRows.prototype, 'shipping', { add: () => {} });
   patch(ServerResponse.prototype, 'headers', {
-    writeHead(this: ServerResponse, status: number, headers: readonly string[]) {
+    writeHead(this: ServerResponse, status: number, headers?: readonly string[]) {
+      if (!Array.isArray(headers)) return writeHead.call(this, status); // that of the switch itself
       const at = headers.indexOf('content-length');
       return writeHead.call(this, status, ['content-type', 'application/json', 'content-length', headers[at + 1]!]);
     },
