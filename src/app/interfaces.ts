@@ -39,6 +39,7 @@ import { examine } from '#store/examine';
 import type { Store } from '#store/open';
 import type { Metrics } from '#telemetry/metrics';
 import type { Acting } from './acting.ts';
+import type { Accounting } from './accounting.ts';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
 import { blobColumns, isReady } from './database.ts';
@@ -58,6 +59,7 @@ export interface InterfacesDeps {
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
   readonly acting: Pick<Acting, 'native' | 'own' | 'offered' | 'signedIn'>;
+  readonly accounting: Pick<Accounting, 'journal'>;
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -79,6 +81,7 @@ export function interfaces({
   prompts,
   knowledge,
   acting,
+  accounting,
   metrics,
   budget,
   store,
@@ -143,7 +146,9 @@ export function interfaces({
       landing: () => ({ version, hasProvider: Object.keys(settings().providers).length > 0, publicUrl: settings().publicUrl }),
       missing: async () => {
         const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
-        return [...new Set([...(database ? [] : ['database']), ...(isStopping() ? ['stopping'] : []), ...machine])];
+        return [
+          ...new Set([...(database ? [] : ['database']), ...(accounting.journal.trouble ? ['disk'] : []), ...(isStopping() ? ['stopping'] : []), ...machine]),
+        ];
       },
     }),
   ];

@@ -105,7 +105,23 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const budget = new ByteBudget(memory);
   const base = { database, first, settings, clock, log };
   const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
-  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
+  const shared = {
+    calls,
+    keeping,
+    prompts: prompts.kept,
+    rights,
+    administration,
+    tokens,
+    logins,
+    knowledge,
+    acting,
+    accounting,
+    metrics,
+    budget,
+    store,
+    clock,
+    parent,
+  };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));

@@ -67,6 +67,8 @@ export interface FaultDetails {
   readonly instead?: 'responses';
   /** What the provider does not support of the call of a strict client, as `field: reason`. */
   readonly ignored?: readonly string[];
+  /** The methods that the address takes, for the header `Allow`. */
+  readonly allow?: string;
   /** For the log; never leaves the server. */
   readonly cause?: unknown;
 }
@@ -121,3 +123,6 @@ export function notHonoured(ignored: readonly string[], details: FaultDetails = 
   const reasons = ignored.join('; ').replace(/\.$/, '');
   return new Fault('invalid', `The provider does not support every field of the request: ${reasons}.`, { ...(field ? { field } : {}), ...details, ignored });
 }
+
+/** @param allow the methods that the address takes: `POST, GET` */
+export const wrongMethod = (allow: string): Fault => new Fault('wrong-method', `This address takes ${allow}.`, { allow });

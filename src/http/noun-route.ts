@@ -100,12 +100,18 @@ interface SpeechDeps extends Pick<Speech, 'call' | 'speak'> {
   readonly app?: string | undefined;
 }
 
-/** What happens, told as it happens: server-sent events, or in the native interface objects with delimiters between them where the client wants plain text. */
+/** How updates are framed in the native interface: server-sent events, or plain text, in which a delimiter stands between two objects. */
+export type Framing = 'events' | 'text';
+
+/** What happens, told as it happens: server-sent events, or what the client of the native interface asks for. */
 export class Updates {
   readonly updates: AsyncIterable<Update>;
+  /** For a client of the native interface that asks for neither. */
+  readonly usual: Framing;
 
-  constructor(updates: AsyncIterable<Update>) {
+  constructor(updates: AsyncIterable<Update>, usual: Framing = 'events') {
     this.updates = updates;
+    this.usual = usual;
   }
 }
 
@@ -137,6 +143,8 @@ export interface PlainAsked {
   readonly signal?: AbortSignal;
   /** The header `Last-Event-ID`: the last update that the client has. */
   readonly lastEventId?: string;
+  /** How the header `Accept` asks for updates, in the native interface. */
+  readonly framing?: Framing;
 }
 
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
@@ -147,7 +155,7 @@ interface Described<Query extends TObject, Input extends TSchema> extends Omit<R
   readonly answer: (asked: Understood<Query, Input>) => unknown;
 }
 
-interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal' | 'lastEventId'> {
+interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal' | 'lastEventId' | 'framing'> {
   readonly query: Static<Query>;
   readonly input: Static<Input>;
   readonly files: readonly UploadedFile[];
@@ -160,7 +168,7 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
-    answer({ caller, by, params, query: search, json, files = [], signal, lastEventId }) {
+    answer({ caller, by, params, query: search, json, files = [], signal, lastEventId, framing }) {
       if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       return answer({
@@ -170,6 +178,7 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
         files,
         ...(signal ? { signal } : {}),
         ...(lastEventId === undefined ? {} : { lastEventId }),
+        ...(framing ? { framing } : {}),
         query: query && queryOf ? queryOf(wordsOf(search, query)) : nothing,
         input: inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing,
       });

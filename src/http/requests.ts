@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Fault, faultOf, reasonOf } from '#core/fault';
+import { Fault, faultOf, reasonOf, wrongMethod } from '#core/fault';
 import { hopHeader, requireForward } from '#core/hops';
 import { isNarrowed } from '#core/narrowed';
 import type { Caller } from '#core/context';
@@ -120,7 +120,7 @@ export class Requests {
       if (hops !== undefined) requireForward(String(hops), deps.hop);
       const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);
       if (preflight) return exchange.sendNothing(preflight);
-      if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : new Fault('wrong-method', `This address takes ${allow}.`);
+      if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : wrongMethod(allow);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await deps.identify(credentialOf(exchange, deps.keyInQuery()), route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
@@ -128,7 +128,7 @@ export class Requests {
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
-      if (fault && !exchange.left) refuse(face, exchange, fault, allow);
+      if (fault && !exchange.left) refuse(face, exchange, fault);
     } finally {
       this.open.delete(exchange);
       exchange.letGo();
@@ -226,9 +226,9 @@ function faceOf(faces: readonly Face[], url: string): Face {
   return faces.reduce((best, face) => (depth(face) > depth(best) ? face : best));
 }
 
-function refuse(face: Face, exchange: Exchange, fault: Fault, allow: string | undefined): void {
+function refuse(face: Face, exchange: Exchange, fault: Fault): void {
   if (exchange.opened) return exchange.destroy();
-  const { retryAfter } = fault.details;
+  const { retryAfter, allow } = fault.details;
   exchange.sendJson(face.refusalStatus?.(fault) ?? fault.status, face.refusal(fault, exchange.id), [
     ...(allow === undefined ? [] : ['allow', allow]),
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),

@@ -37,6 +37,8 @@ test(
     expect(await refused.json()).toMatchObject({ error: { code: 'overloaded' } });
     expect(await tally(Array.from({ length: 20 }, () => askWith(server, server.key, { ...fixed, model: 'gpt-4o-mini' })))).toEqual({ 503: 20 });
     expect(upstream.requests.length).toBe(asked);
+    const ready = await fetch(`${server.url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'unready', missing: ['disk'] }]);
     for (const path of ['/healthz', '/metrics'])
       expect((await fetch(server.url + path, { headers: { authorization: `Bearer ${server.key}` } })).status).toBe(200);
     expect(await administrate(server, 'GET', '/users')).toMatchObject({ items: [{ id: 1 }] });

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import type { Route } from '#http/route';
-import { Fault } from '#core/fault';
+import { Fault, wrongMethod } from '#core/fault';
 import type { Model } from '#core/target';
 import { unknownModel } from '#core/known-models';
 import { modelRoutes, type ModelsOf } from '../model-list.ts';
+import { isOperation } from './operations.ts';
 import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({
@@ -31,6 +32,7 @@ export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () 
       summary: 'One model, by its name.',
       output: ModelObject,
       answer(written, { caller }) {
+        if (isOperation(written)) throw wrongMethod('POST');
         const all = models(caller);
         const embedding = all.find(embeddingName(written, all, standIns()));
         const model = embedding?.kind === 'embedding' ? embedding : all.find(namesFor(written, all, standIns())[0]);

@@ -33,6 +33,9 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
   ];
 }
 
+/** Does an address end with one of these operations, which take POST alone? */
+export const isOperation = (address: string): boolean => operations.some(({ suffix }) => address.endsWith(suffix));
+
 function addressedModel({ params: { publisher, '*': name = '' } }: Pick<Exchange, 'params'>): string {
   return publisher === undefined ? name : `publishers/${publisher}/models/${name}`;
 }

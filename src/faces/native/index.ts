@@ -12,7 +12,7 @@ import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
 import { lastEventOf } from '../plain-route.ts';
 import { answerConversation } from './conversation.ts';
-import { answerUpdates } from './updates.ts';
+import { answerUpdates, framingFor } from './updates.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
 import { withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
 
@@ -57,7 +57,9 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const given = fieldsOf(exchange, input, json);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
-      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...lastEventOf(exchange) });
+      const framing = framingFor(exchange);
+      const told = { ...lastEventOf(exchange), ...(framing ? { framing } : {}) };
+      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...told });
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
       if (answer instanceof Conversation) return answerConversation({ ...answering, envelope, named }, asked, answer);
       if (answer instanceof Updates) return answerUpdates(exchange, answer);

@@ -29,7 +29,7 @@ const ListFields = Type.Object({
 const ExecuteFields = Type.Object({
   agent_id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   message: Type.String({ minLength: 1, maxLength: 400_000 }),
-  streaming: Type.Optional(Type.Boolean({ description: 'true by default.' })),
+  streaming: Type.Optional(Type.Boolean({ description: 'By default true if `Accept` names `text/event-stream` or `text/plain`, else false.' })),
   variables: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}, { description: 'Values by the names that the agent declares.' }))),
   conversation_history: Type.Optional(
     Type.Array(
@@ -95,11 +95,11 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       spends: true,
       input: ExecuteFields,
       output: Executed,
-      async answer({ caller, by, input, files, signal = new AbortController().signal }) {
+      async answer({ caller, by, input, files, signal = new AbortController().signal, framing }) {
         const agent = await deps.agents.runnable(caller, input.agent_id);
         const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '' }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };
-        return (input.streaming ?? true) ? new Updates(executing(execution)) : executed(execution);
+        return (input.streaming ?? framing !== undefined) ? new Updates(executing(execution)) : executed(execution);
       },
     }),
   ];

@@ -10,7 +10,7 @@ export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly No
       method: 'POST',
       path: '/server/get-deep-agent',
       summary:
-        'Follows a deep agent: its events from the start, or behind `Last-Event-ID`, and then as they come. Server-sent events; where plain text alone is accepted, objects with `@|@sep@|@` between them.',
+        'Follows a deep agent: its events from the start, or behind `Last-Event-ID`, and then as they come. Server-sent events where `Accept` names `text/event-stream`, else objects with `@|@sep@|@` between them.',
       scope: 'agent_builder',
       owner: 'caller',
       input: Type.Object({
@@ -21,7 +21,7 @@ export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly No
         const after = afterOf(lastEventId);
         const { kind } = await runs.one(caller.userId, id);
         if (kind !== 'deep_agent') throw unknownThing('run');
-        return new Updates(updatesOf(runs.follow(caller.userId, id, { after, signal })));
+        return new Updates(updatesOf(runs.follow(caller.userId, id, { after, signal })), 'text');
       },
     }),
   ];

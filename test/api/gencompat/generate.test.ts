@@ -245,6 +245,8 @@ describe('what is refused', () => {
     expect((await server.ask(`${root}/models/flash`, said('hi'))).status).toBe(404);
     const answer = await server.ask(generate('flash'), undefined, { method: 'PUT' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
+    const read = await server.ask('/server/gencompat/v1beta/models/flash:generateContent', undefined, { method: 'GET' });
+    expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
   test.each([

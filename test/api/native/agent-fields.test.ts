@@ -58,6 +58,23 @@ test(proves(['server.agent-multipart', 'server.agent-variables-multipart'], 'a f
 });
 
 test(proves(['server.agent-whole', 'server.agent-streaming'], 'the answer is one JSON object, or a stream where streaming is true'), async () => {
+  const by = async (accept: string | undefined, more: object = {}) => {
+    const headers = { 'x-access-tokens': ada.key, 'content-type': 'application/json', ...(accept === undefined ? {} : { accept }) };
+    const answer = await fetch(`${server.url}/server/execute-agent`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ agent_id: agent['id'], message, ...more }),
+    });
+    await answer.text();
+    return answer.headers.get('content-type')?.split(';')[0];
+  };
+  expect([await by(undefined), await by('*/*'), await by('application/json')]).toEqual(Array(3).fill('application/json'));
+  expect([await by('text/event-stream'), await by('text/plain'), await by('text/plain', { streaming: false })]).toEqual([
+    'text/event-stream',
+    'text/plain',
+    'application/json',
+  ]);
+  expect([await by(undefined, { streaming: true }), await by('text/plain', { streaming: true })]).toEqual(['text/event-stream', 'text/plain']);
   const whole = await execute({});
   expect([whole.headers.get('content-type'), whole.body['response']]).toEqual([
     expect.stringMatching(/^application\/json/),

@@ -58,7 +58,7 @@ onBothDatabases('agents', ({ place }) => {
       expect(told[0]!.data).toMatchObject({ run, seq: 1, place: 'main', data: { kind: 'agent', agentId: id, version: 1, message: 'Say exactly: hello' } });
       expect(await runs(ada, all.server.url).events(run, 3)).toEqual(told.slice(3));
 
-      const { events, contentType } = await runs(ada, all.server.url).executed({ agent_id: id, message: 'Say exactly: hello' });
+      const { events, contentType } = await runs(ada, all.server.url).executed({ agent_id: id, message: 'Say exactly: hello', streaming: true });
       expect(contentType).toMatch(/^text\/event-stream/);
       expect(events.map(({ event }) => event)).toEqual(['workflow_started', 'token', 'node_completed', 'agent_response', 'workflow_completed']);
       const plain = await runs(ada, all.server.url).plain({ agent_id: id, message: 'Say exactly: hello' });

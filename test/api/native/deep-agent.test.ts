@@ -192,9 +192,11 @@ onBothDatabases('a deep agent', ({ place }) => {
       expect(again.told).toEqual(told);
       const rest = await followed(all.server.url, ada, id, { after: 5 });
       expect(rest.told).toEqual(told.slice(5));
-      const plain = await followed(all.server.url, ada, id, { accept: 'text/plain' });
-      expect(plain.type).toContain('text/plain');
-      expect(plain.rest.split('@|@sep@|@').map((one) => JSON.parse(one) as Told)).toEqual(told);
+      for (const accept of ['text/plain', '*/*']) {
+        const plain = await followed(all.server.url, ada, id, { accept });
+        expect(plain.type).toContain('text/plain');
+        expect(plain.rest.split('@|@sep@|@').map((one) => JSON.parse(one) as Told)).toEqual(told);
+      }
       expect(await ada.ask('GET', `/server/mine/runs/${id}`)).toMatchObject({ body: { kind: 'deep_agent', state: 'completed', message: end.data['message'] } });
     },
   );
