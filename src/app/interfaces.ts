@@ -59,7 +59,7 @@ export interface InterfacesDeps {
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
   readonly acting: Pick<Acting, 'native' | 'own' | 'offered' | 'signedIn'>;
-  readonly accounting: Pick<Accounting, 'journal'>;
+  readonly journal: Accounting['journal'];
   readonly metrics: Metrics;
   readonly budget: ByteBudget;
   readonly store: Store;
@@ -81,7 +81,7 @@ export function interfaces({
   prompts,
   knowledge,
   acting,
-  accounting,
+  journal,
   metrics,
   budget,
   store,
@@ -144,15 +144,21 @@ export function interfaces({
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document,
       landing: () => ({ version, hasProvider: Object.keys(settings().providers).length > 0, publicUrl: settings().publicUrl }),
-      missing: async () => {
-        const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
-        return [
-          ...new Set([...(database ? [] : ['database']), ...(accounting.journal.trouble ? ['disk'] : []), ...(isStopping() ? ['stopping'] : []), ...machine]),
-        ];
-      },
+      missing: () => missingFrom({ store, journal, parent, isStopping }),
     }),
   ];
   return faces;
+}
+
+/** What this process, and the machine that it belongs to, lack to take requests. */
+async function missingFrom({
+  store,
+  journal,
+  parent,
+  isStopping,
+}: Pick<InterfacesDeps, 'store' | 'journal' | 'parent' | 'isStopping'>): Promise<readonly string[]> {
+  const [database, machine] = await Promise.all([isReady(store), parent?.missing() ?? []]);
+  return [...new Set([...(database ? [] : ['database']), ...(journal.trouble ? ['disk'] : []), ...(isStopping() ? ['stopping'] : []), ...machine])];
 }
 
 /** What clients of MCP are offered, tools of the first sources first in their list; and where sign-ins at the servers of users end. */

@@ -105,30 +105,14 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const budget = new ByteBudget(memory);
   const base = { database, first, settings, clock, log };
   const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
-  const shared = {
-    calls,
-    keeping,
-    prompts: prompts.kept,
-    rights,
-    administration,
-    tokens,
-    logins,
-    knowledge,
-    acting,
-    accounting,
-    metrics,
-    budget,
-    store,
-    clock,
-    parent,
-  };
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
   // A key that the operator chose is good from the first request on; a new one is made when the port is ours and it can be printed.
   let made = first.adminApiKey === undefined ? undefined : await makeFirstUser();
   const http: HttpServerDeps = {
-    faces: interfaces({ ...shared, url: () => listening.url, isStopping: () => isStopping }),
+    faces: interfaces({ ...shared, journal: accounting.journal, url: () => listening.url, isStopping: () => isStopping }),
     identify: identifying(identities, localToken),
     limits: () => settings().limits,
     keyInQuery: () => settings().auth.keyInQuery,
