@@ -80,6 +80,28 @@ describe('Claude with a thinking budget', () => {
   });
 });
 
+describe('a client that returns thoughts and has shortened its history', () => {
+  const returning = ways.filter(({ name }) => name === 'messages' || name === 'gencompat');
+  const shortened = (body: object): object => JSON.parse(JSON.stringify(body).replace(/What is the weather\? \d+/, 'It was about the weather.')) as object;
+  const counted = { thought, text: '', tools: [{ id: 'call_1', name: 'look', json: '{"city":"Paris"}' }] };
+  test.each(returning.flatMap((way) => ['chat', 'messages', 'responses'].map((wire) => ({ ...way, wire }))))(
+    'of $name, $how, before a provider of $wire',
+    async ({ client, stream, wire }) => {
+      upstream.script(provider(() => undefined, counted));
+      const { path, second: body } = await client.first(server, wire, stream);
+      expect((await server.ask(path, shortened(body))).status).toBe(200);
+      const sent = upstream.requests.at(-1)!.json as Any;
+      const given = {
+        chat: () => withCalls(sent)[0].reasoning_content,
+        messages: () => sent.messages[1].content[0].thinking,
+        responses: () => list(sent.input).find(({ type }) => type === 'reasoning')?.summary[0].text,
+      }[wire]!();
+      expect(given).toBe(thought);
+      expect(JSON.stringify(sent)).not.toContain('ZHJhZ29tYW4u');
+    },
+  );
+});
+
 describe('Gemini', () => {
   const gemini = provider(({ contents }) => {
     const calls = list(contents).flatMap(({ parts }) => list(parts).filter(({ functionCall }) => functionCall));

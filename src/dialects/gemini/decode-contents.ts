@@ -1,6 +1,7 @@
-import type { ForeignPart, MediaPart, Part, TextPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
+import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
@@ -20,7 +21,8 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
       continue;
     }
     const carried = carriedAs(rest(content, turnMembers));
-    turns.push({ role: roleOf(role, `${field}.role`), parts: parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls)), ...carried });
+    const own = parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls));
+    turns.push({ role: roleOf(role, `${field}.role`), parts: withWholeThoughts(own), ...carried });
   }
   return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
 }
@@ -58,7 +60,7 @@ function partOf(part: WirePart, field: string, calls: Calls): Part {
   const others = rest(part, known);
   const carried = carriedAs(others);
   const { text, inlineData, fileData, functionCall, functionResponse, thought } = part;
-  if (isGiven(text)) return { type: thought ? 'thought' : 'text', text, ...carried };
+  if (isGiven(text)) return thought ? thoughtOf(text, others) : { type: 'text', text, ...carried };
   if (isGiven(inlineData) || isGiven(fileData)) return mediaOf(part, others);
   if (isGiven(functionCall)) return callOf(functionCall, others, calls);
   if (isGiven(functionResponse)) return resultOf(functionResponse, others, calls);
@@ -67,6 +69,28 @@ function partOf(part: WirePart, field: string, calls: Calls): Part {
   if (thoughtSignature !== undefined && isEmpty(unknown)) return { type: 'text', text: '', ...carried };
   if (isEmpty(unknown)) throw invalid(field, `must have one of ${contentMembers.join(', ')}`);
   return foreignOf(part, field); // a newer kind of content
+}
+
+/** The gateway's own token is in the place of a signature where another wire's thoughts were shown. */
+function thoughtOf(text: string, others: JsonObject): ThoughtPart {
+  const { thoughtSignature: token, ...carried } = others;
+  if (typeof token !== 'string' || !isToken(token)) return { type: 'thought', text, ...carriedAs(others) };
+  return { type: 'thought', text, extra: { ...carriedAs(carried).extra, ...tokenExtra(token) } };
+}
+
+/** A streamed thought comes back in the pieces in which it was sent, the token on the last one: they are one thought. */
+function withWholeThoughts(parts: readonly Part[]): readonly Part[] {
+  if (!parts.some((part) => part.type === 'thought' && tokenOf(part.extra) !== undefined)) return parts;
+  const whole: Part[] = [];
+  let texts: string[] = []; // of the pieces since the last other part
+  for (const part of parts) {
+    const isMarked = part.type === 'thought' && tokenOf(part.extra) !== undefined;
+    if (isMarked) whole.splice(whole.length - texts.length);
+    whole.push(isMarked ? { ...part, text: texts.join('') + part.text } : part);
+    if (part.type === 'thought' && !part.extra) texts.push(part.text);
+    else texts = [];
+  }
+  return whole;
 }
 
 const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });

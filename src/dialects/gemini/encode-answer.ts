@@ -1,6 +1,7 @@
 import type { MediaPart } from '#core/conversation';
 import type { FinishReason, Started, TokenLogprob, Usage } from '#core/event';
 import { own, type Extra, type JsonObject } from '#core/json';
+import { tokenOf } from '#core/thoughts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { encodeUsage } from './usage.ts';
@@ -45,6 +46,13 @@ export const usageOrNone = (usage: Usage | undefined): JsonObject => encodeUsage
 export function callPart({ id, name, json, extra }: { readonly id: string; readonly name: string; readonly json: string; readonly extra?: Extra }): JsonObject {
   const { '.unnamed': unnamed, ...carried } = own(extra, dialect);
   return { functionCall: { ...(unnamed ? {} : { id }), name, args: writtenArguments(json) ?? { arguments: json } }, ...carried };
+}
+
+/** A thought. Where another wire's is shown, the gateway's own token is its signature. */
+export function thoughtPart({ text, extra }: { readonly text: string; readonly extra?: Extra }): JsonObject {
+  const carried = own(extra, dialect);
+  const token = carried['thoughtSignature'] === undefined ? tokenOf(extra) : undefined;
+  return { text, thought: true, ...carried, ...(token === undefined ? {} : { thoughtSignature: token }) };
 }
 
 /** @returns undefined for a fragment of audio that has only a transcript */

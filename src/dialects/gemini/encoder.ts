@@ -2,7 +2,7 @@ import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from 
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
-import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone, type Ending } from './encode-answer.ts';
+import { callPart, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
 import { Grounding, searchOf } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
@@ -49,7 +49,7 @@ class Chunks implements Encoder {
         if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#part(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
-        return this.#part(event.candidate, { text: event.text, thought: true, ...own(event.extra, dialect) });
+        return this.#part(event.candidate, thoughtPart(event));
       case 'refusal':
         return this.#part(event.candidate, { text: event.text });
       case 'tool-call':

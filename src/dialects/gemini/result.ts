@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { own, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { callPart, endedCandidate, mediaPart, tailOf, usageOrNone } from './encode-answer.ts';
+import { callPart, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
 import type { ContentAnswer } from './encoder.ts';
 import { malformed } from './faults.ts';
 import { Grounding, searchOf } from './grounding.ts';
@@ -57,7 +57,7 @@ function partsOf(part: Part): JsonObject | readonly JsonObject[] {
     case 'refusal':
       return [{ text: part.text }];
     case 'thought':
-      return [{ text: part.text, thought: true, ...own(part.extra, dialect) }];
+      return [thoughtPart(part)];
     case 'tool-call':
       return [callPart(part)];
     case 'media':
