@@ -165,8 +165,10 @@ describe('on one server', () => {
   test.each(loopClients)('a conversation of a client of $name moves from Claude to DeepSeek', async (client) => {
     upstream.script(demanding);
     const { path, second } = await client.first(server, 'messages', false);
-    const { status } = await finished(server, path.replace('messages:', 'deepseek-v4:'), { ...second, model: 'deepseek-v4' });
+    const { status, warnings } = await finished(server, path.replace('messages:', 'deepseek-v4:'), { ...second, model: 'deepseek-v4' });
     expect([status, upstream.requests.length, callMessage(sent()).reasoning_content.length > 0]).toEqual([200, 2, true]);
+    const isPlaceholder = callMessage(sent()).reasoning_content === '.';
+    expect((warnings ?? '').includes('reasoning_content: the provider demands')).toBe(isPlaceholder);
     expect(JSON.stringify(sent())).not.toMatch(/c2lnbmF0dXJl|ZHJhZ29tYW4u/);
   });
 

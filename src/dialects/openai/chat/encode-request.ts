@@ -47,7 +47,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const body: Record<string, Json> = {
     ...carried,
     model,
-    messages: withThoughts(instructed(placed(messages, call, quirks), output.instruction), quirks.thoughts, ignored),
+    messages: withThoughts(instructed(placed(messages, call, quirks, ignored), output.instruction), quirks.thoughts, ignored),
     ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks)),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
@@ -71,9 +71,11 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
 }
 
 /** The messages as the provider accepts them in this order. */
-function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfterTool, prefix }: Quirks): readonly JsonObject[] {
+function placed(messages: readonly JsonObject[], call: GenerateCall, { userAfterTool, prefix }: Quirks, ignored: Set<string>): readonly JsonObject[] {
   const translated = isTranslated(call, dialect);
   const all = userAfterTool === false && (translated || hasResultMedia(call)) ? bridged(messages) : messages;
+  if (all.length > messages.length)
+    ignored.add('messages: the provider wants an answer between a tool result and the next user message: a short one was added there.');
   const last = all.at(-1);
   return translated && prefix && last?.['role'] === 'assistant' && last['tool_calls'] === undefined ? [...all.slice(0, -1), { ...last, prefix: true }] : all;
 }

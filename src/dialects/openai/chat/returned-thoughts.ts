@@ -14,8 +14,13 @@ export function withThoughts(messages: readonly JsonObject[], thoughts: Quirks['
   if (thoughts === undefined) return messages;
   return messages.map((message) => {
     if (message['role'] !== 'assistant') return message;
-    if (thoughts === 'demanded')
-      return message['tool_calls'] !== undefined && textOf(message['reasoning_content']) === '' ? { ...message, reasoning_content: unknownThought } : message;
+    if (thoughts === 'demanded') {
+      if (message['tool_calls'] === undefined || textOf(message['reasoning_content']) !== '') return message;
+      ignored.add(
+        'reasoning_content: the provider demands the thoughts before tool calls, and those of this conversation are not known: it gets "." in their place.',
+      );
+      return { ...message, reasoning_content: unknownThought };
+    }
     const { reasoning_content: _, reasoning: __, ...others } = message;
     if ('reasoning_content' in message || 'reasoning' in message) ignored.add('reasoning_content: the provider does not accept thoughts.');
     return others;
