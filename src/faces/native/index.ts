@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { GeneratingDeps } from '../answer.ts';
 import { nativeRefusal } from '../native-fault.ts';
+import { choiceHeaders } from '#core/choice-headers';
 import type { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
@@ -13,6 +14,7 @@ import { answerSpeech } from '../answer-speech.ts';
 import { inOwnWords } from '../own-words.ts';
 import { lastEventOf } from '../plain-route.ts';
 import { answerConversation } from './conversation.ts';
+import { refuseIgnored } from './strict.ts';
 import { answerUpdates } from './updates.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
 import { spelledNames, withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
@@ -56,6 +58,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { vendorNames } = compat();
       const given = fieldsOf(exchange, input, json);
+      if (route.spends && input && isObject(given) && exchange.header(choiceHeaders.strict) === 'true') refuseIgnored(given, input);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
       const passed = { caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...lastEventOf(exchange) };
