@@ -38,7 +38,8 @@ export interface FaultDetails {
     | 'role-unknown'
     | 'role-order'
     | 'text-only'
-    | 'thread';
+    | 'thread'
+    | 'null-character';
   /** The values that the provider lists as those that the field accepts, as far as they are words. */
   readonly listed?: readonly string[];
   /** Seconds until another try may succeed. */

@@ -1,8 +1,8 @@
 import type { Speech } from '#http/noun-route';
 import type { Asked } from '#http/route';
-import { Fault } from '#core/fault';
 import { answerHeaders } from './answer-headers.ts';
 import { accompanied, contextOf, type GeneratingDeps } from './answer.ts';
+import { inOwnWords } from './own-words.ts';
 
 /** Speaks a text on the open connection: the sound goes out as it comes. @throws Fault; behind the first of the sound the connection is cut */
 export async function answerSpeech(deps: Pick<GeneratingDeps, 'limits'>, asked: Asked, face: string, { call, speak, fieldNames, app }: Speech): Promise<void> {
@@ -24,16 +24,5 @@ export async function answerSpeech(deps: Pick<GeneratingDeps, 'limits'>, asked: 
       throw inOwnWords(error, fieldNames);
     }
     exchange.end();
-  });
-}
-
-/** A fault that names its field as the client spelled it. */
-function inOwnWords(error: unknown, names: Readonly<Record<string, string>>): unknown {
-  const field = error instanceof Fault ? error.details.field : undefined;
-  if (!(error instanceof Fault) || field === undefined || !Object.hasOwn(names, field)) return error;
-  const own = names[field]!;
-  return new Fault(error.code, error.message.startsWith(`${field} `) ? own + error.message.slice(field.length) : error.message, {
-    ...error.details,
-    field: own,
   });
 }

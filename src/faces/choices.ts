@@ -13,12 +13,12 @@ const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
 /** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
 export function targetsIn(header: string | undefined): readonly string[] | undefined {
   if (header === undefined) return undefined;
-  const names = [...new Set(header.split(',').map((name) => name.trim()))];
+  const names = header.split(',').map((name) => name.trim());
   if (names.length > mostTargets || names.some((name) => name === '' || name.length > longestName))
     throw new Fault('invalid', `${choiceHeaders.targets} must be 1 to ${mostTargets} names of models, with commas between them.`, {
       field: choiceHeaders.targets,
     });
-  return names;
+  return [...new Set(names)];
 }
 
 /** `team=search,env=prod`. @throws Fault `invalid` */

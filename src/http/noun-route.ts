@@ -9,6 +9,7 @@ import type { Generate } from '#core/generate';
 import type { Speak, SpeakCall } from '#core/speak';
 import { coerced } from './coerce.ts';
 import type { Headers } from './headers.ts';
+import { namingNullCharacter } from './null-character.ts';
 import type { Route } from './route.ts';
 import type { UploadedFile } from './uploads.ts';
 
@@ -168,20 +169,20 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
-    answer({ caller, by, params, query: search, json, files = [], signal, lastEventId, framing }) {
+    async answer({ caller, by, params, query: search, json, files = [], signal, lastEventId, framing }) {
       if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
-      return answer({
-        caller,
-        by,
-        params,
-        files,
-        ...(signal ? { signal } : {}),
-        ...(lastEventId === undefined ? {} : { lastEventId }),
-        ...(framing ? { framing } : {}),
-        query: query && queryOf ? queryOf(wordsOf(search, query)) : nothing,
-        input: inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing,
-      });
+      const words = query && queryOf ? queryOf(wordsOf(search, query)) : nothing;
+      const fields = inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing;
+      const more = { ...(signal ? { signal } : {}), ...(lastEventId === undefined ? {} : { lastEventId }), ...(framing ? { framing } : {}) };
+      try {
+        return await answer({ caller, by, params, files, ...more, query: words, input: fields });
+      } catch (error) {
+        throw namingNullCharacter(error, [
+          { schema: query, value: words },
+          { schema: input, value: fields },
+        ]);
+      }
     },
   };
 }

@@ -194,7 +194,7 @@ const choices = [
   choice(choiceHeaders.tags, 'name=value,name=value: is logged, and usage is grouped by it (`groupBy=tag:name`).'),
   choice(
     choiceHeaders.strict,
-    '`true`: what a target cannot honour is refused with 400 instead of being named in x-dragoman-warnings, and no larger model stands in.',
+    '`true`: what a target cannot honour is refused with 400 instead of being named in x-dragoman-warnings, so is a field that the native interface would ignore, and no larger model stands in.',
   ),
 ];
 

@@ -46,7 +46,8 @@ export function overloaded(message: string, cause?: unknown): Fault {
 export function refusalOf(raw: RawSqlError): Fault | SqlError {
   const error = new SqlError(raw);
   const { code } = error;
-  if (code === '22021' || code === '22P05') return new Fault('invalid', 'Text must be valid UTF-8 without the character U+0000.', { cause: error });
+  if (code === '22021' || code === '22P05')
+    return new Fault('invalid', 'Text must be valid UTF-8 without the character U+0000.', { reason: 'null-character', cause: error });
   if (code === '57014') return overloaded('The database took too long.', error);
   if (code === '25006') return overloaded('The database cannot be written to right now.', error);
   if (code === '25P03') return overloaded('A transaction was left waiting too long.', error);

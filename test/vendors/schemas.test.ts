@@ -22,7 +22,7 @@ const ask = (face: Face, stream: boolean, model: string, strict = true) => askFa
 const cutWords: Readonly<Record<string, string>> = { chat: 'length', messages: 'max_tokens', gemini: 'MAX_TOKENS' };
 
 const stepsOf = async (requestId: string) =>
-  (await administrate<{ steps?: readonly object[] }>(server, 'GET', `/logs/${requestId}`).catch(() => undefined))?.steps;
+  (await administrate<{ steps: readonly object[] }>(server, 'GET', `/logs/${requestId}`).catch(() => undefined))?.steps;
 
 describe.each(['chat', 'responses', 'messages', 'gemini'])('an answer by a schema of a model on the %s wire', (wire) => {
   test.each(everyWay)('is asked for once more where it does not conform, and both are booked (%s, streamed: %s)', async (face, stream) => {

@@ -1,20 +1,23 @@
 import type { TSchema } from 'typebox';
 import type { GeneratingDeps } from '../answer.ts';
 import { nativeRefusal } from '../native-fault.ts';
+import { choiceHeaders } from '#core/choice-headers';
 import type { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
-import { Accepted, Conversation, Speech, Updates, type NounRoute } from '#http/noun-route';
+import { Accepted, Conversation, Speech, Updates, type NounRoute, type PlainAsked } from '#http/noun-route';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
+import { inOwnWords } from '../own-words.ts';
 import { lastEventOf } from '../plain-route.ts';
 import { answerConversation } from './conversation.ts';
+import { refuseIgnored } from './strict.ts';
 import { answerUpdates, framingFor } from './updates.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
-import { withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
+import { spelledNames, withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
 
 export interface NativeDeps extends Omit<GeneratingDeps, 'generate'> {
   /** As in the settings. */
@@ -55,11 +58,13 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { vendorNames } = compat();
       const given = fieldsOf(exchange, input, json);
+      if (route.spends && input && isObject(given) && exchange.header(choiceHeaders.strict) === 'true') refuseIgnored(given, input);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
       const framing = framingFor(exchange);
       const told = { ...lastEventOf(exchange), ...(framing ? { framing } : {}) };
-      const answer = await route.answer({ caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...told });
+      const passed = { caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...told };
+      const answer = await answered(route, passed, vendorNames && isObject(given) ? spelledNames(given) : {});
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);
       if (answer instanceof Conversation) return answerConversation({ ...answering, envelope, named }, asked, answer);
       if (answer instanceof Updates) return answerUpdates(exchange, answer);
@@ -69,6 +74,15 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       return envelope.large ? sendLarge(exchange, whole) : whole;
     },
   };
+}
+
+/** @param names what the client calls fields, where it sent them under other names than ours */
+async function answered(route: NounRoute, asked: PlainAsked, names: Readonly<Record<string, string>>): Promise<unknown> {
+  try {
+    return await route.answer(asked);
+  } catch (error) {
+    throw inOwnWords(error, names);
+  }
 }
 
 async function sendLarge(exchange: Exchange, answer: object): Promise<void> {

@@ -19,6 +19,12 @@ export function withOwnNames(fields: Readonly<Record<string, unknown>>): Readonl
   return own;
 }
 
+/** @returns our names of the fields that a client sent under the vendor's alone, each with the vendor's */
+export function spelledNames(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  const sent = (name: string) => fields[name] !== undefined && fields[name] !== null;
+  return Object.fromEntries(Object.entries(names.asked).flatMap(([theirs, ours]) => (sent(theirs) && !sent(ours) ? [[ours, theirs]] : [])));
+}
+
 /** How the line before each page of a converted file begins: ours, and what is sent in its place. */
 const pageLine = { ours: '\n{"document_metadata": {', theirs: '\n{"asksage_metadata": {' } as const;
 

@@ -90,8 +90,8 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       }),
       output: said,
       async answer({ caller, input: { chat_title: name, chats: given, session_id: id, message } }) {
+        if (given === undefined && message === undefined) throw new Fault('invalid', 'chats is required.', { field: 'chats', reason: 'missing' });
         const messages = [...messagesIn(given), ...(message === undefined ? [] : [typeof message === 'string' ? { user: 'me', message } : message])];
-        if (messages.length === 0) throw new Fault('invalid', 'chats is required.', { field: 'chats', reason: 'missing' });
         if (typeof id === 'string') {
           await chats.append(caller, id.toLowerCase(), messages.map(kept));
           return { response: 'Chats updated', session_id: id.toLowerCase() };

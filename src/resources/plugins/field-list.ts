@@ -36,5 +36,6 @@ function typeOf({ type, enum: choices, maxLength }: JsonObject): Static<typeof F
   if (Array.isArray(choices)) return 'select';
   if (type === 'boolean') return 'bool';
   if (type === 'number' || type === 'integer') return 'number';
-  return typeof maxLength !== 'number' || maxLength > longText ? 'textarea' : 'text';
+  if (type === 'string') return typeof maxLength === 'number' && maxLength > longText ? 'textarea' : 'text';
+  return 'textarea'; // JSON
 }

@@ -49,7 +49,8 @@ const AskedFields = {
 /** The id of a run. */
 const runId = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-const ignored = optional(Type.Unknown({ description: 'Ignored.' }));
+/** The native interface refuses it of a strict client. */
+const ignored = Type.Optional(Type.Unknown({ description: 'Ignored.', 'x-ignored': true }));
 
 /** Fields of `/server/query`. Unknown ones are ignored. */
 export const QueryFields = Type.Object({

@@ -6,11 +6,13 @@ import type { Store } from '#store/open';
 import { conditionsOf, type UsageFilter } from './filters.ts';
 
 /** A usage row in the request log. */
-export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts'> {
+export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts' | 'tags'> {
   /** ISO 8601. */
   readonly at: string;
   /** Number of targets that were tried. */
   readonly attempts: number;
+  /** Empty where the caller sent none. */
+  readonly tags: Tags;
 }
 
 export interface LogDetail extends Omit<LoggedRow, 'attempts'> {
@@ -83,7 +85,7 @@ export function openLogs(store: Store): Logs {
 }
 
 function shown<Row extends { readonly at: Date; readonly tags: Tags | null }>({ tags, ...row }: Row) {
-  return { ...row, at: row.at.toISOString(), ...(tags ? { tags } : {}) };
+  return { ...row, at: row.at.toISOString(), tags: tags ?? {} };
 }
 
 const cursorAt = ({ at, requestId, step }: LoggedRow) => cursorOf('logs', [at, requestId, step]);

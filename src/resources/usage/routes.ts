@@ -96,7 +96,7 @@ const logItem = {
   keyId: Type.Integer(),
   app: Type.String(),
   face: Type.String(),
-  tags: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Tags that the caller sent as x-dragoman-tags.' })),
+  tags: Type.Record(Type.String(), Type.String(), { description: 'Tags that the caller sent as x-dragoman-tags.' }),
   model: Type.String({ description: 'Model name as the client sent it.' }),
   servedModel: Type.String({ description: 'Model that answered.' }),
   provider: Type.String(),
@@ -138,7 +138,7 @@ const Detail = Type.Object({
 
 const text = Type.Optional(Type.String({ description: 'Its first 2,000 characters, where it is kept and may be seen.' }));
 
-const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Optional(Type.Array(Detail)), prompt: text, response: text });
+const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Array(Detail), prompt: text, response: text });
 
 /** Who may read what. */
 export interface UsagePlace {
@@ -218,7 +218,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         const all = await reading.log(requestId);
         const [first, ...steps] = all.filter((row) => (own === undefined || row.userId === own) && (team === undefined || row.teamIds.includes(team)));
         if (!first) throw unknownThing('request');
-        return { ...detail(first), ...(steps.length > 0 ? { steps: steps.map(detail) } : {}), ...(await textOf?.(first, caller, by)) };
+        return { ...detail(first), steps: steps.map(detail), ...(await textOf?.(first, caller, by)) };
       },
     }),
   ];

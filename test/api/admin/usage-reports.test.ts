@@ -161,6 +161,19 @@ describe('whose', () => {
     expect(await (await get('/server/mine/logs?format=jsonl', key)).text()).not.toContain(hers!.requestId);
   });
 
+  test('a request without tags and further steps has neither, and says so', async () => {
+    const answer = await askWith(server, bob.keys[0]!, fixed, { headers: { 'x-app-name': 'untagged' } });
+    const id = answer.headers.get('x-request-id')!;
+    await loggedAs(server, id);
+    for (const [place, key] of [
+      ['admin', server.key],
+      ['mine', bob.keys[0]!],
+    ] as const) {
+      expect(await list(`/server/${place}/logs?app=untagged`, key)).toEqual([expect.objectContaining({ requestId: id, tags: {} })]);
+      expect(await (await get(`/server/${place}/logs/${id}`, key)).json()).toMatchObject({ requestId: id, tags: {}, steps: [] });
+    }
+  });
+
   test('an administrator of a team sees what was charged to it; a member does not', async () => {
     const path = `/server/mine/teams/${team}`;
     expect(await list(`${path}/logs`, bob.keys[0])).toHaveLength(2);

@@ -39,6 +39,14 @@ onBothDatabases('chats', ({ place }) => {
       expect(more.body).toEqual({ response: 'Chats updated', session_id: id, status: 200 });
       const other = await ada.ask('POST', '/user/append-chat', { chat_title: 'Storks', chats: [{ user: 'me', message: 'Storks?' }] });
       const otherId = other.body['session_id'] as string;
+      for (const chats of [[], { chats: [] }]) {
+        const made = await ada.ask('POST', '/user/append-chat', { chat_title: 'Empty', chats });
+        expect(made.body).toEqual({ response: 'Chats updated', session_id: asUuid, status: 200 });
+        const session = { session_id: made.body['session_id'] };
+        expect((await ada.ask('POST', '/user/append-chat', { ...session, chats })).body).toEqual({ response: 'Chats updated', ...session, status: 200 });
+        expect((await ada.ask('POST', '/user/get-chat-session', session)).body['data']).toEqual({ ...session, content: [] });
+        await ada.ask('POST', '/user/delete-chat-session', session);
+      }
       expect((await ada.ask('POST', '/user/update-chat-session-title', { session_id: id, new_title: 'Birds' })).body).toEqual({
         response: 'Title updated',
         status: 200,
@@ -100,6 +108,7 @@ onBothDatabases('chats', ({ place }) => {
       ['create-chat-session', { json_data: [{ user: 'me', message: 'a\0b' }] }, 'json_data\\[0\\].message must'],
       ['append-chat', { chat_title: 'x' }, 'chats is required'],
       ['append-chat', { chats: [{ user: 'me', message: 'x' }] }, 'chat_title is required'],
+      ['append-chat', { chats: [] }, 'chat_title is required'],
       ['update-chat-session-title', { session_id: nobodys, new_title: '' }, 'new_title must'],
       ['copy-chat', { chat_id: nobodys }, 'email is required'],
     ] as const) {

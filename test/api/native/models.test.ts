@@ -117,6 +117,8 @@ test.each([
   [{ content: 'x', model: 7 }, 'model'],
   [{ content: 'x', completion_estimate: -1 }, 'completion_estimate'],
   [{ content: 'x', convert_to_plan_tokens: 'perhaps' }, 'convert_to_plan_tokens'],
+  [{ content: 'x', convert_to_asksage: 'q' }, 'convert_to_asksage'],
+  [{ content: 'x', convert_to_asksage: true, convert_to_plan_tokens: 'q' }, 'convert_to_plan_tokens'],
 ])('the tokenizer refuses %j with 400 and names the field', async (body, field) => {
   const { status, body: answer } = await all.admin('POST', '/server/tokenizer', body);
   expect([status, answer['error']]).toEqual([400, expect.stringMatching(new RegExp(`^${field} `))]);

@@ -279,6 +279,26 @@ describe('a prompt', () => {
     expect((await run('typed', { n: '3', on: 'true' })).body['message']).toBe('3 a true.');
     for (const values of [{ n: 0 }, { n: 'x' }, { n: 1, kind: 'c' }, { n: 1, on: 'maybe' }]) expect((await run('typed', values)).status).toBe(400);
   });
+
+  test('shows a text as one line, unless its schema says that it is long', async () => {
+    const properties = {
+      any: { type: 'string' },
+      short: { type: 'string', maxLength: 500 },
+      long: { type: 'string', maxLength: 501 },
+      list: { type: 'array', items: { type: 'string' } },
+    };
+    await made({ ...parrot, plugin_name: 'lines', template: '{{any}} {{short}} {{long}} {{list}}', fields: { type: 'object', properties } });
+    const { response } = (await ada.ask('POST', '/server/get-plugins')).body as {
+      response: { plugin_name: string; fields: { name: string; type: string }[] }[];
+    };
+    const { fields } = response.find(({ plugin_name: its }) => its === 'lines')!;
+    expect(Object.fromEntries(fields.map(({ name: field, type }) => [field, type]))).toEqual({
+      any: 'text',
+      short: 'text',
+      long: 'textarea',
+      list: 'textarea',
+    });
+  });
 });
 
 test(proves('N-01', 'no field of a request, in whatever depth, chooses where the key of a provider goes'), { timeout: long }, async () => {

@@ -201,6 +201,29 @@ test(proves('server.query-temperature', 'temperature goes to the model, and so d
   expect(chosen.body['message']).toBe('heron');
 });
 
+test.each([
+  ['query', { message: heron, skip_search: true }, 'skip_search'],
+  ['query_stream', { message: heron, Temperature: 1 }, 'Temperature'],
+  ['query', new URLSearchParams({ message: heron, video_options: '{}' }), 'video_options'],
+  ['follow-up-questions', { message: heron, persona: 1 }, 'persona'],
+  ['query-plugin', { message: heron, plugin_name: 'rewrite', conversation_type: 'x' }, 'conversation_type'],
+  ['execute-plugin', { plugin_name: 'rewrite', plugin_values: { text: heron }, message: 'x' }, 'message'],
+  ['execute-agent', { agent_id: 1, message: heron, temperature: 1 }, 'temperature'],
+  ['get-text-to-speech', { text: 'a', speed: 2 }, 'speed'],
+  ['train', { content: 'a', dataset: 'x' }, 'dataset'],
+])('/%s refuses a strict client what it would ignore of %j', async (path, body, field) => {
+  const isForm = body instanceof URLSearchParams;
+  const headers = { 'x-dragoman-strict': 'true', ...(isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) };
+  const { status, body: answer } = await ada.ask('POST', `/server/${path}`, isForm ? String(body) : body, { headers });
+  expect([status, answer['error']]).toEqual([400, `${field} is ignored here.`]);
+});
+
+test('a strict client may send what is heeded or null, and another client anything', async () => {
+  const heeded = { message: heron, model: 'built-in', app_name: 'x', tools: null, skip_search: null, other: null };
+  expect((await ada.ask('POST', '/server/query', heeded, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(200);
+  expect((await ada.ask('POST', '/server/query', { message: heron, skip_search: true, other: 1 })).status).toBe(200);
+});
+
 test(proves('server.query-live', 'without a search engine a live question is answered, and a warning says so'), async () => {
   for (const live of [1, 2]) {
     const answer = await ada.ask('POST', '/server/query', { message: heron, live });

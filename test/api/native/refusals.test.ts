@@ -124,3 +124,26 @@ test('an id with characters that no id has, and a method that there is not, are 
     }
   }
 });
+
+test.each<[method: string, path: string, body: object, field: string]>([
+  ['POST', '/server/count-monthly-tokens', { app_name: 'a\0' }, 'app_name'],
+  ['POST', '/server/count-monthly-tokens', new URLSearchParams({ app_name: 'a\0' }), 'app_name'],
+  ['POST', '/user/delete-dataset', { dataset: 'a\0' }, 'dataset'],
+  ['DELETE', '/server/dataset', { dataset: 'a\0' }, 'dataset'],
+  ['POST', '/server/get-dataset-info', { dataset: 'a\0' }, 'dataset'],
+  ['POST', '/user/assign-dataset', { dataset: 'a\0', email: 'ada@example.com' }, 'dataset'],
+  ['POST', '/user/deassign-dataset', { dataset: 'a\0', email: 'ada@example.com' }, 'dataset'],
+  ['POST', '/server/delete-filename-from-dataset', { dataset: 'a\0', filename: 'b' }, 'dataset'],
+  ['POST', '/server/train', { content: 'x', force_dataset: 'a\0' }, 'force_dataset'],
+  ['POST', '/server/train-with-file-status', { job_id: 'a\0' }, 'job_id'],
+  ['POST', '/server/list-agents', { search: 'a\0' }, 'search'],
+  ['GET', '/server/list-agents?search=%00', {}, 'search'],
+  ['GET', '/server/admin/users?query=%00', {}, 'query'],
+  ['POST', '/user/admin-get-all-users-with-tokens', { email: 'a\0' }, 'email'],
+])('%s %s with U+0000 in %j is 400 naming %s', async (method, path, body, field) => {
+  const isForm = body instanceof URLSearchParams;
+  const sent = method === 'GET' ? {} : { body: isForm ? body : JSON.stringify(body), headers: isForm ? {} : { 'content-type': 'application/json' } };
+  const answer = await fetch(server.url + path, { method, ...sent, headers: { 'x-access-tokens': server.key, ...sent.headers } });
+  const { error } = (await answer.json()) as { error: string };
+  expect([answer.status, error]).toEqual([400, expect.stringMatching(new RegExp(`^${field} .*U\\+0000`))]);
+});
