@@ -72,8 +72,9 @@ const moment = Date.UTC(2026, 10, 21, 14);
 function steady(value: unknown, member = ''): unknown {
   if (Array.isArray(value)) return (value.length > 5 ? value.slice(0, 3) : value).map((one) => steady(one, member));
   if (value !== null && typeof value === 'object') {
-    const isCancelled = (value as { readonly status?: unknown }).status === 'cancelled'; // before it began to be counted, or after
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, isCancelled && name === 'usage' ? null : steady(one, name)]));
+    const isCancelled = (value as { readonly status?: unknown }).status === 'cancelled'; // before it said anything and was counted, or after
+    const left: Readonly<Record<string, unknown>> = isCancelled ? { usage: null, output: [] } : {};
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, Object.hasOwn(left, name) ? left[name] : steady(one, name)]));
   }
   if (typeof value === 'number') return steadyNumber(value, member);
   if (typeof value !== 'string') return value;

@@ -17,6 +17,8 @@ const server = (path: string, asked?: Asked) => shown('native', 'POST', `/server
 const user = (path: string, asked?: Asked) => shown('native', 'POST', `/user/${path}`, asked);
 
 const everybody = { items: [{ everybody: true, right: 'read' }] };
+/** Is it known of the first key when it was last used? That is written a moment later. */
+const isUsed = (answer: unknown) => (answer as { readonly items: readonly { readonly lastUsedAt: unknown }[] }).items[0]?.lastUsedAt !== null;
 const isDone = (answer: unknown) => /"(?:done|succeeded)"/.test(JSON.stringify(answer));
 const facts = { name: 'file', filename: 'harbour.txt', text: 'The harbour of Lisbon was opened in 1887. It has nine docks.' };
 
@@ -41,7 +43,7 @@ const account: readonly Step[] = [
   user('get-token-with-api-key', { body: { email: 'admin@localhost', api_key: 'k'.repeat(64) } }),
   shown('native', 'POST', '/user/validate_token_with_full_user'),
   own('POST', '/keys', { body: { name: 'laptop', scopes: ['passthrough'], monthlyTokens: 100_000 }, keeps: { ownKey: 'id' } }),
-  own('GET', '/keys'),
+  own('GET', '/keys', { until: isUsed }),
   own('GET', '/keys/{id:ownKey}'),
   own('PATCH', '/keys/{id:ownKey}', { body: { name: 'new laptop' } }),
   own('POST', '/keys/{id:ownKey}/rotate', { body: { graceSeconds: 3600 } }),
@@ -53,7 +55,7 @@ const account: readonly Step[] = [
   { operation: '', path: '/server/admin/teams', body: { name: 'harbour', plan: 'unlimited', members: [1], admins: [1] }, keeps: { crew: 'id' } },
   own('GET', '/teams/{id:crew}'),
   own('PATCH', '/teams/{id:crew}', { body: { members: [1] } }),
-  own('GET', '/teams/{id:crew}/keys'),
+  own('GET', '/teams/{id:crew}/keys', { until: isUsed }),
   { operation: '', method: 'DELETE', path: '/server/admin/teams/{crew}' },
 ];
 
