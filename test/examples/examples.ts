@@ -72,8 +72,7 @@ const moment = Date.UTC(2026, 10, 21, 14);
 function steady(value: unknown, member = ''): unknown {
   if (Array.isArray(value)) return (value.length > 5 ? value.slice(0, 3) : value).map((one) => steady(one, member));
   if (value !== null && typeof value === 'object') {
-    const isCancelled = (value as { readonly status?: unknown }).status === 'cancelled'; // before it said anything and was counted, or after
-    const left: Readonly<Record<string, unknown>> = isCancelled ? { usage: null, output: [] } : {};
+    const left = asIfSooner(value);
     return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, Object.hasOwn(left, name) ? left[name] : steady(one, name)]));
   }
   if (typeof value === 'number') return steadyNumber(value, member);
@@ -89,6 +88,12 @@ function steady(value: unknown, member = ''): unknown {
   return text.replace(/^([a-z]{2,10}[-_])?[A-Za-z0-9_-]{18,}$/, (text, prefix: string | undefined) =>
     (/\d/.test(text) || /^([a-z]{2,10}[-_])?(?=.*[A-Z])[A-Za-z0-9]{22}$/.test(text)) && !text.includes('built-in') ? `${prefix ?? ''}3fK9sW2mQ7` : text,
   );
+}
+
+/** Members of what goes on by itself, as they are before it has begun. */
+function asIfSooner(value: { readonly status?: unknown; readonly state?: unknown; readonly jobId?: unknown }): Readonly<Record<string, unknown>> {
+  if (value.status === 'cancelled') return { usage: null, output: [] };
+  return value.state === 'running' && typeof value.jobId === 'string' ? { state: 'waiting', stage: null } : {};
 }
 
 function steadyNumber(value: number, member: string): number {
