@@ -22,7 +22,7 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
     }
     const carried = carriedAs(rest(content, turnMembers));
     const own = parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls));
-    turns.push({ role: roleOf(role, `${field}.role`), parts: withWholeThoughts(own), ...carried });
+    turns.push({ role: roleOf(role, `${field}.role`), parts: withoutEmptyTexts(withWholeThoughts(own)), ...carried });
   }
   return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
 }
@@ -91,6 +91,12 @@ function withWholeThoughts(parts: readonly Part[]): readonly Part[] {
     else texts = [];
   }
   return whole;
+}
+
+/** Streamed answers end in an empty text, which comes back with the parts that mean something. */
+function withoutEmptyTexts(parts: readonly Part[]): readonly Part[] {
+  const isEmptyText = (part: Part) => part.type === 'text' && part.text === '' && !part.extra;
+  return parts.some(isEmptyText) && !parts.every(isEmptyText) ? parts.filter((part) => !isEmptyText(part)) : parts;
 }
 
 const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });
