@@ -1,5 +1,4 @@
 import type { Context } from './context.ts';
-import type { Sink } from './embed.ts';
 import type { JsonObject } from './json.ts';
 
 /** A text to be spoken. */
@@ -24,9 +23,12 @@ export interface SpeakCall {
 }
 
 /** The sink for a sound. */
-export interface SoundSink extends Sink {
+export interface SoundSink {
   /** Called when the sound begins, with its content type, the model that speaks, and the fields of the call that it ignores, as `field: reason`. */
   open(head: { readonly contentType: string; readonly model: string; readonly ignored: readonly string[] }): void;
+  /** @returns false when the client reads slowly: wait for `drained` before the next. */
+  write(bytes: Uint8Array): boolean;
+  drained(): Promise<void>;
 }
 
 /** Resolves when the sound has been written. @throws Fault */
