@@ -1,5 +1,6 @@
 import type { Context } from './context.ts';
 import type { JsonObject } from './json.ts';
+import type { Counts } from './price.ts';
 
 /** A text to be spoken. */
 export interface SpeakCall {
@@ -33,3 +34,13 @@ export interface SoundSink {
 
 /** Resolves when the sound has been written. @throws Fault */
 export type Speak = (call: SpeakCall, sound: SoundSink, context: Context) => Promise<void>;
+
+/** Characters that are spoken in a second. */
+const charactersPerSecond = 15;
+
+/** What speaking a text costs that is not counted in tokens. */
+export function countsOfSpeech(text: string): Counts {
+  let characters = 0;
+  for (const _ of text) characters++;
+  return { characters, spokenSeconds: characters / charactersPerSecond };
+}
