@@ -25,41 +25,27 @@ export interface Purpose {
   readonly title?: string;
 }
 
-/** The client's bytes, one JSON object with the places of its members (kit/json/scan), and the sink for the bytes of the answer. */
-export interface EmbedPassthrough extends Sink {
+/** The client's bytes, one JSON object with the places of its members (kit/json/scan), and where those of the answer go. */
+export interface EmbedPassthrough {
   readonly dialect: string;
   readonly body: Uint8Array;
   readonly places: readonly number[];
-  /** Called when the answer begins. */
+  /** Called when the answer is there. */
   open(head: Pick<Embedded, 'model' | 'ignored'>): void;
-}
-
-/** The sink for forwarded bytes. */
-export interface Sink {
-  /** @returns false when the client reads slowly: wait for `drained` before the next. */
-  write(bytes: Uint8Array): boolean;
-  drained(): Promise<void>;
-}
-
-/** An answer in progress, in the dialect of the passthrough. */
-export interface Passing {
-  /** Forwards the answer, but holds back its end if that is malformed. @returns the usage, if the answer reports it. @throws Fault */
-  pass(sink: Sink): Promise<Usage | undefined>;
-  /** Discards the rest. */
-  leave(): void;
+  write(bytes: Uint8Array): void;
 }
 
 /** A vector as the provider wrote it: numbers, or base64. */
 export type Vector = readonly number[] | string;
 
-/** The vectors, one for each input in order, or the answer as received, to be forwarded unchanged. */
+/** The vectors, one for each input in order, or the bytes of the answer, which are the same in the dialect of the passthrough. */
 export interface Embedded {
   /** The model name that the provider reports; else the target's upstream name. */
   readonly model: string;
   /** Fields of the call that were ignored, as `field: reason`. */
   readonly ignored: readonly string[];
   readonly usage?: Usage;
-  readonly answer: { readonly vectors: readonly Vector[] } | Passing;
+  readonly answer: { readonly vectors: readonly Vector[] } | { readonly bytes: Uint8Array };
 }
 
 /** @returns the vectors; undefined if the answer was forwarded unparsed. @throws Fault */

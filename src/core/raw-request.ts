@@ -18,8 +18,8 @@ export interface RawRequest {
   readonly most: { readonly input: number; readonly output: number };
   /** The answer is text that a model wrote, and is charged as such. */
   readonly saysText: boolean;
-  /** Called when the answer begins, with its content type and the ignored fields of the request. */
-  open(contentType: string, ignored: readonly string[]): void;
+  /** Called when the answer begins, with its content type, the ignored fields of the request, and its length in bytes, where it comes in pieces and announces one. */
+  open(contentType: string, ignored: readonly string[], length?: number): void;
   /** @returns false when the client reads slowly: wait for `drained` before the next. */
   write(bytes: Uint8Array): boolean;
   drained(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { Context } from './context.ts';
-import type { Sink } from './embed.ts';
 import type { JsonObject } from './json.ts';
+import type { Counts } from './price.ts';
 
 /** A text to be spoken. */
 export interface SpeakCall {
@@ -24,10 +24,23 @@ export interface SpeakCall {
 }
 
 /** The sink for a sound. */
-export interface SoundSink extends Sink {
+export interface SoundSink {
   /** Called when the sound begins, with its content type, the model that speaks, and the fields of the call that it ignores, as `field: reason`. */
   open(head: { readonly contentType: string; readonly model: string; readonly ignored: readonly string[] }): void;
+  /** @returns false when the client reads slowly: wait for `drained` before the next. */
+  write(bytes: Uint8Array): boolean;
+  drained(): Promise<void>;
 }
 
 /** Resolves when the sound has been written. @throws Fault */
 export type Speak = (call: SpeakCall, sound: SoundSink, context: Context) => Promise<void>;
+
+/** Characters that are spoken in a second. */
+const charactersPerSecond = 15;
+
+/** What speaking a text costs that is not counted in tokens. */
+export function countsOfSpeech(text: string): Counts {
+  let characters = 0;
+  for (const _ of text) characters++;
+  return { characters, spokenSeconds: characters / charactersPerSecond };
+}

@@ -167,7 +167,7 @@ describe('one process, embedded', () => {
   test(
     proves('Q-02', 'the reservation for pictures depends on their number: many at once stay within the plan'),
     async () => {
-      upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":24960}}')));
+      upstream.script(always(says(/images/, 'application/json', '{"data":[{"url":"https://x.example/a"}],"usage":{"input_tokens":5,"output_tokens":24960}}')));
       const member = await newMember(server, { monthlyTokens: plan });
       const { planTokens, rows, counts } = await atOnce([server], member, 40, [`${root}/images/generations`, { prompt: 'a cat', n: 4, quality: 'high' }]);
       expect(planTokens).toBeLessThanOrEqual(plan + rows.length * step);

@@ -123,7 +123,7 @@ describe('amounts that are not counted in tokens', () => {
   const root = '/server/chatcompat/v1';
 
   test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
-    upstream.script(says(/images/, 'application/json', '{"data":[]}'));
+    upstream.script(says(/images/, 'application/json', '{"data":[{"b64_json":"aGk="}]}'));
     const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
     await answer.text();
     const row = await rowOf(answer);

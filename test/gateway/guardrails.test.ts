@@ -427,7 +427,7 @@ guard:
   });
 
   test('a request that is forwarded unparsed cannot be masked, so it is refused', async () => {
-    upstream.script(always(says(/generations$/, 'application/json', '{"data":[]}')));
+    upstream.script(always(says(/generations$/, 'application/json', '{"data":[{"url":"https://x.example/a"}]}')));
     const draw = (prompt: string) => server.ask('/server/chatcompat/v1/images/generations', { model, prompt });
     expect((await draw('hello')).status).toBe(200);
     const refused = await draw('mail ann@example.com');

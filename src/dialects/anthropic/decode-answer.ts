@@ -86,6 +86,7 @@ class MessageReader implements Reader {
   #plain: 'text' | 'thinking' | undefined; // the kind of the last part while it is open: the next of its kind would be appended to it
   #started = false;
   #finished = false;
+  #isOver = false; // some proxies send more after the last event
   #usage: JsonObject = {};
   readonly #queries = new Map<string, string>(); // of the provider's searches, by their ids
 
@@ -95,8 +96,9 @@ class MessageReader implements Reader {
   }
 
   take(event: unknown): readonly GenerateEvent[] {
-    if (!isObject(event)) throw malformed();
     const events: GenerateEvent[] = [];
+    if (this.#isOver) return events;
+    if (!isObject(event)) throw malformed();
     switch (event['type']) {
       case 'message_start':
         this.#start(event, events);
@@ -121,6 +123,8 @@ class MessageReader implements Reader {
       case 'error':
         throw faultOfError(event['error']);
       case 'message_stop':
+        this.#isOver = this.#finished;
+        break;
       case 'ping':
         break;
       default:

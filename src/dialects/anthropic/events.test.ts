@@ -277,6 +277,16 @@ describe('an answer of another wire', () => {
   });
 });
 
+test.each([
+  ['another delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'more' } }],
+  ['another block', { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } }],
+  ['another message', { type: 'message_start', message: { model: 'm', usage: { input_tokens: 900 } } }],
+  ['what is no event', null],
+])('%s after the last event of a stream is no part of the answer', (_name, more) => {
+  const bytes = stream(answered[0]!.name);
+  expect(decoded(bytes, Buffer.from(`data: ${JSON.stringify(more)}\n\n`))).toEqual(decoded(bytes));
+});
+
 describe('a stream that fails', () => {
   test.each(streams.filter(({ name }) => name.includes('/fails-')))('$name is a fault, and never an end', ({ bytes }) => {
     const { events, fault } = broken(bytes);

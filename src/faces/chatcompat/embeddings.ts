@@ -43,8 +43,7 @@ async function answer(deps: EmbeddingDeps, asked: Asked): Promise<void> {
       body: bytes,
       places,
       open: (head) => exchange.open(200, ['content-type', 'application/json', ...headersOf(head)]),
-      write: (piece) => exchange.write(piece),
-      drained: () => exchange.drained(),
+      write: (answered) => void exchange.write(answered),
     };
     const result = await deps.embed(isPlain ? { ...call, passthrough } : call, context);
     if (exchange.opened) exchange.end();

@@ -70,19 +70,16 @@ function task(call: EmbedCall, head: () => Head): EmbedTask {
     ...common(current),
     async *ask(target: Target, context: TargetContext): AsyncGenerator<Events> {
       const { model, ignored, usage, answer } = await target.embed!(current, context);
-      const passing = 'pass' in answer ? answer : undefined;
-      try {
-        yield [
-          { type: 'started', model, ignored },
-          { type: 'passed', tokens: 0 },
-        ];
-        if (passing) current.passthrough!.open(head());
-        else if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
-        const reported = passing ? await passing.pass(current.passthrough!) : usage;
-        if (reported) yield [{ type: 'usage', usage: reported }];
-      } finally {
-        passing?.leave();
+      yield [
+        { type: 'started', model, ignored },
+        { type: 'passed', tokens: 0 },
+      ];
+      if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
+      else {
+        current.passthrough!.open(head());
+        current.passthrough!.write(answer.bytes);
       }
+      if (usage) yield [{ type: 'usage', usage }];
     },
   });
   const made: EmbedTask = { ...partOf(call), vectors: [], withTexts: (texts) => partOf(withTexts(call, texts)) };

@@ -1,11 +1,8 @@
-import type { Counts } from '#core/price';
 import type { Generate } from '#core/generate';
 import type { Call } from '#core/routed-call';
-import type { SoundSink, Speak, SpeakCall } from '#core/speak';
+import { countsOfSpeech, type SoundSink, type Speak, type SpeakCall } from '#core/speak';
 import type { Task } from '#core/task';
 
-/** Characters that are spoken in a second. */
-const charactersPerSecond = 15;
 /** A second of speech has some 20 tokens, and about 15 bytes of English or of Chinese are said in it; slow speech takes more. */
 const tokensPerByte = 2;
 
@@ -28,7 +25,7 @@ function taskOf(call: SpeakCall, sound: SoundSink): Task {
     sampling: {},
     texts: instructions === undefined ? [text] : [text, instructions],
     tokens: 0,
-    counts: countsOf(text),
+    counts: countsOfSpeech(text),
     most: { input: 0, output: Buffer.byteLength(text) * tokensPerByte },
     withTexts([changed = '', ...others]) {
       const { passthrough: _, instructions: __, ...rest } = call;
@@ -38,10 +35,4 @@ function taskOf(call: SpeakCall, sound: SoundSink): Task {
     unable: 'No provider here speaks with this model. For the built-in voice, name the model `built-in-speech`.',
     ask: (target, context) => target.speak!(call, sound, context),
   };
-}
-
-function countsOf(text: string): Counts {
-  let characters = 0;
-  for (const _ of text) characters++;
-  return { characters, spokenSeconds: characters / charactersPerSecond };
 }

@@ -57,8 +57,8 @@ const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
 /** Bytes of a response that are delivered per turn of the event loop. Decoding this many bytes of small events takes up to 5 ms, and a fast provider would fill every turn. */
 const turnBytes = 65_536;
-/** The same for bytes that are only collected or forwarded, which takes at most 1 ms. */
-export const forwardedTurnBytes = 1_048_576;
+/** The same for bytes that are only collected, which takes at most 1 ms. */
+const forwardedTurnBytes = 1_048_576;
 /** Most interim (1xx) responses before the final one. */
 const mostEarly = 20;
 

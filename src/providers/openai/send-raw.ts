@@ -1,27 +1,58 @@
 import { splice } from '#kit/json/scan';
+import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { isCount } from '#dialects/shared/read-fields';
-import type { Usage, Events } from '#core/event';
+import type { Events, GenerateEvent, Usage } from '#core/event';
 import type { TargetContext } from '#core/context';
 import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
-import { awaitingWords, upstreamFault } from '../shared/post.ts';
+import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
+import { isEventStream } from '../shared/read-answer.ts';
 import { passing } from '../shared/passing.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
+import { checkBeginning, checkWhole, mostJudged } from './raw-answers.ts';
 
+/** The operation whose answer is a sound. */
+export const speech = 'audio/speech';
+const unknownType = 'application/octet-stream';
 /** Bytes at the end of an answer that are searched for its usage, and bytes per token if it reports none. */
 const tailBytes = 16_384;
 const bytesPerToken = 4;
 
 /** What is needed of a request in order to forward it. */
-type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'saysText' | 'open' | 'write' | 'drained'>;
+type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' | 'open' | 'write' | 'drained'>;
 
-/** Forwards a request with the model name replaced, and its answer unparsed. @throws Fault */
+/** Forwards a request with the model name replaced, and its answer as it came: a sound or a stream as it comes, any other once it is complete and judged. @throws Fault */
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
+  const isFlowing = call.operation === speech || (call.stream && isEventStream(response));
+  const events = isFlowing ? flowing(response, endpoint.model, clock, call, context) : complete(response, endpoint.model, call, context);
+  try {
+    yield* events;
+  } finally {
+    response.leave();
+  }
+}
+
+const begun = (model: string): Events => [
+  { type: 'started', model, ignored: [] },
+  { type: 'passed', tokens: 0 },
+];
+
+async function* complete(response: UpstreamResponse, model: string, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
+  const bytes = await whole(response, context);
+  const contentType = response.headers['content-type'] ?? unknownType;
+  await checkWhole(call, contentType, bytes);
+  yield begun(model);
+  call.open(contentType, []);
+  call.write(bytes);
+  yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(bytes.length / bytesPerToken) : 0)];
+}
+
+async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience }: TargetContext): AsyncGenerator<Events> {
   let size = 0;
   let reported = 0;
   let tail = Buffer.alloc(0);
@@ -36,26 +67,44 @@ export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: 
     return fresh;
   };
   try {
-    const awaiting = awaitingWords(response, context.patience, clock);
-    const first = await awaiting.take();
-    yield [
-      { type: 'started', model: endpoint.model, ignored: [] },
-      { type: 'passed', tokens: 0 },
-    ];
+    const awaiting = awaitingWords(response, patience, clock);
+    const first = await beginning(awaiting);
+    const contentType = response.headers['content-type'] ?? unknownType;
+    checkBeginning(contentType, first);
+    yield begun(model);
     awaiting.spoke();
-    call.open(response.headers['content-type'] ?? 'application/octet-stream', []);
-    if (first && !give(first)) await call.drained();
+    call.open(contentType, [], lengthOf(response));
+    if (!give(first)) await call.drained();
     yield* passing(response, clock, { give, drained: () => call.drained(), untold });
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];
-    throw upstreamFault(error, size > 0);
-  } finally {
-    response.leave();
+    throw upstreamFault(error, true);
   }
-  const counted = usageIn(tail.toString('latin1'));
+  yield [costOf(tail, untold())];
+}
+
+/** As many bytes as the answer is judged by; fewer if it is shorter. */
+async function beginning(awaiting: AwaitingWords): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for (let bytes = await awaiting.take(); bytes; bytes = size < mostJudged ? await awaiting.take() : undefined) {
+    pieces.push(bytes);
+    size += bytes.length;
+  }
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+/** The announced length, in bytes as they are forwarded. */
+function lengthOf({ headers }: UpstreamResponse): number | undefined {
+  const announced = headers['content-encoding'] === undefined ? Number(headers['content-length']) : NaN;
+  return isCount(announced) ? announced : undefined;
+}
+
+/** @param untold tokens that were not reported yet */
+function costOf(tail: Uint8Array, untold: number): GenerateEvent {
+  const counted = usageIn(Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength).toString('latin1'));
   const usage = counted && usageOf(counted);
-  if (usage) yield [{ type: 'usage', usage }];
-  else yield [{ type: 'passed', tokens: untold(), ...(counted ? secondsIn(counted) : {}) }];
+  return usage ? { type: 'usage', usage } : { type: 'passed', tokens: untold, ...(counted ? secondsIn(counted) : {}) };
 }
 
 async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {

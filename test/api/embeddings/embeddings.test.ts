@@ -12,6 +12,7 @@ import {
   html,
   jsonNull,
   malformed,
+  says,
   startUpstream,
   times,
   tooMany,
@@ -151,6 +152,34 @@ describe('an answer', () => {
     const input = Array.from({ length: 256 }, (_, at) => `input ${at}`);
     const answer = await embed({ model: 'text-embedding-3-small', input });
     expect([answer.status, await answer.text()]).toEqual([502, expect.stringContaining('"error"')]);
+  });
+
+  const vector = [0.1, 0.2];
+  const item = (embedding: unknown, index: unknown = 0) => ({ object: 'embedding', index, embedding });
+  test.each([
+    ['too few vectors', [item(vector)]],
+    ['too many', [item(vector), item(vector, 1), item(vector, 2)]],
+    ['two of the same index', [item(vector), item(vector)]],
+    ['a vector without numbers', [item(vector), item([], 1)]],
+    ['texts in place of numbers', [item(['a']), item(['b'], 1)]],
+    ['other values among the numbers', [item([0.1, null]), item([0.1, true], 1)]],
+    ['lists in place of numbers', [item([[0.1]]), item([[0.2]], 1)]],
+    ['no vector', [item(null), item(undefined, 1)]],
+    ['a text that is no base64', [item('x!'), item('x!', 1)]],
+    ['base64 of half a number', [item('AAA='), item('AAAA', 1)]],
+  ])('with %s is a failure of the provider: nothing is booked, and the next one is asked', async (_name, data) => {
+    const answer = JSON.stringify({ object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 } });
+    for (const encoding_format of ['float', 'base64']) {
+      upstream.reset();
+      upstream.script(always(says(/embeddings/, 'application/json', answer)));
+      const failed = await embed({ model: 'text-embedding-3-small', input: ['one', 'two'], encoding_format });
+      expect([failed.status, await failed.json()]).toEqual([502, { error: expect.objectContaining({ code: 'upstream_error' }) as unknown }]);
+      expect(await loggedAs(server, failed.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-failed', planTokens: 0 });
+      upstream.reset();
+      upstream.script(says(/embeddings/, 'application/json', answer));
+      good();
+      expect((await listOf(await embed({ model: 'standby', input: ['one', 'two'], encoding_format }))).model).toBe('second-v1');
+    }
   });
 
   test('with too few vectors is a failure of the provider', async () => {

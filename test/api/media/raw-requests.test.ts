@@ -1,6 +1,6 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { always, cut, failing, ok, says, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { always, cut, failing, ok, says, sliced, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, providerKey, type TestServer } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 
@@ -15,7 +15,10 @@ beforeAll(async () => {
   const more = ['voice', 'whisper-1', 'omni-moderation-latest', 'gpt-image-1'].map(
     (name) => `  ${name}: { targets: [{ provider: fake, model: up-${name} }] }\n`,
   );
-  server = await startTestServer({ upstream: upstream.url, yaml: more.join('') });
+  const tried = Object.entries({ one: '[{ provider: fake, model: first }]', two: '[{ provider: fake, model: first }, { provider: fake, model: second }]' }).map(
+    ([name, targets]) => `  ${name}: { targets: ${targets} }\n  spoken-${name}: { kind: speech, targets: ${targets} }\n`,
+  );
+  server = await startTestServer({ upstream: upstream.url, yaml: `${more.join('')}${tried.join('')}routing: { cooldownSeconds: 0 }\n` });
   offline = await startTestServer();
   client = new OpenAI({ apiKey: server.key, baseURL: server.url + root, maxRetries: 0 });
 });
@@ -95,7 +98,7 @@ describe('what passes to the provider', () => {
       yaml: `  "*": { targets: [{ provider: fake }] }\n  drawn: { targets: [{ provider: fake }], price: { picture: 0.04 } }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
     });
     try {
-      upstream.script(always(says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":700}}')));
+      upstream.script(always(says(/images/, 'application/json', '{"data":[{"url":"https://x.example/a"}],"usage":{"input_tokens":5,"output_tokens":700}}')));
       const said = await some.ask(`${root}/chat/completions`, { model: 'x', messages: [{ role: 'user', content: 'hello' }] });
       const { usage } = (await said.json()) as { usage: { total_tokens: number } };
       expect(said.headers.get('x-ratelimit-remaining-tokens')).toBe(String(100_000 - usage.total_tokens));
@@ -118,7 +121,11 @@ describe('what passes to the provider', () => {
     });
     try {
       upstream.script(
-        says(/images/, 'application/json', '{"data":[],"usage":{"input_tokens":5,"output_tokens":700,"input_tokens_details":{"text_tokens":5}}}'),
+        says(
+          /images/,
+          'application/json',
+          '{"data":[{"url":"https://x.example/a"}],"usage":{"input_tokens":5,"output_tokens":700,"input_tokens_details":{"text_tokens":5}}}',
+        ),
       );
       upstream.script(always(says(/moderations/, 'application/json', '{"results":[]}')));
       const left = async (path: string, body: object) => {
@@ -143,6 +150,110 @@ const sendForm = (to: TestServer, body: FormData | string, type?: string) =>
     body,
     headers: { authorization: `Bearer ${to.key}`, ...(type === undefined ? {} : { 'content-type': type }) },
   });
+
+const recording = (fields: Readonly<Record<string, string>>) => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  form.set('file', new File([Buffer.alloc(8000)], 'a.wav'));
+  return form;
+};
+
+/** The operations, each with a good answer. */
+const asked = {
+  pictures: { ask: (model: string) => server.ask(`${root}/images/generations`, { model, prompt: 'a cat' }), good: '{"data":[{"b64_json":"aGk="}]}' },
+  moderations: { ask: (model: string) => server.ask(`${root}/moderations`, { model, input: 'a' }), good: '{"results":[{"flagged":false}]}' },
+  transcript: { ask: (model: string) => sendForm(server, recording({ model })), good: '{"text":""}' },
+  subtitles: { ask: (model: string) => sendForm(server, recording({ model, response_format: 'vtt' })), good: '{"text":"a"}' },
+  speech: { ask: (model: string) => server.ask(`${root}/audio/speech`, { model, input: 'hello there', voice: 'alloy' }), good: Buffer.from('ID3 and so on') },
+  native: {
+    ask: (model: string) => server.ask('/server/get-text-to-speech', { model: `spoken-${model}`, text: 'hello there' }),
+    good: Buffer.from('RIFF and so on'),
+  },
+};
+type Operation = keyof typeof asked;
+const operations = Object.keys(asked) as readonly Operation[];
+
+/** A failure of the provider: told as such, free of charge, and made good by the next target. */
+async function fails(operation: Operation, behaviour: Behaviour): Promise<void> {
+  const { ask, good } = asked[operation];
+  upstream.script(always(behaviour));
+  const failed = await ask('one');
+  const told = await failed.text();
+  expect([failed.status, told]).toEqual([502, expect.stringContaining(operation === 'native' ? '"status":502' : '"code":"upstream_error"')]);
+  expect(await loggedAs(server, failed.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-failed', status: 502, planTokens: 0 });
+  upstream.reset();
+  upstream.script(behaviour, says(/./, 'application/json', good));
+  const mended = await ask('two');
+  expect([mended.status, await mended.text(), mended.headers.get('x-dragoman-attempts')]).toEqual([200, good.toString(), '2']);
+}
+
+describe('no answer is passed on or booked', () => {
+  describe.each(operations)('%s', (operation) => {
+    test.each([
+      ['null', 'application/json', 'null'],
+      ['half a JSON text', 'application/json', '{"a'],
+      ['a list', 'application/json', '[]'],
+      ['another object', 'application/json; charset=utf-8', '{"object":"chat.completion","choices":[]}'],
+      ['an error', 'application/json', '{"error":{"message":"no"}}'],
+      ['a page', 'text/html', '<html>'],
+      ['nothing', 'application/json', ''],
+    ])('%s', (_name, type, body) => fails(operation, says(/./, type, body)));
+
+    test('less than was announced', () => fails(operation, cut({ afterBytes: 5 }, says(/./, 'application/json', asked[operation].good))));
+  });
+
+  test.each<[Operation, string]>([
+    ['pictures', '{"created":1,"data":[]}'],
+    ['pictures', '{"data":[{}]}'],
+    ['pictures', '{"data":[{"url":""}]}'],
+    ['pictures', '{"data":[{"url":"https://x.example/a"},null]}'],
+    ['pictures', '{"data":[{"error":{"code":"x"}}]}'],
+    ['pictures', '{"data":{"url":"https://x.example/a"}}'],
+    ['moderations', '{"results":{}}'],
+    ['moderations', '{"results":null}'],
+    ['transcript', '{"text":null}'],
+    ['transcript', '{"text":["a"]}'],
+  ])('%s as %s', (operation, body) => fails(operation, says(/./, 'application/json', body)));
+
+  test('subtitles and sounds of no bytes, and events that are none', async () => {
+    await fails('subtitles', says(/./, 'text/vtt', ''));
+    await fails('speech', says(/./, 'audio/mpeg', ''));
+    await fails('speech', says(/./, 'text/event-stream', 'null'));
+  });
+});
+
+describe('vendors differ:', () => {
+  test('a list of pictures may have failed ones among the others, and megabytes in one text', async () => {
+    for (const body of [
+      '{"data":[{"error":{"code":"x"}},{"url":"https://x.example/a"}]}',
+      `{"data":[{"revised_prompt":"${'a\\n'.repeat(1000)}","url":null,"b64_json":"${'A'.repeat(6_000_000)}"}]}`,
+    ]) {
+      upstream.script(says(/images/, 'application/json', body));
+      expect(await (await asked.pictures.ask('gpt-image-1')).text()).toBe(body);
+    }
+  });
+
+  test('subtitles may come in JSON, and a stream that was asked for as a whole', async () => {
+    upstream.script(says(/transcriptions/, 'text/plain', 'hello\n'), says(/transcriptions/, 'application/json', '{"text":"hello"}'));
+    expect(await (await asked.subtitles.ask('whisper-1')).text()).toBe('hello\n');
+    expect(await (await sendForm(server, recording({ model: 'whisper-1', stream: 'true' }))).text()).toBe('{"text":"hello"}');
+  });
+
+  test('a sound may be called JSON or nothing at all, and its first bytes may come one by one', async () => {
+    upstream.script(says(/speech/, 'application/json', Buffer.from('\u00ff\u00fb and so on', 'latin1')), sliced(says(/speech/, '', 'pcm')));
+    expect((await (await asked.speech.ask('voice')).arrayBuffer()).byteLength).toBe(12);
+    expect(await (await asked.speech.ask('voice')).text()).toBe('pcm');
+  });
+});
+
+test('a sound that breaks off costs the part of it that came, as far as its length was announced', async () => {
+  const sound = Buffer.alloc(10_000, 'x');
+  upstream.script(cut({ afterBytes: 2500 }, says(/speech/, 'audio/mpeg', sound)));
+  const answer = await server.ask(`${root}/audio/speech`, { model: 'voice', input: 'x'.repeat(1500), voice: 'alloy' });
+  await expect(answer.arrayBuffer()).rejects.toThrow();
+  const row = await loggedAs(server, answer.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'upstream-cut', status: 502, outputTokens: 500 }); // 375 characters of 15 a second, 20 tokens each
+});
 
 describe('refused', () => {
   test.each([

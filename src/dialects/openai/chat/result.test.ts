@@ -48,12 +48,33 @@ describe('a whole answer', () => {
     expect(plain).toBeGreaterThan(50);
   });
 
+  test.each([null, undefined, 'x', [], { content: 5 }, { content: {} }])('a choice whose message is %j is refused, also beside a good one', (message) => {
+    const bad = { index: 0, message, finish_reason: 'stop' };
+    const good = { index: 1, message: { content: 'x' }, finish_reason: 'stop' };
+    for (const choices of [[bad], [bad, good]])
+      expect(() => decodeResult({ choices }, 'm')).toThrow(expect.objectContaining({ code: 'upstream-failed', details: { elsewhere: true } }));
+  });
+
   test.each([null, [], 'x', 7, {}, { choices: [] }, { choices: null }, { choices: [null] }, { object: 'list', data: [] }, '<html>'])(
     '%j is refused as no answer',
     (body) => {
       expect(() => decodeResult(body, 'm')).toThrow(expect.objectContaining({ code: 'upstream-failed', details: { elsewhere: true } }));
     },
   );
+
+  test.each([
+    [
+      { role: 'assistant', content: null, refusal: 'No.' },
+      { type: 'refusal', text: 'No.' },
+    ],
+    [
+      { content: null, tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+      { type: 'tool-call', name: 'f' },
+    ],
+    [{ role: 'assistant' }, undefined],
+  ])('%j is a message without a text', (message, part) => {
+    expect(result({ choices: [{ index: 0, message, finish_reason: 'stop' }] }).candidates[0]!.parts[0]).toEqual(part && expect.objectContaining(part));
+  });
 
   test.each([
     [{ error: { message: 'Overloaded', type: 'overloaded_error', code: null } }, 'overloaded'],

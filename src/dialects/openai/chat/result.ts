@@ -1,12 +1,13 @@
 import type { TokenLogprob, GenerateEvent } from '#core/event';
 import type { Candidate, GenerateResult } from '#core/fold';
-import { isEmpty, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, type Json, type JsonObject } from '#core/json';
 import { characters } from '../../shared/read-fields.ts';
 import { reader } from './decode-answer.ts';
 import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { malformed } from './faults.ts';
 import { encodeUsage } from './usage.ts';
+import type { Choice, Chunk } from './wire.ts';
 
 /** A whole chat completion ↔ events and results. */
 
@@ -19,8 +20,16 @@ import { encodeUsage } from './usage.ts';
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   const answer = reader(model, ignored);
   const events = answer.take(body);
-  if (!answer.isFinished()) throw malformed();
+  if (!answer.isFinished() || !((body as Chunk).choices as readonly Choice[]).every(hasMessage)) throw malformed();
   return [...events, ...answer.close()];
+}
+
+/** Has a choice a message, with content of a type that this wire has? Some vendors leave out content that is empty. */
+function hasMessage({ delta, message: whole }: Choice): boolean {
+  const message = delta ?? whole; // as the reader does
+  if (!isObject(message)) return false;
+  const { content } = message;
+  return content === undefined || content === null || typeof content === 'string' || Array.isArray(content);
 }
 
 export function encodeResult({ started, candidates, usage }: GenerateResult, identity: Identity): JsonObject {

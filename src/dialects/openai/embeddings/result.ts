@@ -38,32 +38,64 @@ export function encodeResult({ model, usage, vectors }: { readonly model: string
   };
 }
 
-/** Bytes at the start and the end of a response that are scanned. */
-export const ends = { head: 256, tail: 1024 };
+/** Bytes that the beginning of a vector may take, and the end of an answer behind the last one. */
+const mostBefore = 256;
+const mostBehind = 16_384;
 
-const head = /^\s*\{\s*"object"\s*:\s*"list"\s*,\s*"data"\s*:\s*\[\s*\{\s*"object"\s*:\s*"embedding"\s*,\s*"index"\s*:\s*0\s*,\s*"embedding"\s*:\s*(["[])/;
-const usageMember = /"usage"\s*:\s*(\{[^{}]*\})/;
+const listStart = /^\s*\{[^[\]{}]{0,200}?"data"\s*:\s*\[/;
+const vectorStart = /^\s*\{\s*("object"\s*:\s*"embedding"\s*,\s*)?"index"\s*:\s*(\d+)\s*,\s*("object"\s*:\s*"embedding"\s*,\s*)?"embedding"\s*:\s*(["[])/;
+const vectorEnd = /^\s*\}\s*,/;
+const listEnd = /^\s*\}\s*\]/;
 
 /**
- * May a response with this beginning pass through unparsed? It may where it has OpenAI's format and the requested encoding: 256 vectors of 1,536 floats are
- * 5 MB, and buffering and parsing them takes longer than forwarding them.
+ * What a response that is as its client wants it says of itself, for those who forward it unparsed: it has the members of OpenAI's format, the requested encoding, and one
+ * vector for each input, in order. The vectors are looked at by native searches alone: 256 of 1,536 floats are 5 MB, and parsing them takes longer than all else.
+ *
+ * @returns undefined for any other response, which is to be decoded
  */
-export function passes(beginning: Uint8Array, encoding: EmbedCall['encoding']): boolean {
-  const found = head.exec(latin(beginning).slice(0, ends.head));
-  return found !== null && (found[1] === '[') === (encoding === 'float');
+export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedCall, 'inputs' | 'encoding'>): { readonly usage?: Usage } | undefined {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  /** Steps over what is there next. */
+  const next = (pattern: RegExp) => {
+    const found = pattern.exec(buffer.toString('latin1', at, Math.min(at + mostBefore, buffer.length)));
+    if (found) at += found[0].length;
+    return found;
+  };
+  const before = next(listStart)?.[0].replace(/\[$/, '');
+  if (before === undefined) return undefined;
+  for (let index = 0; index < inputs.length; index++) {
+    const start = next(vectorStart);
+    if (!start || (start[1] ?? start[3]) === undefined || Number(start[2]) !== index || (start[4] === '[') !== (encoding === 'float')) return undefined;
+    const end = buffer.indexOf(encoding === 'float' ? ']' : '"', at);
+    if (end < 0 || !(encoding === 'float' ? areNumbers(buffer.subarray(at, end)) : areFloats(buffer.toString('latin1', at, end)))) return undefined;
+    at = end + 1;
+    if (!next(index < inputs.length - 1 ? vectorEnd : listEnd)) return undefined;
+  }
+  if (buffer.length - at > mostBehind) return undefined;
+  try {
+    const others = parsed(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), buffer.subarray(at)]));
+    if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0) return undefined;
+    const usage = usageOf(others['usage']);
+    return usage ? { usage } : {};
+  } catch {
+    return undefined;
+  }
 }
 
-/** The usage at the end of a response that was passed through, if it is there. @throws Fault `upstream-failed` where the object is incomplete */
-export function usageAtEnd(end: Uint8Array): Usage | undefined {
-  const text = latin(end).slice(-ends.tail);
-  if (!/\}\s*$/.test(text)) throw malformed();
-  const found = usageMember.exec(text);
-  return found ? usageOf(parsed(Buffer.from(found[1]!, 'latin1'))) : undefined;
+/** Is this the inside of a list of numbers? Whatever else JSON has, NaN and Infinity contain one of the marks. */
+const areNumbers = (inside: Buffer): boolean =>
+  /^\s*[-\d]/.test(inside.toString('latin1', 0, Math.min(mostBefore, inside.length))) && marks.every((mark) => !inside.includes(mark));
+const marks = Buffer.from('"{[uaf');
+
+/** Is this the base64 of 32-bit floats? Decoding skips what is none. */
+function areFloats(text: string): boolean {
+  const { length } = Buffer.from(text, 'base64');
+  return length > 0 && length % 4 === 0 && length === Buffer.byteLength(text, 'base64');
 }
 
-const latin = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-
-const isVector = (value: unknown): value is Vector => typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'number'));
+const isVector = (value: unknown): value is Vector =>
+  typeof value === 'string' ? areFloats(value) : Array.isArray(value) && value.length > 0 && value.every(Number.isFinite);
 
 function usageOf(value: unknown): Usage | undefined {
   const input = isObject(value) ? (value['prompt_tokens'] ?? value['total_tokens']) : undefined;

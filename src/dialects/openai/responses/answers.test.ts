@@ -78,6 +78,19 @@ test.each(wholes)('the whole answer $name says the same when it is sent on and r
   expect(alike(fold(decodeResult(encodeResult(result, upstream()), 'x')))).toEqual(alike(result));
 });
 
+test.each([
+  {},
+  { output: null },
+  { output: 'x' },
+  { output: [{}] },
+  { output: [null] },
+  { output: [{ type: '' }] },
+  { output: [{ type: 'message', content: [] }, 5] },
+])('a whole answer with %j is refused as malformed', (members) => {
+  for (const status of ['completed', 'incomplete'])
+    expect(() => decodeResult({ status, ...members }, 'm')).toThrow(expect.objectContaining({ code: 'upstream-failed' }) as Error);
+});
+
 test('a spent quota inside of a stream is a fault that another provider may mend', () => {
   expect(() => decoded(failed)).toThrow(
     expect.objectContaining({ code: 'upstream-failed', details: expect.objectContaining({ key: true }) as unknown }) as Error,

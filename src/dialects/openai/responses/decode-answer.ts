@@ -129,6 +129,7 @@ class ResponseReader implements ItemReader {
 
   whole(response: unknown): readonly GenerateEvent[] {
     if (isObject(response) && response['error']) throw faultOfError(response['error']);
+    if (isObject(response) && (response['status'] === 'completed' || response['status'] === 'incomplete') && !hasItems(response)) throw malformed();
     return [...this.#start(response), ...this.#finish(response)];
   }
 
@@ -250,6 +251,9 @@ const progress = (event: Loose): GenerateEvent => ({
   part: { type: 'foreign', dialect, value: rest(event, none) },
   progress: true,
 });
+
+/** The output of a whole response is a list of items, each of a type. */
+const hasItems = ({ output }: Loose): boolean => Array.isArray(output) && output.every((item: unknown) => isObject(item) && textOf(item['type']) !== '');
 
 const none = new Set<string>();
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);

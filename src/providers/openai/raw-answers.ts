@@ -1,0 +1,66 @@
+import { Fault } from '#core/fault';
+import { isObject, textOf } from '#core/json';
+import type { RawRequest } from '#core/raw-request';
+import { jsonOf } from '../shared/read-answer.ts';
+
+/**
+ * What the answers of forwarded requests have to be, so that an error page or an empty object is a failure of the provider, and not an answer. Vendors differ:
+ * no more is required than what every client of these operations reads. https://platform.openai.com/docs/api-reference
+ */
+
+/** What is needed of a request in order to judge its answer. */
+type Asked = Pick<RawRequest, 'operation' | 'body'>;
+
+/** Whole answers in JSON by their operations: what they are called, and whether an object is one. */
+const wholes: Readonly<Record<string, { readonly name: string; readonly is: (answer: Readonly<Record<string, unknown>>) => boolean }>> = {
+  'images/generations': {
+    name: 'a list of pictures',
+    is: ({ data }) => Array.isArray(data) && data.some(isPicture) && data.every((one: unknown) => isPicture(one) || isFailure(one)),
+  },
+  moderations: { name: 'a list of moderation results', is: ({ results }) => Array.isArray(results) },
+  'audio/transcriptions': { name: 'a transcript', is: ({ text }) => typeof text === 'string' },
+};
+
+const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']) !== '' || textOf(one['b64_json']) !== '');
+/** Some vendors list the pictures that failed among the others: https://www.volcengine.com/docs/82379/1541523 */
+const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
+
+/** Judges a whole answer. @throws Fault `upstream-failed` where it is none */
+export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<void> {
+  const { name, is } = wholes[operation]!;
+  const mime = mimeOf(contentType);
+  if (isForText(body) && !isJson(mime)) {
+    if (bytes.length === 0 || isPage(mime)) throw not(name);
+    return;
+  }
+  const answer = await jsonOf(bytes);
+  if (!isObject(answer) || !is(answer)) throw not(name);
+}
+
+/** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */
+function isForText(body: RawRequest['body']): boolean {
+  const format = body.type === 'form' ? body.form.get('response_format') : null;
+  return typeof format === 'string' && format !== '' && !format.endsWith('json');
+}
+
+/** Bytes at the beginning of an answer by which it is judged. */
+export const mostJudged = 16;
+
+/** Judges the beginning of an answer that is forwarded as it comes: events, or a sound. @throws Fault `upstream-failed` where it is neither */
+export function checkBeginning(contentType: string, first: Uint8Array): void {
+  const mime = mimeOf(contentType);
+  const text = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, mostJudged)).toString('latin1');
+  if (text === '') throw not('an answer');
+  if (mime === 'text/event-stream') {
+    if (!/^(?:ï»¿)?\s*(?:(?:data|event|id|retry)?:|$)/.test(text)) throw not('a stream of events');
+  } else if ((isPage(mime) || isJson(mime)) && !sound.test(text)) throw not('a sound');
+}
+
+/** The first bytes of MP3, AAC, WAV, AIFF, Ogg, FLAC, MP4 and WebM. */
+const sound = /^(?:ID3|\xff[\xe0-\xff]|RIFF|FORM|OggS|fLaC|.{4}ftyp|.E\xdf\xa3)/s;
+
+const mimeOf = (contentType: string): string => contentType.split(';', 1)[0]!.trim().toLowerCase();
+const isPage = (mime: string): boolean => mime === 'text/html' || mime === 'application/xhtml+xml';
+const isJson = (mime: string): boolean => mime === 'application/json' || mime.endsWith('+json');
+
+const not = (what: string) => new Fault('upstream-failed', `The provider sent something that is not ${what}.`, { elsewhere: true });
