@@ -29,12 +29,10 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, { pas
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
-    { type: 'passed', tokens: events.some(isUsage) ? 0 : estimatedTokens(events), text: textIn(events) },
+    { type: 'passed', tokens: estimatedTokens(events), text: textIn(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
 }
-
-const isUsage = (event: GenerateEvent) => event.type === 'usage';
 
 /**
  * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
@@ -76,7 +74,7 @@ export async function* passStream(
     const fault = answerFault(error, frames.spoken);
     throw frames.spoken ? fault : asRefusal(fault, decoder.counted());
   }
-  yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
+  yield [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }
 
 /** The known usage of an incomplete answer. */
