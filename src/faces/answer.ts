@@ -2,7 +2,8 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { hopHeader } from '#core/hops';
 import { choiceHeaders } from '#core/choice-headers';
-import type { GenerateEvent, Started } from '#core/event';
+import type { GenerateEvent, Started, Usage } from '#core/event';
+import type { JsonObject } from '#core/json';
 import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
 import { fold, type GenerateResult } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
@@ -16,6 +17,7 @@ import type { Exchange } from '#http/exchange';
 import type { Headers } from '#http/headers';
 import type { Asked } from '#http/route';
 import { Permits } from '#core/permits';
+import { largeBytes, readLargeJson } from '#kit/json/large';
 
 /** What a face needs to answer a conversation. */
 export interface GeneratingDeps {
@@ -36,12 +38,12 @@ export interface Understood {
 export interface Words {
   /** Encodes a whole answer, ready for JSON. It may be stored first. */
   whole(result: GenerateResult): unknown;
-  /** An encoder of frames for one stream. `end` is awaited: the answer may be stored before the client sees that it is complete. */
+  /** An encoder of frames for one stream; of one that is forwarded unparsed it gets what the provider did not report. `end` is awaited: the answer may be stored before the client sees that it is complete. */
   frames(): { encode(event: GenerateEvent): string; end(): string | Promise<string> };
+  /** The member `usage` of a whole answer; of faces whose answers may be forwarded as they came. */
+  usage?(usage: Usage): JsonObject;
   /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
-  /** What ends a stream whose frames were forwarded unparsed. */
-  readonly passedEnd: string;
   /** The last frame of a stream that failed. */
   fault(fault: Fault): string;
   /** What the client calls a field of the call: see `FieldNames`. */
@@ -168,8 +170,18 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   const started = answer.find((event) => event.type === 'started');
   const whole = forwarded ? undefined : await words.whole(fold(answer)); // before the headers: it may warn
   const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
-  if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
+  const own = forwarded && answer.find(isOwnUsage);
+  if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), usage: words.usage(own.usage) }, headers);
+  else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
   else exchange.sendJson(200, whole, headers);
+}
+
+/** A usage that the provider did not report, or not so. */
+const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> => event.type === 'usage' && event.usage.source === 'estimated';
+
+/** An answer that its provider's decoder has read. */
+async function parsed(bytes: Uint8Array): Promise<object> {
+  return (bytes.length > largeBytes ? (await readLargeJson(bytes)).value : JSON.parse(Buffer.from(bytes).toString())) as object;
 }
 
 /** Bytes of the text of a call, more than any model reads. The rest of a body is media. */
@@ -207,12 +219,12 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
           const event = events[at]!;
           if (event.type === 'started') started = event;
           if (event.type === 'passed' && !event.unseen) isPassthrough = true;
-          if (!isPassthrough) text += frames.encode(event);
+          if (!isPassthrough || isOwnUsage(event)) text += frames.encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();
       }
     }
-    out.end(isPassthrough ? words.passedEnd : await frames.end());
+    out.end(await frames.end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
     out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, understood.call))));

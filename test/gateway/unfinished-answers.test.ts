@@ -51,6 +51,7 @@ const candidate = (parts: readonly object[], more: object = {}, responseId = 'g1
 const goesOn = { functionCall: { name: 'look', willContinue: true, partialArgs: [{ jsonPath: '$.at', stringValue: 'Lon', willContinue: true }] } };
 
 const half = '{"at": "Lond';
+const spoken = [chunk({ role: 'assistant', content: 'Well' }), chunk({ content: '. ' }), chunk({ content: 'Yes' })];
 
 const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Frame[]])[] = [
   ['a second message_start in the middle of a call', 'messages', [begun(), ...text, block(1, tool), piece(1, half), begun('msg_2'), ...over('tool_use')]],
@@ -74,6 +75,8 @@ const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Fra
     [chunk({ role: 'assistant', content: 'Well. ' }), chunk(calling), chunk(args(half)), chunk({}, 'tool_calls')],
   ],
   ['a call whose arguments are not whole, as if it had only spoken', 'chat', [chunk(calling), chunk(args(half)), chunk({}, 'stop')]],
+  ['choices that are no list', 'chat', [...spoken, { choices: 5 }, chunk({}, 'stop')]],
+  ['a choice that is none', 'chat', [...spoken, { choices: [null] }, chunk({}, 'stop')]],
   ['a second response.created', 'responses', [created(), added, argument(half), created('resp_2'), completed()]],
   [
     'a call whose arguments are not whole',
@@ -86,6 +89,7 @@ const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Fra
   ['a call within a call', 'gemini', [candidate([goesOn]), candidate([{ functionCall: { name: 'look', args: {} } }], { finishReason: 'STOP' })]],
 ];
 
+const framed = (frames: readonly Frame[]) => lines(frames).map((line) => `data: ${line}\n\n`);
 const lines = (frames: readonly Frame[]) => frames.map((frame) => JSON.stringify(frame));
 
 describe.each(faces)('a client of %s', (face) => {
@@ -95,6 +99,21 @@ describe.each(faces)('a client of %s', (face) => {
     expect(complete).toBe(false);
     expect(status === 200 ? error : 'refused').not.toBe('');
     expect((await loggedAs(server, headers.get('x-request-id')!)).end).toMatch(/^upstream-(cut|failed)$/);
+  });
+
+  test.each([
+    ['in the middle of an answer', [...framed([chunk({}, 'stop')]), 'data: [DONE]\n\n']],
+    ['at the end of the body', []],
+  ])('gets the words before a frame without its end %s, then an error, and no more is booked', async (_, after) => {
+    const words = JSON.stringify(chunk({ content: 'word '.repeat(20_000) })).slice(0, -40);
+    upstream.script(on({}, { name: 'half a frame', answer: () => pieces([...framed(spoken), `data: ${words}`, ...after.map((one) => `\n\n${one}`)]) }));
+    const { complete, error, raw, text: said, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect({ complete, said }).toEqual({ complete: false, said: 'Well. Yes' });
+    expect(error).not.toBe('');
+    expect(raw).not.toContain('word word');
+    const { end, outputTokens } = await loggedAs(server, headers.get('x-request-id')!);
+    expect(end).toBe('upstream-cut');
+    expect(outputTokens).toBeLessThan(10);
   });
 
   const cutShort: readonly (readonly [Wire, readonly Frame[]])[] = [
@@ -114,9 +133,9 @@ test('a repeated message_start at the beginning does no harm', async () => {
 });
 
 test('IDs and roles in each piece of an answer do no harm', async () => {
-  const spoken = ['Well', '. Yes'].map((content, at) => chunk({ role: 'assistant', content }, null, at === 0 ? 'c1' : 'c1'));
+  const withRoles = ['Well', '. Yes'].map((content) => chunk({ role: 'assistant', content }));
   const numbered = ['Well', '. Yes'].map((content, at) => chunk({ content }, null, `c${at}`));
-  for (const frames of [spoken, numbered]) {
+  for (const frames of [withRoles, numbered]) {
     upstream.script(replay(lines([...frames, chunk({}, 'stop')])));
     expect(await askFace(server, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
   }

@@ -1,6 +1,7 @@
 import { decodeRequest } from '#dialects/openai/chat/decode-request';
 import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { chat } from '#dialects/openai/chat/index';
+import { encodeUsage } from '#dialects/openai/chat/usage';
 import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
 import { clientField } from '#dialects/shared/field-names';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
@@ -38,7 +39,7 @@ function understood(asked: Asked, clock: Clock): Understood {
     words: {
       whole: (result) => chat.encodeResult(result, answer),
       frames: () => chat.encoder(answer),
-      passedEnd: 'data: [DONE]\n\n',
+      usage: encodeUsage,
       fault: encodeFaultFrame,
       fieldOf,
     },

@@ -27,7 +27,6 @@ export function completionsRoute(deps: GeneratingDeps): Route {
         words: {
           whole: (result) => completions.encodeResult(result, answer),
           frames: () => completions.encoder(answer),
-          passedEnd: 'data: [DONE]\n\n',
           fault: encodeFaultFrame,
         },
       });

@@ -28,7 +28,6 @@ export async function generateContent(
       whole: (result) => gemini.encodeResult(result, answer),
       frames: () => gemini.encoder(answer),
       framing,
-      passedEnd: '',
       fault: (fault) => framing.fault(fault),
       fieldOf: (field) => fieldIn(body, field, call),
     },

@@ -1,6 +1,7 @@
 import { decodeCount } from '#dialects/anthropic/decode-request';
 import { encodeFaultFrame } from '#dialects/anthropic/faults';
 import { messages } from '#dialects/anthropic/index';
+import { encodeUsage } from '#dialects/anthropic/usage';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
 import { clientField } from '#dialects/shared/field-names';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
@@ -43,7 +44,7 @@ function understood(asked: Asked): Understood {
     words: {
       whole: (result) => messages.encodeResult(result, answer),
       frames: () => messages.encoder(answer),
-      passedEnd: '',
+      usage: (usage) => encodeUsage(usage),
       fault: (fault) => encodeFaultFrame(fault, exchange.id),
       fieldOf,
       headers: idHeaders(exchange.id),

@@ -32,7 +32,6 @@ export function answerConversation({ envelope, named, ...deps }: ConversationSet
     whole: async (result) => shown(await conversation.whole(result, context)),
     frames: () => framesOf(framing, { conversation, clock: deps.clock, need: (bytes) => exchange.need(bytes), shown, whole: (result) => words.whole(result) }),
     ...(framing.contentType === undefined ? {} : { framing: { contentType: framing.contentType, keepAlive: '\n' } }),
-    passedEnd: '',
     fault: (fault) => framing.framed({ ...nativeRefusal(fault, exchange.id), type: 'completion' } satisfies FaultFrame),
     fieldOf: (field) => fieldNames[field] ?? field,
   };

@@ -108,6 +108,19 @@ describe('what is booked', () => {
     expect(await booked()).toMatchObject({ inputTokens: 8, outputTokens: 10, provenance: 'estimated' });
   });
 
+  test.each([true, false])('is an estimate where the provider counts nothing, and the client reads the same (streamed: %s)', async (stream) => {
+    const events = await Array.fromAsync(asking(says(started, text('x'.repeat(40)), finished), { stream }));
+    expect(events.at(-1)).toEqual({ type: 'usage', usage: { input: expect.any(Number), output: 10, source: 'estimated' } });
+    const { inputTokens } = await booked();
+    expect(events.at(-1)).toMatchObject({ usage: { input: inputTokens } });
+    expect(await booked()).toMatchObject({ end: 'completed', outputTokens: 10, provenance: 'estimated' });
+  });
+
+  test('is the size of its text where the provider counts the tokens of a forwarded answer impossibly', async () => {
+    await Array.fromAsync(asking(says(started, { type: 'passed', tokens: 0, text: 'x'.repeat(40) }, finished, usage({ output: -5 }))));
+    expect(await booked()).toMatchObject({ outputTokens: 10, provenance: 'estimated' });
+  });
+
   test('is what the provider counts where its window is wider than is known', async () => {
     const model = { ...route, limits: { context: 8000 } };
     await Array.fromAsync(asking(says(started, text('x'), finished, usage({ input: 40_000 })), { route: model }));
@@ -210,5 +223,5 @@ test('a call that nobody listens to holds nothing', async () => {
   await Array.fromAsync(asking(says(started, finished), { sampling: { maxTokens: 1 } }));
   for (let round = 0; round < 3; round++) asking(says(started), { sampling: { maxTokens: 900 } });
   const events = await Array.fromAsync(asking(says(started, finished), { sampling: { maxTokens: 900 } }));
-  expect(events).toHaveLength(2);
+  expect(events.map(({ type }) => type)).toEqual(['started', 'finished', 'usage']);
 });

@@ -1,7 +1,7 @@
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import { isConversation, type RoutedCall } from '#core/routed-call';
-import { noteMilliseconds, speaks, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
+import { noteMilliseconds, speaks, type Events, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
@@ -34,6 +34,8 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
           yield counted;
         }
         meter.completed();
+        const last = meter.unreported();
+        if (last.length > 0) yield last;
       } catch (error) {
         meter.failed(error);
         throw error;
@@ -49,7 +51,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
         const events = await wholeAnswer(inner, call, context);
         const counted = events.map((event) => meter.take(event));
         meter.completed();
-        return counted;
+        return [...counted, ...meter.unreported()];
       } catch (error) {
         meter.failed(error);
         throw error;
@@ -79,6 +81,8 @@ interface Ended {
 
 /** UTF-8 bytes per token, where no provider reports usage. */
 const bytesPerToken = 4;
+
+const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
 
 class Meter {
   readonly #call: AdmittedCall;
@@ -139,7 +143,7 @@ class Meter {
         this.#bytes += Buffer.byteLength(event.json) + (event.name?.length ?? 0);
         break;
       case 'passed':
-        this.#tokens += event.tokens;
+        this.#tokens += event.tokens || tokensOf(Buffer.byteLength(event.text ?? '')); // 0 where the provider counts them: its count may be impossible
         if (event.thoughts) this.#thinks = true;
         if (event.counts) this.#counts = { ...this.#counts, ...event.counts };
         break;
@@ -203,6 +207,13 @@ class Meter {
   completed(): void {
     const { signal } = this.#context;
     this.ended = hasLeft(signal) ? leftFor(signal) : { end: this.#goodEnd(), status: 200 };
+  }
+
+  /** The usage of a complete answer as it is booked, where its provider reported none. */
+  unreported(): Events {
+    if (this.#usage || this.ended?.status !== 200 || !isConversation(this.#call) || reviewedEnd(this.#context)) return [];
+    this.#usage = this.#estimate('estimated');
+    return [{ type: 'usage', usage: this.#usage }];
   }
 
   failed(error: unknown): void {
@@ -328,11 +339,11 @@ class Meter {
   }
 
   #thought(): number {
-    return Math.ceil(this.#thoughtBytes / bytesPerToken);
+    return tokensOf(this.#thoughtBytes);
   }
 
   #output(): number {
-    return this.#tokens + Math.ceil(this.#bytes / bytesPerToken);
+    return this.#tokens + tokensOf(this.#bytes);
   }
 }
 

@@ -29,12 +29,10 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, { pas
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
-    { type: 'passed', tokens: events.some(isUsage) ? 0 : estimatedTokens(events), text: textIn(events) },
+    { type: 'passed', tokens: estimatedTokens(events), text: textIn(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
 }
-
-const isUsage = (event: GenerateEvent) => event.type === 'usage';
 
 /**
  * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
@@ -51,28 +49,32 @@ export async function* passStream(
   const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
   const held: Uint8Array[] = [];
   try {
-    for (let bytes = first; bytes; bytes = frames.spoken ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
-    if (!frames.spoken) held.push(...frames.end());
+    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
+    if (!frames.spoken) held.push(...frames.last());
+    if (!frames.spoken) frames.end();
     yield [...frames.opening, { type: 'passed', tokens: 0 }];
     awaiting.spoke();
     response.isEnding = decoder.isFinished();
     if (!handOn(held, passthrough)) await passthrough.drained();
+    frames.check();
     yield* passing(response, clock, {
       give(bytes) {
         const ready = handOn(frames.push(bytes), passthrough);
+        frames.check();
         if (frames.closing.length > 0) response.isEnding = decoder.isFinished();
         return ready;
       },
       drained: () => passthrough.drained(),
       untold: () => frames.untold(),
     });
-    handOn(frames.end(), passthrough);
+    handOn(frames.last(), passthrough);
+    frames.end();
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
     const fault = answerFault(error, frames.spoken);
     throw frames.spoken ? fault : asRefusal(fault, decoder.counted());
   }
-  yield frames.closing.some(isUsage) ? frames.closing : [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
+  yield [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }
 
 /** The known usage of an incomplete answer. */

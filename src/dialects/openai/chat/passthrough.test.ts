@@ -28,7 +28,8 @@ function encoded(events: readonly GenerateEvent[], usageWanted: boolean): Buffer
 /** The bytes that the client gets of a stream that arrives in these buffers. */
 function passed(pieces: readonly Uint8Array[], usageWanted = true) {
   const passing = new PassingFrames(decoder('upstream-name'), { usageWanted });
-  const bytes = Buffer.concat([...pieces.flatMap((piece) => passing.push(piece)), ...passing.end(), done]);
+  const bytes = Buffer.concat([...pieces.flatMap((piece) => passing.push(piece)), ...passing.last(), done]);
+  passing.end();
   return { bytes, passing };
 }
 
@@ -86,14 +87,68 @@ const chunk = (members: string) => `data: {"id":"1","object":"chat.completion.ch
 const textChunk = (text: string) => chunk(`"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]`);
 const ending = chunk('"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]');
 
-test.each([
-  ['an error with spaces', 'data: { "error" : { "message": "no", "code": 503 } }\n\n', 'overloaded'],
-  ["vLLM's error, which has no member of that name", 'data: {"object": "error", "message": "no", "code": 503}\n\n', 'overloaded'],
-])('%s after the first word is thrown and not passed on', (_name, frame, code) => {
-  const passing = new PassingFrames(decoder('m'), { usageWanted: true });
-  passing.push(Buffer.from(textChunk('hello')));
-  expect(() => passing.push(Buffer.from(textChunk('more') + frame))).toThrow(expect.objectContaining({ code }));
+describe('a frame with a fault after the first words', () => {
+  const sent = textChunk('hello') + textChunk('more');
+  test.each([
+    ['an error with spaces', 'data: { "error" : { "message": "no", "code": 503 } }', 'overloaded'],
+    ["vLLM's error, which has no member of that name", 'data: {"object": "error", "message": "no", "code": 503}', 'overloaded'],
+    ['JSON that breaks off', 'data: {"choices":[{"index":', 'upstream-failed'],
+    ['no list of choices', 'data: {"choices":5}', 'upstream-failed'],
+    ['a choice that is none', 'data: {"choices":[null]}', 'upstream-failed'],
+    ['no object', 'data: 5', 'upstream-failed'],
+    ['a text without its end', textChunk('cut').slice(0, -30), 'upstream-failed'],
+    ['a quote in its text', textChunk('TEXT').replace('TEXT', 'a"b'), 'upstream-failed'],
+    ['an escape that JSON does not have', textChunk('TEXT').replace('TEXT', String.raw`a\xb`), 'upstream-failed'],
+    ['an escape at the end of its text', textChunk('TEXT').replace('TEXT', 'a\\'), 'upstream-failed'],
+    ['a control character in its text', textChunk('TEXT').replace('TEXT', 'a\tb'), 'upstream-failed'],
+    ['another end', textChunk('TEXT').replace('}]}', '}]]'), 'upstream-failed'],
+    ['more behind its end', `${textChunk('TEXT').trimEnd()}}`, 'upstream-failed'],
+  ])('%s: it is not passed on, what precedes it is', (_name, frame, code) => {
+    const passing = new PassingFrames(decoder('m'), { usageWanted: true });
+    const pieces = passing.push(Buffer.from(`${sent}${frame.trimEnd()}\n\n${textChunk('late')}${ending}`));
+    expect(Buffer.concat([...pieces]).toString()).toBe(sent);
+    expect(passing.failed).toBe(true);
+    for (const asked of [() => passing.check(), () => passing.push(Buffer.from(textChunk('late'))), () => passing.end()])
+      expect(asked).toThrow(expect.objectContaining({ code }));
+    expect(passing.tokens).toBeLessThan(6);
+  });
+
+  test('that is the last, without its end, is neither passed on nor counted', () => {
+    const passing = new PassingFrames(decoder('m'), { usageWanted: true });
+    passing.push(Buffer.from(sent + textChunk('word '.repeat(20_000)).slice(0, -60)));
+    expect(passing.last()).toEqual([]);
+    expect(() => passing.end()).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
+    expect(passing.tokens).toBeLessThan(6);
+  });
 });
+
+test.each([
+  ['frames that differ in their text', ''],
+  ['frames that also differ in what hides their length', ',"obfuscation":"TEXT"'],
+])('%s are not decoded', (_name, padding) => {
+  const words = Array.from({ length: 200 }, (_, at) => [' word', ' "naïve"', '\n', ' 漢字 \\'][at % 4]!);
+  const frame = (text: string, at: number) => textChunk(text).replace(/\}\n\n$/, `${padding.replace('TEXT', 'xX3'.repeat(at % 5))}}\n\n`);
+  const sent = words.map(frame).join('') + ending;
+  const inner = decoder('m');
+  let decodings = 0;
+  let heard = '';
+  const passing = new PassingFrames(
+    { ...inner, decode: (line) => (decodings++, inner.decode(line)) },
+    { usageWanted: true, heard: (text) => void (heard += text) },
+  );
+  expect(Buffer.concat([...passing.push(Buffer.from(sent))]).toString()).toBe(sent);
+  passing.end();
+  expect(heard).toBe(words.join(''));
+  expect(decodings).toBeLessThan(5);
+});
+
+test.each(['{"prompt_tokens":-5,"completion_tokens":1}', '{"prompt_tokens":"11","completion_tokens":1}', '"11"', '{}'])(
+  'a usage chunk with %s is not passed on',
+  (usage) => {
+    const sent = textChunk('hello') + ending;
+    expect(passed([Buffer.from(sent + chunk(`"choices":[],"usage":${usage}`))]).bytes.toString()).toBe(`${sent}data: [DONE]\n\n`);
+  },
+);
 
 test('words that look like markers pass as they are', () => {
   const sent = textChunk('hello') + textChunk('{"finish_reason":"stop","usage":{"a":1},"error":{}}') + ending;
@@ -123,7 +178,7 @@ test('a frame without end is refused at 1 MiB, in whatever pieces it comes', () 
   passing.push(Buffer.from(textChunk('a')));
   const piece = Buffer.alloc(65_536, 'a');
   const flood = () => {
-    for (let at = 0; at < 17; at++) passing.push(piece);
+    for (let at = 0; at < 18; at++) passing.push(piece);
   };
   expect(flood).toThrow(expect.objectContaining({ code: 'upstream-failed' }));
 });
@@ -143,6 +198,7 @@ describe('the text of the first candidate', () => {
     let heard = '';
     const passing = new PassingFrames(decoder('m'), { usageWanted: true, heard: (text) => void (heard += text) });
     for (const piece of pieces) passing.push(piece);
+    passing.last();
     passing.end();
     return heard;
   };

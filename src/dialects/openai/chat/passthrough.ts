@@ -1,5 +1,5 @@
-import { speaks, type GenerateEvent } from '#core/event';
-import { Fault } from '#core/fault';
+import { speaks, type Events, type GenerateEvent } from '#core/event';
+import { Fault, faultOf } from '#core/fault';
 import { isObject } from '#core/json';
 import type { Decoder } from '../../shared/decoder.ts';
 
@@ -13,14 +13,11 @@ const frameEnd = Buffer.from('\n\n');
 const maxFrame = 1_048_576;
 const bytesPerToken = 4;
 
-/**
- * Markers of frames that must be decoded: a finish reason, usage, an error, the name of a called tool, a candidate other than the first, the role that begins a
- * message, content in parts. Inside JSON strings these quotes would be escaped. False positives are harmless: the frame is only decoded.
- */
-const markers = /"(?:finish_reason"\s*:\s*"|usage"\s*:\s*\{|error"|name"\s*:\s*"|role"\s*:\s*"|index"\s*:\s*[1-9]|content"\s*:\s*\[\s*\{\s*"type)/g;
+/** What precedes a text in a frame. */
+const beforeText = /"(content|refusal|reasoning|reasoning_content)"\s*:\s*"(?!")/g;
 
-/** What precedes the text in a frame of the first candidate. */
-const beforeText = /"(?:content|refusal)"\s*:\s*"/g;
+/** What precedes the random text that OpenAI adds to a frame to hide its length. */
+const beforePadding = '"obfuscation":"';
 
 export interface PassingOptions {
   readonly usageWanted: boolean;
@@ -31,10 +28,10 @@ export interface PassingOptions {
 }
 
 /**
- * Passthrough of chat completion chunks: frames are split on bytes and forwarded unchanged. Only frames with a marker are decoded, and all frames before the
- * first content and after a tool call began, since its arguments must be complete. Comments, fields other than `data` and `[DONE]` are dropped. Frames end in
- * LF LF.
- * Measured (Node 26): 60 µs for 200 frames of 240 bytes in one piece, 105 µs one by one.
+ * Passthrough of chat completion chunks: frames are split on bytes and forwarded unchanged. A frame of text is decoded unless it is letter for letter one that
+ * was decoded before, but for its text: such a frame is valid, and has no finish reason, usage, error or tool call. Comments, fields other than `data` and
+ * `[DONE]` are dropped. Frames end in LF LF.
+ * Measured (Node 26): 20 µs for 200 frames of 270 bytes in one piece, 80 µs one by one, 500 µs where each differs in more than its text.
  */
 export class PassingFrames {
   readonly #decoder: Decoder;
@@ -47,11 +44,12 @@ export class PassingFrames {
   #bytes = 0;
   #smallest = Infinity;
   #shell = Infinity; // bytes of a frame without its content
-  #calls = false; // a tool is called
+  #shape: Shape | undefined; // of the frames that need not be decoded
   #isObserved = false;
   #reported = 0; // output tokens
   #done = false;
   #ended = false;
+  #fault: Fault | undefined;
   /** Events of the decoded frames that are not content: `started`, and those for the end. */
   readonly opening: GenerateEvent[] = [];
   readonly closing: GenerateEvent[] = [];
@@ -80,61 +78,96 @@ export class PassingFrames {
     return fresh;
   }
 
-  /** @returns the bytes for the client, in as few buffers as possible. @throws the fault in an error frame, or `upstream-failed` for a frame above 1 MiB */
+  /**
+   * @returns the bytes for the client, in as few buffers as possible; what precedes a fault is among them
+   * @throws as `check` does
+   */
   push(chunk: Uint8Array): readonly Uint8Array[] {
-    const fresh = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.check();
+    const passed: Uint8Array[] = [];
+    try {
+      this.#split(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength), passed);
+    } catch (error) {
+      this.#fault = faultOf(error);
+    }
+    return passed;
+  }
+
+  /** Whether a frame had a fault. No frame follows it. */
+  get failed(): boolean {
+    return this.#fault !== undefined;
+  }
+
+  /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or above 1 MiB */
+  check(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** The last frame, where it came without its blank line. */
+  last(): readonly Uint8Array[] {
+    return this.#heldSize > 0 ? this.push(frameEnd) : [];
+  }
+
+  /** Called once after the last byte. @throws as `check` does, and Fault `upstream-failed` where the answer is incomplete */
+  end(): void {
+    this.check();
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#keep(this.#decoder.end());
+  }
+
+  #split(fresh: Buffer, passed: Uint8Array[]): void {
     if (!fresh.includes(LF)) return this.#hold(fresh);
     const bytes = this.#held.length === 0 ? fresh : Buffer.concat([...this.#held, fresh]);
-    const passed: Uint8Array[] = [];
-    const text = bytes.toString('latin1');
-    const mixed = bytes.includes(CR);
-    let marked = markedFrom(text, 0);
-    let spokenAt = this.#heard ? -1 : Infinity; // where the text of a frame begins, if it has one
-    let from = 0; // start of the run of frames that are forwarded unchanged
-    let at = 0;
-    for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n', at)) {
-      const single = text.charCodeAt(line + 1) === LF;
-      const next = single ? line + 2 : text.indexOf('\n\n', line) + 2;
-      if (next === 1) break; // the frame is incomplete
-      const plain = single && !mixed && isData(text, at);
-      if (marked < at) marked = markedFrom(text, at);
-      if (plain && this.spoken && !this.#calls && !this.#done && !this.#isObserved && marked >= next) {
-        this.#count(next - at);
-        if (spokenAt < at) spokenAt = textFrom(text, at);
-        if (spokenAt < next) this.#heard!(textAt(text, spokenAt));
-      } else {
-        const frame = bytes.subarray(at, next);
-        const clean = this.#decode(frame, plain);
-        if (clean !== frame) {
-          if (at > from) passed.push(bytes.subarray(from, at));
-          if (clean) passed.push(clean);
-          from = next;
-        }
-      }
-      at = next;
-    }
-    if (at > from) passed.push(bytes.subarray(from, at));
     this.#held = [];
     this.#heldSize = 0;
+    const text = bytes.toString('latin1');
+    const mixed = bytes.includes(CR);
+    let from = 0; // start of the run of frames that are forwarded unchanged
+    let at = 0;
+    try {
+      for (let line = text.indexOf('\n'); line >= 0; line = text.indexOf('\n', at)) {
+        const single = text.charCodeAt(line + 1) === LF;
+        const next = single ? line + 2 : text.indexOf('\n\n', line) + 2;
+        if (next === 1) break; // the frame is incomplete
+        if (!single || !this.#isAlike(text, at, line)) {
+          const frame = bytes.subarray(at, next);
+          const clean = this.#decode(frame, single && !mixed && isData(text, at));
+          if (clean !== frame) {
+            if (at > from) passed.push(bytes.subarray(from, at));
+            if (clean) passed.push(clean);
+            from = next;
+          }
+        }
+        at = next;
+      }
+    } finally {
+      if (at > from) passed.push(bytes.subarray(from, at));
+    }
     this.#hold(bytes.subarray(at));
-    return passed;
   }
 
-  /** Called once after the last byte; a last frame without its blank line counts. @throws Fault `upstream-failed` where the answer is incomplete */
-  end(): readonly Uint8Array[] {
-    if (this.#ended) return [];
-    this.#ended = true;
-    const passed = this.#heldSize > 0 ? this.push(frameEnd) : [];
-    this.#keep(this.#decoder.end());
-    return passed;
+  /** Counts the frame from `at` to `line` if it has the shape of those that need not be decoded. */
+  #isAlike(text: string, at: number, line: number): boolean {
+    const shape = this.#shape;
+    if (!shape) return false;
+    const from = at + shape.before.length;
+    if (text.slice(at, from) !== shape.before) return false; // a quarter of the time of `startsWith`
+    const to = stringEnd(text, from);
+    const after = to + shape.after.length;
+    if (to <= from || text.slice(to, after) !== shape.after) return false;
+    const paddingEnd = shape.afterPadding === '' ? after : stringEnd(text, after);
+    if (paddingEnd < 0 || text.slice(paddingEnd, line) !== shape.afterPadding) return false;
+    this.#count(line + 2 - at);
+    if (this.#heard && shape.isSaid) this.#heard(unquoted(text.slice(from, to)));
+    return true;
   }
 
-  #hold(bytes: Buffer): readonly Uint8Array[] {
-    if (bytes.length === 0) return [];
+  #hold(bytes: Buffer): void {
+    if (bytes.length === 0) return;
     this.#heldSize += bytes.length;
     if (this.#heldSize > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
     this.#held.push(bytes);
-    return [];
   }
 
   /** Decodes a frame. @returns the bytes for the client: the frame itself, a clean copy, or undefined for none */
@@ -144,7 +177,10 @@ export class PassingFrames {
     const line = lines.join('\n');
     if (line === '') return undefined;
     this.#done = line === '[DONE]';
-    if (this.#done) return undefined;
+    if (this.#done) {
+      this.#shape = undefined; // nothing follows it
+      return undefined;
+    }
     const events = this.#decoder.decode(line);
     this.#keep(events);
     const clean = plain ? frame : Buffer.from(`data: ${lines.join(' ')}\n\n`); // valid JSON: line breaks in it are white space
@@ -153,7 +189,15 @@ export class PassingFrames {
       this.#count(clean.length);
       this.#shell = Math.min(this.#shell, clean.length - content);
     }
-    return !this.#usageWanted && hasOnlyUsage(line) ? undefined : clean;
+    if (plain) this.#learn(frame, events);
+    const isWanted = this.#usageWanted && this.#decoder.counted() !== undefined;
+    return events.length === 0 && !isWanted && isUsageChunk(line) ? undefined : clean;
+  }
+
+  #learn(frame: Buffer, events: Events): void {
+    const [event] = events;
+    if (events.length === 1 && event && !this.#isObserved) this.#shape = shapeOf(frame, event) ?? this.#shape;
+    if (events.some(({ type }) => type === 'finished')) this.#shape = undefined; // what follows is not counted
   }
 
   #count(bytes: number): void {
@@ -170,7 +214,6 @@ export class PassingFrames {
         this.thinks ||= event.type === 'thought' && !this.spoken;
         this.spoken = true;
         this.#isObserved = this.thinks && this.#observe !== undefined;
-        this.#calls ||= event.type === 'tool-call';
       } else if (event.type === 'started') this.opening.push(event);
       else this.closing.push(event);
     }
@@ -196,38 +239,59 @@ export function textIn(events: readonly GenerateEvent[]): string {
   return text;
 }
 
-/** The index behind the quote with which the next text begins, or Infinity. */
-function textFrom(text: string, at: number): number {
-  beforeText.lastIndex = at;
-  return beforeText.test(text) ? beforeText.lastIndex : Infinity;
+/** A frame of text in its pieces, as the characters of its bytes. */
+interface Shape {
+  /** Up to the quote that begins the text, and from the one that ends it. */
+  readonly before: string;
+  readonly after: string;
+  /** From the quote that ends the padding; '' where the frame has none. */
+  readonly afterPadding: string;
+  /** Whether its text is spoken: thoughts are not. */
+  readonly isSaid: boolean;
 }
 
-/** The JSON string that begins here, behind its quote. @param latin1 UTF-8 bytes as characters. @returns '' where it is not valid */
-function textAt(latin1: string, from: number): string {
-  let isAscii = true;
-  let isEscaped = false;
-  let end = from;
-  for (let code = latin1.charCodeAt(end); code !== quote && end < latin1.length; code = latin1.charCodeAt(end)) {
-    if (code === backslash) {
-      isEscaped = true;
-      end++;
-    } else if (code >= 0x80) isAscii = false;
-    end++;
+/** @param event the only one of this frame. @returns undefined unless it is a text of the first candidate that is all of a JSON string */
+function shapeOf(frame: Buffer, event: GenerateEvent): Shape | undefined {
+  if ((event.type !== 'text' && event.type !== 'refusal' && event.type !== 'thought') || event.candidate !== 0 || event.text === '') return undefined;
+  const text = frame.toString('latin1', 0, frame.length - frameEnd.length);
+  for (const { 0: name, index } of text.matchAll(beforeText)) {
+    const from = index + name.length;
+    const to = stringEnd(text, from);
+    if (to < 0 || unquoted(text.slice(from, to)) !== event.text) continue;
+    const padding = text.indexOf(beforePadding, to) + beforePadding.length;
+    const paddingEnd = padding < to ? -1 : stringEnd(text, padding);
+    return {
+      before: text.slice(0, from),
+      after: paddingEnd < 0 ? text.slice(to) : text.slice(to, padding),
+      afterPadding: paddingEnd < 0 ? '' : text.slice(paddingEnd),
+      isSaid: event.type !== 'thought',
+    };
   }
-  const written = latin1.slice(from, end);
-  const text = isAscii ? written : Buffer.from(written, 'latin1').toString('utf8');
-  if (!isEscaped) return text;
-  try {
-    return String(JSON.parse(`"${text}"`));
-  } catch {
-    return '';
-  }
+  return undefined;
 }
 
-/** The index of the next marker, or Infinity. */
-function markedFrom(text: string, at: number): number {
-  markers.lastIndex = at;
-  return markers.exec(text)?.index ?? Infinity;
+/** What may follow a backslash in a JSON string, but for the `u` of an escape in digits. */
+const escaped = '"\\/bfnrt';
+
+/** The index of the quote that ends a JSON string. @returns -1 where there is none, and where the string is invalid or has an escape in digits */
+function stringEnd(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at;
+    if (code < space || (code === backslash && !escaped.includes(text.charAt(++at)))) return -1;
+  }
+  return -1;
+}
+
+/** The value of a JSON string without its quotes. @param latin1 UTF-8 bytes as characters */
+function unquoted(latin1: string): string {
+  const text = isAscii(latin1) ? latin1 : Buffer.from(latin1, 'latin1').toString('utf8');
+  return text.includes('\\') ? String(JSON.parse(`"${text}"`)) : text;
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) >= 0x80) return false;
+  return true;
 }
 
 /** Does a line `data: {…` start here? */
@@ -244,11 +308,11 @@ function dataOf(frame: Buffer): readonly string[] {
     .map((line) => line.slice(5).trim());
 }
 
-/** Is it the usage chunk? Other chunks may have no choices either: Azure's first has its filter results. */
-function hasOnlyUsage(line: string): boolean {
+/** Other chunks may have no choices either: Azure's first has its filter results. */
+function isUsageChunk(line: string): boolean {
   if (!line.includes('"usage"')) return false;
   const chunk: unknown = JSON.parse(line);
-  if (!isObject(chunk) || !isObject(chunk['usage'])) return false;
+  if (!isObject(chunk) || (chunk['usage'] ?? null) === null) return false;
   const choices = chunk['choices'];
   return !Array.isArray(choices) || choices.length === 0;
 }

@@ -93,7 +93,6 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
         return frames + encoder.last(await keep(encoder.response, fold(said).candidates[0]?.parts ?? []));
       },
     }),
-    passedEnd: '',
     fault(fault) {
       if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
       return encoder.fail(encodeFault(fault).error);

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { askFace, everyWay, type Face, type FaceAnswer } from '../support/all-faces.ts';
+import { always, on, stream as pieces, usage, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { loggedAs } from '../support/members.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+const { upstream, server } = await scriptedServer((upstream) => ({ yaml: everyWire(upstream) }));
+
+type Value = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Value => typeof value === 'object' && value !== null;
+
+/** The usages in an answer, in their order. */
+function usagesIn({ raw }: FaceAnswer): readonly Value[] {
+  const values = raw.startsWith('{') ? [raw] : raw.split('\n').flatMap((line) => (line.startsWith('data: {') ? [line.slice(6)] : []));
+  return values.flatMap((json) => {
+    const value = JSON.parse(json) as Value;
+    const { usage: told = value['usageMetadata'] } = isObject(value['response']) ? value['response'] : value;
+    return isObject(told) ? [told] : [];
+  });
+}
+
+const members: Readonly<Record<Face, readonly [input: string, output: string]>> = {
+  chat: ['prompt_tokens', 'completion_tokens'],
+  responses: ['input_tokens', 'output_tokens'],
+  messages: ['input_tokens', 'output_tokens'],
+  gencompat: ['promptTokenCount', 'candidatesTokenCount'],
+};
+
+const untold: readonly (readonly [told: string, behaviour: Behaviour])[] = [
+  ['none', usage('missing')],
+  ['null', usage('null')],
+  ['numbers below zero and no numbers', usage({ input: -5, output: '11' })],
+  ['numbers without end', usage({ input: 1e308, output: 1e308 })],
+  ['more than any model reads', usage({ input: 4e9, output: 5e9 })],
+];
+const wires = ['chat', 'responses', 'messages', 'gemini'] as const;
+
+describe.each(everyWay)('a client of %s (streamed: %s)', (face, stream) => {
+  const more = face === 'chat' && stream ? { stream_options: { include_usage: true } } : {};
+
+  const asked = async (behaviour: Behaviour) => {
+    upstream.script(always(behaviour));
+    const answers = await Promise.all(wires.map((model) => askFace(server, face, { model, content: 'hello', stream, more })));
+    return await Promise.all(
+      answers.map(async (answer) => ({ answer, usages: usagesIn(answer), row: await loggedAs(server, answer.headers.get('x-request-id')!) })),
+    );
+  };
+  const [input, output] = members[face];
+
+  test.each(untold)('of providers whose usage is %s reads the usage that is booked', async (_told, behaviour) => {
+    for (const { answer, usages, row } of await asked(behaviour)) {
+      expect(answer).toMatchObject({ status: 200, complete: true });
+      expect(row.provenance).toBe('estimated');
+      expect(row.outputTokens).toBeGreaterThan(0);
+      expect(usages.at(-1)).toMatchObject({ [input]: row.inputTokens, [output]: row.outputTokens });
+    }
+  });
+
+  test('of providers that report it reads that, a chat client once', async () => {
+    for (const { usages, row } of await asked(usage({ input: 11, output: 7, total: 18 }))) {
+      expect(usages.at(-1)).toMatchObject({ [input]: 11, [output]: 7 });
+      if (face === 'chat') expect(usages).toHaveLength(1);
+      expect(row).toMatchObject({ inputTokens: 11, outputTokens: 7, provenance: 'provider' });
+    }
+  });
+});
+
+test('a chat client that does not ask for the usage of a stream gets none', async () => {
+  upstream.script(usage('missing'));
+  const answer = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
+  expect(answer.complete).toBe(true);
+  expect(usagesIn(answer)).toEqual([]);
+});
+
+test('the usage is all that is added to an answer that is forwarded', async () => {
+  const message = { role: 'assistant', content: 'Well.', of_a_vendor: [1, { a: null }] };
+  const sent = { id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message, finish_reason: 'stop' }], region: 'x' };
+  const forwarded = async (body: string) => {
+    upstream.script(on({}, { name: 'whole', answer: () => ({ ...pieces([body]), headers: { 'content-type': 'application/json' } }) }));
+    return (await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: false })).raw;
+  };
+  expect(JSON.parse(await forwarded(JSON.stringify(sent)))).toEqual({ ...sent, usage: expect.objectContaining({ completion_tokens: 2 }) });
+  const counted = JSON.stringify({ ...sent, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }, undefined, 1);
+  expect(await forwarded(counted)).toBe(counted);
+});
