@@ -22,10 +22,10 @@ export interface Conversations<Body> {
   /** Deletes it; its entries stay until their time is over. @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
   /**
-   * Adds an entry, which goes on from the head that it was made for: all of it, or nothing where something of it was deleted meanwhile.
+   * Adds an entry behind the newest, whatever its `previousId`: entries that are made at the same time are all added, in the order in which they end.
    *
    * @param statuses of an entry that is kept already: it is added only while its status is one of these
-   * @throws Fault `conflict` when the conversation went on or was deleted, or the entry has another status or was deleted; `not-found` when its head was deleted
+   * @throws Fault `conflict` when the conversation was deleted, or the entry has another status or was deleted; `not-found` when the newest entry was deleted
    */
   add(conversationId: string, entry: Entry<Body>, statuses?: readonly string[]): Promise<void>;
   /** How many a user has. */
@@ -77,21 +77,24 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
       return rows[0]!.count;
     },
 
-    add(conversationId, entry, statuses) {
+    add(conversationId, { previousId: _, ...entry }, statuses) {
+      const { userId } = entry;
       return store.transaction(async (inside) => {
-        const moved = await sql`
-          update conversation set head = ${entry.id}, expires_at = ${expiry()}
-          where user_id = ${entry.userId} and id = ${conversationId} and head is not distinct from ${entry.previousId ?? null}`.execute(inside.db);
-        if (moved.numAffectedRows !== 1n) throw new Fault('conflict', 'The conversation was continued or deleted in the meantime.', { field: 'conversation' });
-        if (entry.previousId !== undefined) {
+        // Locked: whoever adds meanwhile, on whichever machine, waits and goes on from this entry.
+        const { rows: found } = await sql<Pick<Row, 'head'>>`
+          select head from conversation where user_id = ${userId} and id = ${conversationId} for update`.execute(inside.db);
+        if (!found[0]) throw new Fault('conflict', 'The conversation was deleted in the meantime.', { field: 'conversation' });
+        const { head } = found[0];
+        if (head !== null) {
           // Locked: who deletes the head waits for us, or is waited for.
-          const { rows } = await sql`select 1 from stored_response where user_id = ${entry.userId} and id = ${entry.previousId} for key share`.execute(
-            inside.db,
-          );
+          const { rows } = await sql`select 1 from stored_response where user_id = ${userId} and id = ${head} for key share`.execute(inside.db);
           if (rows.length === 0) throw new Fault('not-found', 'What the conversation goes on from was deleted.', { field: 'conversation' });
         }
-        if (!statuses) await responses.keep(entry, inside);
-        else if (!(await responses.renew(entry, statuses, inside)))
+        await sql`
+          update conversation set head = ${entry.id}, expires_at = ${expiry()} where user_id = ${userId} and id = ${conversationId}`.execute(inside.db);
+        const added = { ...entry, ...(head === null ? {} : { previousId: head }) };
+        if (!statuses) await responses.keep(added, inside);
+        else if (!(await responses.renew(added, statuses, inside)))
           throw new Fault('conflict', 'The response was ended or deleted meanwhile.', { field: 'conversation' });
       });
     },

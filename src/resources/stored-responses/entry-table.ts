@@ -85,9 +85,10 @@ export class EntryTable<Body> {
   }
 
   /** Replaces an entry while its status is one of these. @returns whether it did */
-  async renew({ userId, id, status, items, body }: Sealed, statuses: readonly string[], db: Database): Promise<boolean> {
+  async renew({ userId, id, previousId, status, items, body }: Sealed, statuses: readonly string[], db: Database): Promise<boolean> {
     const renewed = await sql`
-      update stored_response set status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${this.#expiry}
+      update stored_response set
+        previous_id = ${previousId ?? null}, status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${this.#expiry}
       where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(db);
     return renewed.numAffectedRows === 1n;
   }

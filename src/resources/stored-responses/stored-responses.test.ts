@@ -163,15 +163,31 @@ onBothDatabases('stored responses', ({ shared }) => {
   });
 
   describe('a conversation', () => {
-    test('grows at its head; of two that add at once one gets a conflict', async () => {
+    test('grows at its head', async () => {
       const { id } = await conversations.make(ada, { topic: 'x' });
-      const added = await Promise.allSettled([conversations.add(id, entry('a')), conversations.add(id, entry('b'))]);
-      expect(added.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      await conversations.add(id, entry('a'));
+      await conversations.add(id, entry('b', { previousId: 'a' }));
       const found = (await conversations.find(ada, id))!;
-      expect(found.metadata).toEqual({ topic: 'x' });
-      expect(await responses.chain(ada, found.head!, 'id')).toHaveLength(1);
-      await conversations.add(id, entry('c', { previousId: found.head! }));
-      expect(await responses.chain(ada, 'c', 'id')).toHaveLength(2);
+      expect([found.metadata, found.head]).toEqual([{ topic: 'x' }, 'b']);
+      expect((await responses.chain(ada, 'b', 'id')).map((one) => one.id)).toEqual(['a', 'b']);
+    });
+
+    test('keeps all that is added at once, made anew or run in the background, each behind the one before it', async () => {
+      const { id } = await conversations.make(ada, {});
+      await conversations.add(id, entry('first'));
+      const all = Array.from({ length: 20 }, (_, at) => entry(`r${at}`, { previousId: 'first' }));
+      const [runs, turns] = [all.slice(0, 10), all.slice(10)];
+      for (const run of runs) await responses.keep({ ...run, status: 'in_progress' });
+      const ended: string[] = [];
+      await Promise.all([
+        ...runs.map((run) => conversations.add(id, run, ['in_progress']).then(() => ended.push(run.id))),
+        ...turns.map((turn) => conversations.add(id, turn).then(() => ended.push(turn.id))),
+      ]);
+      const { head } = (await conversations.find(ada, id))!;
+      const kept = await responses.chain(ada, head!, 'id');
+      expect(kept.map((one) => one.id).toSorted()).toEqual(['first', ...ended].toSorted());
+      expect(kept.map(({ status }) => status)).toEqual(kept.map(() => 'completed'));
+      expect(kept.map(({ previousId }) => previousId)).toEqual([undefined, ...kept.slice(0, -1).map((one) => one.id)]);
     });
 
     test.each(['deleted', 'cancelled'])('is not gone on with by a run that was %s meanwhile: nothing of it comes back', async (how) => {

@@ -614,6 +614,26 @@ describe('conversations', () => {
     expect((await json(`${conversations}/${id}/items?limit=2`)).body).toMatchObject({ has_more: true, data: [{ role: 'assistant' }, { role: 'user' }] });
     expect((await read(added.body.data[0]!.id.replace(/^msg_(\w{22}).*/, 'resp_$1'))).status).toBe(404);
   });
+
+  test('keep all turns and items that are added at the same time, those of a turn together', async () => {
+    const { id } = (await json(conversations, {})).body;
+    const whole = async (text: string) => void (await create({ model: 'built-in', input: `Say exactly: ${text}`, conversation: id }));
+    const inFrames = async (text: string) => void (await streamed({ model: 'built-in', input: `Say exactly: ${text}`, conversation: id }));
+    const alone = async (text: string) => void (await json(`${conversations}/${id}/items`, { items: [{ role: 'user', content: `Say exactly: ${text}` }] }));
+    const names = Array.from({ length: 6 }, (_, at) => [`whole ${at}`, `streamed ${at}`, `alone ${at}`] as const);
+    await Promise.all(names.flatMap(([one, other, item]) => [whole(one), inFrames(other), alone(item)]));
+    const last = { model: 'built-in', input: 'Say exactly: last', conversation: id };
+    expect((await create(last)).status).toBe(200);
+    const { data } = (await json(`${conversations}/${id}/items?limit=100&order=asc`)).body as unknown as {
+      readonly data: readonly { readonly role: string; readonly content: readonly { readonly text: string }[] }[];
+    };
+    const said = data.map(({ role, content }) => `${role}: ${content[0]!.text}`);
+    const turns = [...names.flatMap(([one, other]) => [one, other]), 'last'];
+    expect(said).toHaveLength(2 * turns.length + names.length);
+    for (const text of turns) expect(said[said.indexOf(`user: Say exactly: ${text}`) + 1]).toBe(`assistant: ${text}`);
+    for (const [, , text] of names) expect(said).toContain(`user: Say exactly: ${text}`);
+    expect(said.slice(-1)).toEqual(['assistant: last']);
+  });
 });
 
 describe('work in the background', () => {

@@ -194,7 +194,7 @@ export class RunWorker {
       await conversations.add(run.conversationId, whole, runningStatuses);
     } catch (error) {
       if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
-      await responses.renew(whole, runningStatuses); // the conversation went on without it, or was deleted
+      await responses.renew(whole, runningStatuses); // the conversation or its newest entry was deleted
     }
   }
 
