@@ -137,7 +137,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     figures: () => metrics.figures(),
     regions,
     resetRegions,
-    inFlight,
+    inFlight: () => inFlight() + keeping.running(),
     models: modelNames,
     change(changed) {
       change({ ...changed, ...unchangeable(first) });
@@ -145,10 +145,11 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     },
     async close(graceSeconds) {
       isStopping = true;
+      const ends = clock.monotonic() + graceSeconds * 1000;
       await runAll([
         () => close(graceSeconds),
+        () => keeping.close(Math.max(0, (ends - clock.monotonic()) / 1000)), // a background response that is being made is in flight as well
         () => rights.close(),
-        () => keeping.close(),
         () => idempotency.close(),
         () => knowledge.close(),
         () => acting.close(),

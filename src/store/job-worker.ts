@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import { Pauses } from '#store/job-pauses';
+import type { Clock } from '#kit/async/clock';
 import type { WorkOptions } from './job.ts';
 import { endHomeless } from '#store/job-places';
 import { JobRun, type JobRunDeps, type TakenJob } from './job-run.ts';
@@ -20,8 +21,16 @@ interface Working extends Required<WorkOptions>, JobRunDeps {
   readonly seen: () => Promise<void>;
 }
 
-/** Takes jobs of a kind and runs them. @returns what stops it */
-export function workOn(working: Working): () => Promise<void> {
+/** What works on jobs of a kind. */
+export interface JobWorker {
+  /** The number of jobs that run now. */
+  readonly running: () => number;
+  /** Takes no more, lets what runs end for so many seconds, then aborts it and gives it back. */
+  readonly stop: (graceSeconds: number) => Promise<void>;
+}
+
+/** Takes jobs of a kind and runs them. */
+export function workOn(working: Working): JobWorker {
   const { kind, concurrency, mostEach, leaseSeconds, store, clock, log, place } = working;
   const running = new Set<JobRun>(); // a job may be here twice: once with a lost lease
   const closing = new AbortController();
@@ -97,15 +106,28 @@ export function workOn(working: Working): () => Promise<void> {
     return rows.map((row) => ({ ...row, holder }));
   }
 
+  const allEnded = () => Promise.all([...running].map((one) => one.ended));
+
   const looked = look();
-  return async () => {
-    closing.abort();
-    pauses.close();
-    for (const end of endSubscriptions) end();
-    await looked;
-    for (const one of running) one.stop('closing');
-    await Promise.all([...running].map((one) => one.ended));
+  return {
+    running: () => running.size,
+    async stop(graceSeconds) {
+      closing.abort();
+      await looked;
+      if (graceSeconds > 0) await within(graceSeconds, allEnded(), clock);
+      pauses.close();
+      for (const end of endSubscriptions) end();
+      for (const one of running) one.stop('closing');
+      await allEnded();
+    },
   };
+}
+
+/** Waits for something, so many seconds at most. */
+async function within(seconds: number, awaited: Promise<unknown>, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([awaited, clock.sleep(seconds * 1000, over.signal).catch(() => {})]);
+  over.abort();
 }
 
 /** The jobs whose worker has died. A cancelled one is handed to another worker all the same, which ends what was begun. */

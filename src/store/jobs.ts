@@ -7,7 +7,7 @@ import { silent, type StoreLog } from '#store/log';
 import type { Access, Database, Store } from '#store/open';
 import { inPieces } from '#store/pieces';
 import { seenAt, type Place } from '#store/job-places';
-import { cancelTopic, wakeTopic, workOn } from '#store/job-worker';
+import { cancelTopic, wakeTopic, workOn, type JobWorker } from '#store/job-worker';
 
 /*
  * Work that outlives a request. A job is a row; who takes it holds a lease on the row and renews it, so that the job of a killed process is taken again
@@ -31,8 +31,10 @@ export interface Jobs {
   retry(id: string): Promise<boolean>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
   work(kind: string, handler: Handler, options?: WorkOptions): () => Promise<void>;
-  /** Takes no more, aborts what runs, and gives back what did not end. */
-  close(): Promise<void>;
+  /** The number of jobs that run in this process now. */
+  running(): number;
+  /** Takes no more, lets what runs end for so many seconds (0), then aborts it, and gives back what did not end. */
+  close(graceSeconds?: number): Promise<void>;
 }
 
 export interface AddOptions {
@@ -73,7 +75,7 @@ const purgeRows = 1000;
 const purgePieces = 100;
 
 export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
-  const stops = new Set<() => Promise<void>>();
+  const workers = new Set<JobWorker>();
   let purgeAt = -Infinity;
   let purging: Promise<void> | undefined;
 
@@ -138,14 +140,16 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
     },
 
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
-      const stop = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge, place: place?.id ?? '', seen });
-      stops.add(stop);
-      return () => stop().finally(() => stops.delete(stop));
+      const worker = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge, place: place?.id ?? '', seen });
+      workers.add(worker);
+      return () => worker.stop(0).finally(() => workers.delete(worker));
     },
 
-    async close() {
-      await Promise.all([...stops].map((stop) => stop()));
-      stops.clear();
+    running: () => [...workers].reduce((sum, worker) => sum + worker.running(), 0),
+
+    async close(graceSeconds = 0) {
+      await Promise.all([...workers].map((worker) => worker.stop(graceSeconds)));
+      workers.clear();
       await purging;
     },
   };

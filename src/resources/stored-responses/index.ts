@@ -8,8 +8,10 @@ export interface Keeping<Body> {
   readonly conversations: Conversations<Body>;
   readonly runs: Runs<Body>;
   readonly log: (problem: string, cause: unknown) => void;
-  /** Interrupts the runs; they are taken up again where this can be done. */
-  close(): Promise<void>;
+  /** The number of background runs that this process works on now. */
+  running(): number;
+  /** Lets the runs end for so many seconds, then interrupts them; they are taken up again where this can be done. */
+  close(graceSeconds: number): Promise<void>;
 }
 
 const purgeMilliseconds = 600_000;
@@ -38,10 +40,11 @@ export function openKeeping<Body>(deps: StoredDeps & Pick<Keeping<Body>, 'log'> 
     conversations: openConversations(deps, responses),
     runs: openRuns({ store, jobs: working, responses, most: deps.mostRuns }),
     log,
-    async close() {
+    running: () => working.running(),
+    async close(graceSeconds) {
       isClosed = true;
       cancelTimer();
-      await working.close();
+      await working.close(graceSeconds);
     },
   };
 }

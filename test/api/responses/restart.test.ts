@@ -126,6 +126,31 @@ onBothDatabases('kill -9', ({ place }) => {
   });
 });
 
+test('SIGTERM lets a background response that is being made end: it is completed, and booked once', { timeout: 60_000 }, async () => {
+  const home = { folder: await mkdtemp(join(tmpdir(), 'dragoman-again-')) };
+  onTestFinished(() => rm(home.folder, { recursive: true, force: true }));
+  const first = await startProcess(home, upstream.url);
+  const read = async ({ url, key }: ServerProcess, address: string, body?: object) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const answer = await fetch(url + address, { headers, ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}) });
+    return (await answer.json()) as Answer & { readonly end?: string; readonly steps?: readonly unknown[] };
+  };
+  const gate = Promise.withResolvers<void>();
+  upstream.script(talkative(10, gate.promise));
+  const { id } = await read(first, path, { model: 'gpt-4o-mini', input: 'one two', background: true });
+  await upstream.arrived(0);
+  const stopped = first.stop();
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(first.child.exitCode).toBeNull();
+  gate.resolve();
+  expect(await stopped).toBe(0);
+  const second = await startProcess(home, upstream.url);
+  expect((await read(second, `${path}/${id}`)).status).toBe('completed');
+  await expect.poll(() => read(second, `/server/admin/logs/req_${id.slice(5)}`), { timeout: 15_000 }).toMatchObject({ end: 'completed', steps: [] });
+  expect(upstream.requests).toHaveLength(1);
+  expect(await second.stop()).toBe(0);
+});
+
 test.skipIf(!inject('postgres'))(
   'a response that is deleted while another machine works on it does not come back when that machine hears of it late',
   { timeout: 60_000 },
