@@ -37,13 +37,7 @@ export function workOn(working: Working): JobWorker {
   let wake = new AbortController();
   const rouse = () => wake.abort();
   const pauses = new Pauses(clock, rouse);
-
-  const endSubscriptions = [
-    store.subscribe(wakeTopic, (change) => (change.type === 'reset' || change.payload === kind) && rouse()),
-    store.subscribe(cancelTopic, (change) => {
-      for (const one of running) if (change.type === 'change' && change.payload === one.id) one.stop('cancelled');
-    }),
-  ];
+  const endSubscriptions = subscriptions(working, running, rouse);
 
   async function look(): Promise<void> {
     while (!closing.signal.aborted) {
@@ -106,25 +100,36 @@ export function workOn(working: Working): JobWorker {
     return rows.map((row) => ({ ...row, holder }));
   }
 
-  const allEnded = () => Promise.all([...running].map((one) => one.ended));
-
   const looked = look();
   return {
     running: () => running.size,
     async stop(graceSeconds) {
       closing.abort();
       await looked;
-      if (graceSeconds > 0) await within(graceSeconds, allEnded(), clock);
+      await within(graceSeconds, allEnded(running), clock);
       pauses.close();
       for (const end of endSubscriptions) end();
       for (const one of running) one.stop('closing');
-      await allEnded();
+      await allEnded(running);
     },
   };
 }
 
+/** Wakes the worker for new jobs of its kind, and stops those that are cancelled. @returns what ends that */
+function subscriptions({ store, kind }: Working, running: ReadonlySet<JobRun>, rouse: () => void): readonly (() => void)[] {
+  return [
+    store.subscribe(wakeTopic, (change) => (change.type === 'reset' || change.payload === kind) && rouse()),
+    store.subscribe(cancelTopic, (change) => {
+      for (const one of running) if (change.type === 'change' && change.payload === one.id) one.stop('cancelled');
+    }),
+  ];
+}
+
+const allEnded = (running: ReadonlySet<JobRun>) => Promise.all([...running].map((one) => one.ended));
+
 /** Waits for something, so many seconds at most. */
 async function within(seconds: number, awaited: Promise<unknown>, clock: Clock): Promise<void> {
+  if (seconds === 0) return;
   const over = new AbortController();
   await Promise.race([awaited, clock.sleep(seconds * 1000, over.signal).catch(() => {})]);
   over.abort();
