@@ -18,6 +18,6 @@ export function changed(value: unknown, changes: readonly Change[]): unknown {
 
 function change(value: unknown, [name, ...rest]: readonly string[], to: unknown): void {
   if (value === null || typeof value !== 'object') return;
-  if (rest.length === 0) Reflect.set(value, name!, to);
+  if (rest.length === 0) Reflect.set(value, name!, structuredClone(to)); // the next change may be one of it
   else change(Reflect.get(value, name!), rest, to);
 }
