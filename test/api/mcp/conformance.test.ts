@@ -1,73 +1,147 @@
 /* The conformance tests of the protocol: our client of MCP servers, and the gateway as a server. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, request, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { fewAtOnce } from '#kit/async/few-at-once';
 import { conforms, freePorts, scenariosOf } from '../../support/conformance.ts';
-import { startTestServer, type TestServer } from '../../support/server.ts';
-import { person, visitorsOf, type Person } from '../native/visitors.ts';
+import { startTestServer } from '../../support/server.ts';
+import { person, visited, visitorsOf, type Person } from '../native/visitors.ts';
+import { embedded } from '../../support/databases.ts';
 
+const long = 180_000;
 const servers = '/server/mine/mcp-servers';
 
-/** What a user has the gateway do at the server of a scenario. */
-async function used(ask: Person['ask'], url: string, scenario: string): Promise<string> {
-  const said: unknown[] = [];
-  const { body } = await ask('POST', servers, { name: 's', url });
-  const at = `${servers}/${body['id'] as number}`;
-  const tried = async (call: object) => {
-    const { body: result } = await ask('POST', `${at}/test`, call);
-    said.push(result);
-    return result;
-  };
-  const signedIn = async () => {
-    const { body: begun } = await ask('POST', `${at}/oauth`);
-    said.push(begun);
-    if (typeof begun['url'] !== 'string') return false;
-    const back = await fetch(begun['url'], { redirect: 'manual' });
-    said.push((await fetch(back.headers.get('location')!)).status);
-    return true;
-  };
-  const call = { tool: toolOf[scenario] ?? 'test-tool', arguments: scenario === 'tools_call' ? { a: 5, b: 3 } : {} };
-  let result = await tried({});
-  for (let tries = 0; tries < 4; tries++) {
-    if (result['state'] === 'sign-in' && !(await signedIn())) break;
-    result = await tried(call);
+/** Scenarios of what our client does not do. */
+const notOurs: Readonly<Record<string, string>> = {
+  'sse-retry': 'a call whose stream ends without its answer has failed: no server keeps us coming back',
+  'auth/basic-cimd': 'a document about us as client id needs a public address of ours: we register instead',
+  'auth/pre-registration': 'without registration at the authorization server a token is set in the headers of the server',
+  'auth/2025-03-26-oauth-metadata-backcompat': 'nobody is sent to an authorization server that does not say that it knows PKCE with S256',
+  'auth/2025-03-26-oauth-endpoint-fallback': 'nobody is sent to an authorization server that does not describe itself',
+  'auth/client-credentials-jwt': 'users sign in for themselves: a machine has a token in the headers of the server',
+  'auth/client-credentials-basic': 'as above',
+  'auth/cross-app-access-complete-flow': 'as above',
+};
+
+/** Scenarios that a client runs at `/server/mcp`. */
+const offered = ['server-initialize', 'ping', 'tools-list', 'resources-list', 'prompts-list', 'prompts-get-simple', 'dns-rebinding-protection'];
+
+/** The others, by the beginnings of their names. */
+const notOffered: Readonly<Record<string, string>> = {
+  'tools-call-': 'are of tools with names of their own: ours begin with what they are of, as in plugin__summarise',
+  elicitation: 'as above',
+  'json-schema-2020-12': 'as above',
+  'resources-read-': 'are of addresses of their own: ours begin with dragoman://',
+  'resources-templates-read': 'as above',
+  'prompts-get-with-': 'personas have neither arguments nor pictures',
+  'prompts-get-embedded-resource': 'as above',
+  'logging-set-level': 'there is no logging',
+  'completion-complete': 'there are no completions',
+  'resources-subscribe': 'nobody is told of changes of files',
+  'resources-unsubscribe': 'as above',
+  'server-sse-': 'there are no sessions: each request is answered by itself, by whichever machine',
+};
+
+/** Asks a server for its tools and calls one, signing in as often as it wants that, but for three times at most. */
+async function called({ ask }: Person, at: string, call: object): Promise<unknown> {
+  let result = (await ask('POST', `${at}/test`)).body;
+  for (let tries = 0; tries < 3; tries++) {
+    if (result['state'] === 'sign-in') {
+      const { url } = (await ask('POST', `${at}/oauth`)).body;
+      if (typeof url !== 'string') break;
+      const back = await fetch(url, { redirect: 'manual' });
+      await fetch(back.headers.get('location')!);
+    }
+    result = (await ask('POST', `${at}/test`, call)).body;
     if (result['state'] !== 'sign-in') break;
   }
-  await ask('DELETE', at);
-  return JSON.stringify(said);
+  return result;
 }
 
-const toolOf: Readonly<Record<string, string>> = { tools_call: 'add_numbers', 'sse-retry': 'test_reconnection' };
+/** An agent calls a tool, and its user is shown a form, which is sent as it is. */
+async function asked({ ask }: Person, server: number, tool: string): Promise<unknown> {
+  const agent = { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model: 'built-in', tools: [{ type: 'mcp', server, approval: 'never' }] };
+  const { id } = (await ask('POST', '/server/mine/agents', agent)).body;
+  const { body } = await ask('POST', '/server/execute-agent', { agent_id: id, message: `Call s__${tool} now.`, streaming: false });
+  const { question, schema } = body['waitsFor'] as { question: string; schema: { properties: Record<string, { default?: unknown }> } };
+  const content = Object.fromEntries(Object.entries(schema.properties).map(([name, { default: filled }]) => [name, filled]));
+  const run = `/server/mine/runs/${body['execution_id'] as string}`;
+  await ask('POST', `${run}/answer`, { question, action: 'accept', content });
+  await expect.poll(async () => (await ask('GET', run)).body['state'], { timeout: 10_000 }).toBe('completed');
+  return content;
+}
+
+async function used(who: Person, url: string, scenario: string): Promise<unknown> {
+  const id = (await who.ask('POST', servers, { name: 's', url, approval: 'never' })).body['id'] as number;
+  if (scenario.startsWith('elicitation')) return asked(who, id, 'test_client_elicitation_defaults');
+  const [tool, args] = scenario === 'tools_call' ? ['add_numbers', { a: 5, b: 3 }] : [scenario === 'sse-retry' ? 'test_reconnection' : 'test-tool', {}];
+  return called(who, `${servers}/${id}`, { tool, arguments: args });
+}
+
+/** Until the test ends. @returns its address */
+async function listening(how: RequestListener): Promise<string> {
+  const server = createServer(how).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `http://localhost:${(server.address() as AddressInfo).port}`;
+}
 
 describe('the client of MCP servers', () => {
-  let gateway: TestServer;
-  let ports: readonly number[];
-  let driver: string;
-  let names: readonly string[];
-  beforeAll(async () => {
-    names = await scenariosOf('client');
-    ports = await freePorts(names.length * 3);
-    gateway = await startTestServer({ yaml: `mcp: { approval: never }\noutbound: { allow: ${JSON.stringify(ports.map((port) => `http://localhost:${port}`))} }\n` });
+  test('conforms in each scenario, but for what it does not do', { timeout: long }, async () => {
+    const names = await scenariosOf('client');
+    expect(names.length).toBeGreaterThan(20);
+    const ports = await freePorts(names.length * 2);
+    const allow = JSON.stringify(ports.map((port) => `http://localhost:${port}`));
+    const gateway = await startTestServer({ yaml: `mcp: { approval: never }\noutbound: { allow: ${allow} }\n` });
+    onTestFinished(gateway.close);
     const all = visitorsOf(gateway);
-    const server = createServer(async (request, response) => {
-      const { scenario, url } = (await json(request)) as { scenario: string; url: string };
-      response.end(await used((await person(all)).ask, url, scenario));
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    driver = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterAll(() => gateway.close());
-
-  test('all', { timeout: 200_000 }, async () => {
+    const driver = await listening(async (message, response) => {
+      const { scenario, url } = (await json(message)) as { scenario: string; url: string };
+      const said = await used(await person(all), url, scenario).catch((error: unknown) => `It failed: ${String(error)}`);
+      response.end(JSON.stringify(said));
+    });
     const command = `${process.execPath} ${fileURLToPath(new URL('../../support/conformance-command.ts', import.meta.url))} ${driver}`;
-    for (const [at, name] of names.entries()) {
-      const found = await conforms('client', name, ['--command', command], ports.slice(at * 3, at * 3 + 3));
-      console.log(name, found.passed.length, found.problems, found.problems.length || !found.passed.length? found.printed.match(/Stdout:[^]*?\n\n|Client exited.*|\[\{.*/)?.[0]: '');
-      if (found.passed.length === 0) console.log(found.printed.slice(0, 3000));
-    }
+    const found = await fewAtOnce(
+      names.map((name, at) => ({ name, listens: ports.slice(at * 2, at * 2 + 2) })),
+      3,
+      async ({ name, listens }) => ({ name, ...(await conforms('client', name, ['--command', command], listens)) }),
+    );
+    for (const { name, passed, problems, printed } of found)
+      if (name in notOurs) expect([name, problems.length > 0]).toEqual([name, true]);
+      else expect([name, problems, passed.length > 0], printed).toEqual([name, [], true]);
+    expect(Object.keys(notOurs).filter((name) => !names.includes(name))).toEqual([]);
   });
 });
-void onTestFinished; void expect;
+
+/** Sends what comes on to the gateway, with a key, and with its name in place of our own. @returns the address */
+async function keyed(gateway: string, key: string): Promise<string> {
+  const { hostname, port, host } = new URL(gateway);
+  const own = await listening((message, response) => {
+    const ours = (text: string | undefined) => text?.replace(new URL(own).host, host.replace('127.0.0.1', 'localhost'));
+    const { host: asked, origin, ...headers } = message.headers;
+    const sent = { ...headers, authorization: `Bearer ${key}`, host: ours(asked), ...(origin ? { origin: ours(origin) } : {}) };
+    const onward = request({ hostname, port, path: message.url, method: message.method, headers: sent }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    message.pipe(onward);
+  });
+  return own;
+}
+
+describe('/server/mcp', () => {
+  test('conforms in each scenario, but for what it does not offer', { timeout: long }, async () => {
+    const all = await visited(await embedded.place());
+    const ada = await person(all);
+    await ada.ask('POST', '/server/mine/personas', { name: 'test_simple_prompt', description: 'A simple one.', prompt: 'This is a simple prompt.' });
+    const url = `${await keyed(all.server.url, ada.key)}/server/mcp`;
+    const names = await scenariosOf('server');
+    expect(names.filter((name) => !Object.keys(notOffered).some((beginning) => name.startsWith(beginning)))).toEqual(offered);
+    const found = await fewAtOnce(offered, 3, async (name) => ({ name, ...(await conforms('server', name, ['--url', url])) }));
+    for (const { name, passed, problems, printed } of found) expect([name, problems, passed.length > 0], printed).toEqual([name, [], true]);
+  });
+});
