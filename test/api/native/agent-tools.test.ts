@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { embedded, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
-import { always, hang, ok, startUpstream, toolCalls, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { always, hang, ok, startUpstream, talkative, toolCalls, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
@@ -102,6 +102,8 @@ onBothDatabases('approvals', ({ place }) => {
     expect((await decide(narrow, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(403);
     expect((await decide(wide, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
     await ended(ada, second);
+    // a scope says which interfaces a key opens, and not which of the user's things it finds there
+    expect((await narrow.ask('GET', `/server/mine/runs/${second as string}`)).body).toMatchObject({ state: 'completed' });
     const { execution_id: third } = (await execute(wide, id, 'Call s__one now.')).body;
     expect((await decide(ada, third, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
     await ended(ada, third);
@@ -301,6 +303,19 @@ describe('with a scripted model', () => {
       });
     },
   );
+
+  test('agents that work at the same time use no more tokens together than are left of the run', { timeout: long }, async () => {
+    const helpers = await Promise.all(Array.from({ length: 4 }, () => made(ada, { name: 'Helper', mode: 'single', model })));
+    const limits = { tokens: 2000 };
+    const id = await made(ada, { model, tools: helpers.map((agent) => ({ type: 'agent', agent })), limits });
+    upstream.script(toolCalls(helpers.map((agent) => ({ name: `agent__${agent}`, json: '{"task":"Think."}' }))), always(talkative(1000, sleep(500))));
+    const { body } = await execute(ada, id, 'Go.');
+    expect(body).toMatchObject({ execution_status: 'failed', error: expect.stringContaining('its limit of 2000 tokens') as string });
+    const told = await runs(ada, server.url).events(body['execution_id'] as string);
+    const { inputTokens, outputTokens } = told.findLast(({ event }) => event === 'usage')!.data['data'] as { inputTokens: number; outputTokens: number };
+    expect(inputTokens + outputTokens).toBeGreaterThan(1000);
+    expect(inputTokens + outputTokens).toBeLessThan(limits.tokens + 100); // prompts are estimated
+  });
 
   test('unknown tools, arguments that are no JSON, and agents that call each other end in words', { timeout: long }, async () => {
     const id = await made(ada, { model, tools: [lookup()] });
