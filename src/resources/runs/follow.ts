@@ -6,6 +6,8 @@ import { patient } from '#store/patience';
 import { topic, type RunRows } from './rows.ts';
 import type { KeptEvent } from './writer.ts';
 
+/** Events that are written one soon after the other are read together. */
+const gatherMilliseconds = 50;
 /** Runs of other machines are looked at so often where nothing was heard of them. */
 const lookMilliseconds = 1000;
 const heartbeatMilliseconds = 15_000;
@@ -27,12 +29,16 @@ export async function* follow(
   let wake = new AbortController();
   let last = after;
   let beatAt = clock.monotonic() + heartbeatMilliseconds;
+  let readAt = -Infinity;
   const rouse = () => wake.abort(woken);
   const unsubscribe = store.subscribe(topic, (change) => (change.type === 'reset' || change.payload === id) && rouse());
   signal.addEventListener('abort', rouse);
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason;
+      const early = readAt + gatherMilliseconds - clock.monotonic();
+      if (early > 0) await clock.sleep(early, signal);
+      readAt = clock.monotonic();
       wake = new AbortController();
       const behind = last;
       const now = await patient(() => rows.news(userId, id, behind), { clock, signal });
@@ -45,7 +51,10 @@ export async function* follow(
             beatAt = clock.monotonic() + heartbeatMilliseconds;
             yield { ...event, run: id, seq: last };
           }
-      if (last < now.seq) continue;
+      if (last < now.seq) {
+        readAt = -Infinity;
+        continue;
+      }
       if (now.state !== 'running' && (now.state !== 'waiting' || untilWaits)) return;
       const left = beatAt - clock.monotonic();
       if (left <= 0) {
