@@ -32,10 +32,10 @@ async function written<Result>(run: string, work: () => Promise<Result>): Promis
   const at = (writes.get(run) ?? 0) + 1;
   writes.set(run, at);
   const message = messages.get(run) ?? '';
-  const held = (when: string) => {
+  const held = async (when: string) => {
     if (message !== `${when} ${at}`) return;
     tell({ run, message, at, isHeld: true });
-    return forEver();
+    await forEver();
   };
   await held('before');
   const result = await work();

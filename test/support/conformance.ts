@@ -66,6 +66,9 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0));
   await Promise.all(servers.map((server) => once(server, 'listening')));
   const found = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => (server.close(), once(server, 'close'))));
+  for (const server of servers) {
+    server.close();
+    await once(server, 'close');
+  }
   return found;
 }

@@ -1,10 +1,10 @@
 /* The conformance tests of the protocol: our client of MCP servers, and the gateway as a server. */
 import { once } from 'node:events';
-import { createServer, request, type RequestListener } from 'node:http';
+import { createServer, request, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import { conforms, freePorts, scenariosOf } from '../../support/conformance.ts';
 import { startTestServer } from '../../support/server.ts';
@@ -98,11 +98,16 @@ describe('the client of MCP servers', () => {
     const gateway = await startTestServer({ yaml: `mcp: { approval: never }\noutbound: { allow: ${allow} }\n` });
     onTestFinished(gateway.close);
     const all = visitorsOf(gateway);
-    const driver = await listening(async (message, response) => {
+    const driven = async (message: IncomingMessage): Promise<unknown> => {
       const { scenario, url } = (await json(message)) as { scenario: string; url: string };
-      const said = await used(await person(all), url, scenario).catch((error: unknown) => `It failed: ${String(error)}`);
-      response.end(JSON.stringify(said));
-    });
+      return used(await person(all), url, scenario);
+    };
+    const driver = await listening(
+      (message, response) =>
+        void driven(message)
+          .catch((error: unknown) => `It failed: ${String(error)}`)
+          .then((said) => response.end(JSON.stringify(said))),
+    );
     const command = `${process.execPath} ${fileURLToPath(new URL('../../support/conformance-command.ts', import.meta.url))} ${driver}`;
     const found = await fewAtOnce(
       names.map((name, at) => ({ name, listens: ports.slice(at * 2, at * 2 + 2) })),
@@ -111,7 +116,7 @@ describe('the client of MCP servers', () => {
     );
     for (const { name, passed, problems, printed } of found)
       if (name in notOurs) expect([name, problems.length > 0]).toEqual([name, true]);
-      else expect([name, problems, passed.length > 0], printed).toEqual([name, [], true]);
+      else expect([name, problems, passed.length > 0 ? '' : printed]).toEqual([name, [], '']);
     expect(Object.keys(notOurs).filter((name) => !names.includes(name))).toEqual([]);
   });
 });
@@ -142,6 +147,6 @@ describe('/server/mcp', () => {
     const names = await scenariosOf('server');
     expect(names.filter((name) => !Object.keys(notOffered).some((beginning) => name.startsWith(beginning)))).toEqual(offered);
     const found = await fewAtOnce(offered, 3, async (name) => ({ name, ...(await conforms('server', name, ['--url', url])) }));
-    for (const { name, passed, problems, printed } of found) expect([name, problems, passed.length > 0], printed).toEqual([name, [], true]);
+    for (const { name, passed, problems, printed } of found) expect([name, problems, passed.length > 0 ? '' : printed]).toEqual([name, [], '']);
   });
 });

