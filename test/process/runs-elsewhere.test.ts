@@ -66,17 +66,18 @@ async function agentOf(ask: Ask, servers: readonly ScriptedMcp[]) {
   return { agent: agent as number, dataset: response.id };
 }
 
-/** Reads the events of a run until they end, or the connection does. */
-async function followed({ url, key }: ServerProcess, run: string, after?: string): Promise<readonly SentEvent[]> {
+/** Reads the events of a run until they end, or where `isKilled` says so, the connection does. */
+async function followed({ url, key }: ServerProcess, run: string, { after, isKilled = false }: { after?: string | undefined; isKilled?: boolean } = {}) {
   let text = '';
   try {
     const headers = { 'x-access-tokens': key, ...(after === undefined ? {} : { 'last-event-id': after }) };
-    const { body } = await fetch(`${url}/server/mine/runs/${run}/events`, { headers });
+    const { body, status } = await fetch(`${url}/server/mine/runs/${run}/events`, { headers });
+    expect(status).toBe(200);
     for await (const piece of body!.pipeThrough(new TextDecoderStream())) text += piece;
-  } catch {
-    // its machine was killed
+  } catch (error) {
+    if (!isKilled) throw error;
   }
-  return eventsIn(text.slice(0, text.lastIndexOf('\n\n')));
+  return eventsIn(text.slice(0, text.lastIndexOf('\n\n'))).filter(({ id }) => id !== undefined);
 }
 
 const callsOf = ({ asked }: ScriptedMcp, message: string) =>
@@ -105,7 +106,7 @@ function beginner(here: ServerProcess, agent: number) {
   here.child.on('message', ({ run, message, at, isHeld }: Held) => {
     runs.set(message, run);
     writes.set(message, at);
-    if (at > 0 && !seen.has(message)) seen.set(message, followed(here, run));
+    if (at > 0 && !seen.has(message)) seen.set(message, followed(here, run, { isKilled: true }));
     if (isHeld) held.add(message);
   });
   return {
@@ -157,7 +158,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         const run = runs.get(message)!;
         const before = await seen(message);
         cutBehind.add(before.at(-1)?.event);
-        const after = followed(there, run, before.at(-1)?.id);
+        const after = followed(there, run, { after: before.at(-1)?.id });
         await expect.poll(async () => (await stateOf(run)).state, { timeout: 60_000, interval: 200 }).toMatch(/waiting|completed|failed/);
         const { state, waitsFor } = await stateOf(run);
         const approved = callsOf(two, message) === 0;
