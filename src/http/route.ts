@@ -39,6 +39,8 @@ export interface Route extends Address {
   readonly numbersAsWritten?: true;
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
+  /** The type that the JSON of the answer is sent as, where clients know another one than that of JSON. */
+  readonly outputType?: 'text/plain';
   /** What the document shows in place of this route, where one address stands for several operations. Its path then ends with `*`, which is the model. */
   readonly operations?: readonly Operation[];
   /** It makes something new: the answer is 201. */
@@ -73,7 +75,7 @@ export function alsoBelow<One extends Route>(routes: readonly One[], from: strin
 }
 
 /** One of the operations at a route's address. */
-export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output'> {
+export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output' | 'outputType'> {
   /** What stands behind the model in the address: `:generateContent`. */
   readonly suffix: string;
 }

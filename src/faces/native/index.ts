@@ -53,6 +53,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
     ...(input ? { input } : {}),
     takes: 'forms',
     ...(envelope.isBytes ? {} : { output: wrappedSchema(envelope, route.output) }),
+    ...(envelope.isText ? { outputType: 'text/plain' as const } : {}),
     async answer(asked) {
       const { exchange, caller, json, files } = asked;
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
