@@ -112,7 +112,11 @@ describe('the client of MCP servers', () => {
     const found = await fewAtOnce(
       names.map((name, at) => ({ name, listens: ports.slice(at * 2, at * 2 + 2) })),
       3,
-      async ({ name, listens }) => ({ name, ...(await conforms('client', name, ['--command', command], listens)) }),
+      async ({ name, listens }) => {
+        const tried = () => conforms('client', name, ['--command', command], listens);
+        const first = await tried();
+        return { name, ...(first.problems.length > 0 && !(name in notOurs) ? await tried() : first) }; // some measure times, and the machine may be busy
+      },
     );
     for (const { name, passed, problems, printed } of found)
       if (name in notOurs) expect([name, problems.length > 0]).toEqual([name, true]);
