@@ -102,8 +102,8 @@ export interface Face {
   /** `/server/chatcompat`, or `` for all: an unknown address is answered in the words of the face that has the longest root above it. */
   readonly roots: readonly string[];
   readonly routes: readonly Route[];
-  /** The JSON body of a refusal. */
-  readonly refusal: (fault: Fault, requestId: string) => unknown;
+  /** The JSON body of a refusal. @param url of the request, where there is one */
+  readonly refusal: (fault: Fault, requestId: string, url?: string) => unknown;
   /** The HTTP status of a refusal; absent: the fault's own. */
   readonly refusalStatus?: (fault: Fault) => number;
   /** Headers of a refusal besides those that all faces have. */

@@ -39,8 +39,11 @@ export function native(routes: readonly NounRoute[], deps: NativeDeps): Face {
 /** The words that clients know for every bad credential. */
 const badToken = 'Token is invalid [1]';
 
-function refusal(fault: Fault, requestId: string) {
-  const body = nativeRefusal(fault, requestId);
+/** Where clients of an earlier form of the interface look for `details` too. */
+const ofAgents = /^\/server\/(?:list-agents|execute-agent|get-deep-agent)(?:\?|$)/;
+
+function refusal(fault: Fault, requestId: string, url = '') {
+  const body = { ...nativeRefusal(fault, requestId), ...(ofAgents.test(url) ? { details: fault.details.field ?? null } : {}) };
   return fault.code === 'unauthenticated' ? { ...body, response: badToken, message: badToken, error: badToken } : body;
 }
 
