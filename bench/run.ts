@@ -15,13 +15,28 @@ import { profile } from './profile.ts';
 import type { Question, Row } from './question.ts';
 import { openRig } from './rig.ts';
 import { responses } from './responses.ts';
+import { runs } from './runs.ts';
 import { slowStreams } from './slow-streams.ts';
 import { stream } from './stream.ts';
 import { table } from './table.ts';
 import { translated } from './translated.ts';
 import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, translated, responses, embeddings, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
+const questions: readonly Question[] = [
+  chat,
+  stream,
+  translated,
+  responses,
+  embeddings,
+  latency,
+  firstChunk,
+  slowStreams,
+  coldStart,
+  memory,
+  workers,
+  journal,
+  runs,
+];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]

@@ -75,5 +75,6 @@ models:
   gpt-4o-mini: { targets: [{ provider: openai, model: gpt-4o-mini }] }
   gpt-4o: { targets: [{ provider: responses, model: gpt-4o-mini }] }
   gemini-2.5-flash: { targets: [{ provider: platform, model: gemini-2.5-flash }] }
+outbound: { allow: ["http://127.0.0.1:${upstreamPort}"] }
 `;
 }

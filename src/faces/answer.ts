@@ -46,6 +46,8 @@ export interface Words {
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
   /** The last frame of a stream that failed. */
   fault(fault: Fault): string;
+  /** What a whole answer is sent as; absent: JSON. */
+  readonly wholeType?: string;
   /** What the client calls a field of the call: see `FieldNames`. */
   fieldOf?(field: string, call: GenerateCall): string;
   /** Headers of this face's answers, in addition to those of every answer. */
@@ -173,6 +175,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   const own = forwarded && answer.find(isOwnUsage);
   if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), usage: words.usage(own.usage) }, headers);
   else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
+  else if (words.wholeType) exchange.send(200, ['content-type', words.wholeType, ...headers], JSON.stringify(whole));
   else exchange.sendJson(200, whole, headers);
 }
 

@@ -116,7 +116,9 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
     responses: {
       [route.makes ? 201 : 200]: {
         description: route.makes ? 'Made.' : 'Done.',
-        ...(shown.output ? { content: withExample(json(shown.output), example?.answer) } : {}),
+        ...(shown.output
+          ? { content: withExample(shown.outputType ? { [shown.outputType]: { schema: shown.output } } : json(shown.output), example?.answer) }
+          : {}),
       },
       ...Object.fromEntries(statusesOf(shown, route, address).map((status) => [status, { description: refusals[status], content: json(errorOf(face)) }])),
       default: { description: 'Refused, in the words of this interface.', content: json(errorOf(face)) },
@@ -210,7 +212,9 @@ function bodiesOf({ takes }: Route, schema: TSchema) {
 
 function withExample(content: Readonly<Record<string, object>>, example: unknown) {
   if (example === undefined) return content;
-  return Object.fromEntries(Object.entries(content).map(([type, one]) => [type, type === 'application/json' ? { ...one, example } : one]));
+  return Object.fromEntries(
+    Object.entries(content).map(([type, one]) => [type, type === 'application/json' || type === 'text/plain' ? { ...one, example } : one]),
+  );
 }
 
 function json(schema: object) {

@@ -229,7 +229,7 @@ function faceOf(faces: readonly Face[], url: string): Face {
 function refuse(face: Face, exchange: Exchange, fault: Fault): void {
   if (exchange.opened) return exchange.destroy();
   const { retryAfter, allow } = fault.details;
-  exchange.sendJson(face.refusalStatus?.(fault) ?? fault.status, face.refusal(fault, exchange.id), [
+  exchange.sendJson(face.refusalStatus?.(fault) ?? fault.status, face.refusal(fault, exchange.id, exchange.url), [
     ...(allow === undefined ? [] : ['allow', allow]),
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
     ...(fault.code === 'quota-spent' || fault.code === 'unsupported' ? ['x-should-retry', 'false'] : []),

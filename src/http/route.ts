@@ -39,6 +39,8 @@ export interface Route extends Address {
   readonly numbersAsWritten?: true;
   /** JSON body of the answer when all is well. */
   readonly output?: TSchema;
+  /** The type that the JSON of the answer is sent as, where clients know another one than that of JSON. */
+  readonly outputType?: 'text/plain';
   /** What the document shows in place of this route, where one address stands for several operations. Its path then ends with `*`, which is the model. */
   readonly operations?: readonly Operation[];
   /** It makes something new: the answer is 201. */
@@ -73,7 +75,7 @@ export function alsoBelow<One extends Route>(routes: readonly One[], from: strin
 }
 
 /** One of the operations at a route's address. */
-export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output'> {
+export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output' | 'outputType'> {
   /** What stands behind the model in the address: `:generateContent`. */
   readonly suffix: string;
 }
@@ -100,8 +102,8 @@ export interface Face {
   /** `/server/chatcompat`, or `` for all: an unknown address is answered in the words of the face that has the longest root above it. */
   readonly roots: readonly string[];
   readonly routes: readonly Route[];
-  /** The JSON body of a refusal. */
-  readonly refusal: (fault: Fault, requestId: string) => unknown;
+  /** The JSON body of a refusal. @param url of the request, where there is one */
+  readonly refusal: (fault: Fault, requestId: string, url?: string) => unknown;
   /** The HTTP status of a refusal; absent: the fault's own. */
   readonly refusalStatus?: (fault: Fault) => number;
   /** Headers of a refusal besides those that all faces have. */

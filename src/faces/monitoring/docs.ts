@@ -68,7 +68,7 @@ function entryHtml({ method, path, also, operation }: Entry): string {
   const asked = requestBody && Object.values(requestBody.content)[0];
   const types = Object.keys(requestBody?.content ?? {});
   const [status = '200', done] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? [];
-  const answered = done?.content?.['application/json'];
+  const answered = done?.content && Object.values(done.content)[0];
   const errors = Object.keys(responses).filter((code) => /^[45]/.test(code));
   const parts = [
     also.length > 0 ? `<p>Also ${also.map((one) => `<code>${escaped(one)}</code>`).join(', ')}</p>` : '',

@@ -12,6 +12,7 @@ import type { Asked } from '#http/route';
 /** What stands between two objects of a stream, and what it becomes within one. */
 const delimiter = '@|@sep@|@';
 const escapedDelimiter = '@|@@sep@@|@';
+const textType = 'text/plain; charset=utf-8';
 
 export interface ConversationSettings extends Omit<GeneratingDeps, 'generate'> {
   readonly envelope: Envelope;
@@ -32,6 +33,7 @@ export function answerConversation({ envelope, named, ...deps }: ConversationSet
     whole: async (result) => shown(await conversation.whole(result, context)),
     frames: () => framesOf(framing, { conversation, clock: deps.clock, need: (bytes) => exchange.need(bytes), shown, whole: (result) => words.whole(result) }),
     ...(framing.contentType === undefined ? {} : { framing: { contentType: framing.contentType, keepAlive: '\n' } }),
+    ...(envelope.isText ? { wholeType: textType } : {}),
     fault: (fault) => framing.framed({ ...nativeRefusal(fault, exchange.id), type: 'completion' } satisfies FaultFrame),
     fieldOf: (field) => fieldNames[field] ?? field,
   };
@@ -56,7 +58,7 @@ const events: Framing = { framed: (value) => `data: ${JSON.stringify(value)}\n\n
 export function delimited(): Framing {
   let isFirst = true;
   return {
-    contentType: 'text/plain; charset=utf-8',
+    contentType: textType,
     isByPiece: false,
     framed(value) {
       const text = JSON.stringify(value).replaceAll(delimiter, escapedDelimiter);

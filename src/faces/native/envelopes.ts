@@ -8,6 +8,8 @@ export interface Envelope {
   readonly says?: string;
   /** Where it says something itself: what the operation answers stands beside that. */
   readonly beside?: true;
+  /** Its whole answer is sent as plain text, as its clients know it. */
+  readonly isText?: true;
   /** It answers with bytes, such as a sound, in no envelope. */
   readonly isBytes?: true;
   /** What it answers may be megabytes of text: it is written in several turns of the event loop. */
@@ -43,7 +45,7 @@ export const envelopes: Readonly<Record<string, Envelope>> = {
   'POST /server/query_with_file': { status: 200, says: 'OK', beside: true },
   'POST /server/query-plugin': { status: 200, says: 'OK', beside: true },
   'POST /server/get-plugins': { status: 200 },
-  'POST /server/execute-plugin': { status: 200, says: 'OK', beside: true },
+  'POST /server/execute-plugin': { status: 200, says: 'OK', beside: true, isText: true },
   'POST /server/execute-plugin-with-file': { status: 200, says: 'OK', beside: true },
   'POST /server/list-agents': { status: 200, beside: true },
   'POST /server/execute-agent': { status: 200, beside: true },

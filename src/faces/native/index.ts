@@ -39,8 +39,11 @@ export function native(routes: readonly NounRoute[], deps: NativeDeps): Face {
 /** The words that clients know for every bad credential. */
 const badToken = 'Token is invalid [1]';
 
-function refusal(fault: Fault, requestId: string) {
-  const body = nativeRefusal(fault, requestId);
+/** Where clients of an earlier form of the interface look for `details` too. */
+const ofAgents = /^\/server\/(?:list-agents|execute-agent|get-deep-agent)(?:\?|$)/;
+
+function refusal(fault: Fault, requestId: string, url = '') {
+  const body = { ...nativeRefusal(fault, requestId), ...(ofAgents.test(url) ? { details: fault.details.field ?? null } : {}) };
   return fault.code === 'unauthenticated' ? { ...body, response: badToken, message: badToken, error: badToken } : body;
 }
 
@@ -53,6 +56,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
     ...(input ? { input } : {}),
     takes: 'forms',
     ...(envelope.isBytes ? {} : { output: wrappedSchema(envelope, route.output) }),
+    ...(envelope.isText ? { outputType: 'text/plain' as const } : {}),
     async answer(asked) {
       const { exchange, caller, json, files } = asked;
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { constants, setPriority } from 'node:os';
+import { basename } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { EvalFlags, QuickJS, type Deferred, type JSValueHandle } from 'quickjs-wasi';
 
@@ -43,6 +45,9 @@ const wasm = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi/q
 const compiled = new (WebAssembly as unknown as { readonly Module: new (bytes: Uint8Array) => object }).Module(wasm);
 const tell = (event: ScriptEvent) => port.postMessage(event);
 
+// Scripts give way to requests where the system has priorities of threads.
+if (process.platform === 'linux') setPriority(Number(basename(readlinkSync('/proc/thread-self'))), constants.priority.PRIORITY_BELOW_NORMAL);
+
 /** Made before the script is read, so that it cannot replace what these functions use. */
 const prelude = `((call, begun, failed) => {
   const { parse, stringify } = JSON;
@@ -66,6 +71,8 @@ const prelude = `((call, begun, failed) => {
 /** A machine that runs one script. */
 class Run {
   readonly #vm: QuickJS;
+  readonly #own: JSValueHandle;
+  readonly #failed: JSValueHandle;
   readonly #open = new Map<number, Deferred>();
   #made = 0;
   #answers = 0;
@@ -73,15 +80,15 @@ class Run {
 
   constructor(vm: QuickJS) {
     this.#vm = vm;
+    const call = vm.newFunction('call', (name, json) => this.#called(name.toString(), json.toString()));
+    const begun = vm.newFunction('begun', (value) => this.#ended(value.toString()));
+    this.#failed = vm.newFunction('failed', (message) => this.#fail(message.toString()));
+    this.#own = vm.callFunction(vm.evalCode(prelude, '<prelude>'), vm.undefined, call, begun, this.#failed);
   }
 
   begin({ code, given, calls }: ScriptJob): void {
     this.#guarded(() => {
-      const vm = this.#vm;
-      const call = vm.newFunction('call', (name, json) => this.#called(name.toString(), json.toString()));
-      const begun = vm.newFunction('begun', (value) => this.#ended(value.toString()));
-      const failed = vm.newFunction('failed', (message) => this.#fail(message.toString()));
-      const own = vm.callFunction(vm.evalCode(prelude, '<prelude>'), vm.undefined, call, begun, failed);
+      const [vm, own, failed] = [this.#vm, this.#own, this.#failed];
       const module = vm.evalCode(code, 'script.js', EvalFlags.TYPE_MODULE);
       const values = vm.callFunction(own.getProp('given'), vm.undefined, vm.newString(given), vm.newString(JSON.stringify(calls)));
       const loaded = vm.newFunction('loaded', (namespace) => vm.callFunction(own.getProp('start'), vm.undefined, namespace.getProp('default'), values));
@@ -146,18 +153,7 @@ class Run {
   }
 }
 
-async function start(job: ScriptJob): Promise<void> {
-  const vm = await QuickJS.create({ wasm: compiled as never, memoryLimit: memoryBytes, maxStackSize: stackBytes });
-  current = new Run(vm);
-  current.begin(job);
-}
-
-let current: Run | undefined;
-
-port.on('message', (message: ScriptJob | CallDone) => {
-  if (message.type === 'answer') return current?.answer(message);
-  start(message).catch((error: unknown) =>
-    tell({ type: 'failed', message: error instanceof Error ? error.message.slice(0, mostMessage) : 'The script failed.' }),
-  );
-});
+// all that can be done before there is a script, so that one begins at once
+const run = new Run(await QuickJS.create({ wasm: compiled as never, memoryLimit: memoryBytes, maxStackSize: stackBytes }));
+port.on('message', (message: ScriptJob | CallDone) => (message.type === 'answer' ? run.answer(message) : run.begin(message)));
 tell({ type: 'ready' });

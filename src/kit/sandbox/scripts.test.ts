@@ -8,6 +8,50 @@ afterAll(() => scripts.close());
 const run = (code: string, calls: Parameters<typeof scripts.run>[0]['calls'] = {}) =>
   scripts.run({ code: `export default ${code}`, given: { values: {} }, calls, owner: '1', signal: new AbortController().signal });
 
+test('a script begins within 30 ms where a thread is ready, and an endless one ends within 200 ms of its limit', { timeout: 90_000 }, async () => {
+  const starts: number[] = [];
+  for (let at = 0; at < 60 && !starts.some((took) => took < 30); at++) {
+    await new Promise((resolve) => setTimeout(resolve, 500)); // the next thread gets ready; the machine may be busy with other things, for which it makes way
+    const began = performance.now();
+    expect(await run('() => "done"')).toBe('done');
+    starts.push(performance.now() - began);
+  }
+  expect(Math.min(...starts)).toBeLessThan(30);
+  const ends: number[] = [];
+  for (let at = 0; at < 2 && !ends.some((took) => took < 5200); at++) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const began = performance.now();
+    await expect(run('() => { for (;;); }')).rejects.toThrow('5 seconds');
+    ends.push(performance.now() - began);
+  }
+  expect(Math.min(...ends)).toBeLessThan(5200);
+  expect(Math.min(...ends)).toBeGreaterThan(4900);
+});
+
+test.each([
+  ['a pattern that backtracks', '() => /^(a+)+$/.test("a".repeat(40) + "b")', '5 seconds'],
+  ['work that is left behind', '() => { (async () => { for (;;) await null; })(); return new Promise(() => {}); }', '5 seconds'],
+  ['ten gigabytes', '() => new ArrayBuffer(10 * 2 ** 30)', 'length'],
+  [
+    'a species that grows',
+    '() => { class A extends Array { static get [Symbol.species]() { return class { constructor() { return new Array(2 ** 26).fill(1); } }; } } return A.from([1]).map(String); }',
+    'memory',
+  ],
+  ['a proxy that never ends', '() => JSON.stringify(new Proxy([], { get: (_, name) => name === "length" ? 2 ** 31 : 1 }))', ''],
+])('%s ends with a stated reason', { timeout: 30_000 }, async (_, code, reason) => {
+  const began = performance.now();
+  await expect(run(code)).rejects.toThrow(reason);
+  expect(performance.now() - began).toBeLessThan(20_000);
+});
+
+test.each([
+  ['timers', 'typeof setTimeout + typeof setInterval + typeof setImmediate', 'undefinedundefinedundefined'],
+  ['threads and shared memory', 'typeof Worker + typeof Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0)', ''],
+  ['files, sockets and other programs', 'typeof std + typeof os + typeof fetch + typeof XMLHttpRequest', 'undefinedundefinedundefinedundefined'],
+])('there are no %s', async (_, code, found) => {
+  expect(await run(`() => { try { return ${code}; } catch { return ''; } }`)).toBe(found);
+});
+
 test('the time that a script waits for calls is not its own', { timeout: 30_000 }, async () => {
   const slow = (args: readonly unknown[]) => new Promise((resolve) => setTimeout(() => resolve(args[0]), 2700));
   expect(await run('async ({ slow }) => await slow("a") + await slow("b")', { slow })).toBe('ab');

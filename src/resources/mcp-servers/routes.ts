@@ -135,7 +135,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       ...common,
       method: 'POST',
       path: `${root}/:id/test`,
-      summary: 'Connects to an MCP server, and calls one of its tools if you name one.',
+      summary: 'Connects to an MCP server, and calls one of its tools if you name one. Nobody is asked for an approval: whoever writes the call approves it.',
       input: Type.Object({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }, { additionalProperties: false }),
       inputMayBeLeftOut: true,
       output: Type.Object({

@@ -74,9 +74,12 @@ export class SignInRows {
       on conflict (user_id, server_id) do nothing`.execute(this.#store.db);
   }
 
-  /** The server asks for no sign-in any more. */
-  async unneeded(key: SignInKey): Promise<void> {
+  /** The server has done what it was asked: it asks for no sign-in any more, or takes the tokens that could not be renewed. Those that end soon are not yet well. */
+  async worked(key: SignInKey): Promise<void> {
     await sql`delete from mcp_sign_in where ${sameRow(key)} and tokens is null`.execute(this.#store.db);
+    await sql`
+      update mcp_sign_in set state = 'connected', error = null, updated_at = clock_timestamp()
+      where ${sameRow(key)} and state = 'failed' and coalesce(expires_at > clock_timestamp() + interval '1 minute', true)`.execute(this.#store.db);
   }
 
   /** The server wants more rights than were given: the next sign-in asks for them. */

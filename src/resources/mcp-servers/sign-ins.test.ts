@@ -92,6 +92,15 @@ onBothDatabases('sign-ins', ({ open }) => {
     }
     expect(asked).toHaveLength(5);
     expect(await bearer.token()).toBe('a');
+    // the server takes the old token after all: only one that is about to end is still to be mended
+    for (const [seconds, state] of [
+      [30, 'failed'],
+      [600, 'connected'],
+    ] as const) {
+      await sql`update mcp_sign_in set expires_at = clock_timestamp() + make_interval(secs => ${seconds})`.execute(store.db);
+      await signIns.worked(key);
+      expect(await rows.find(key)).toMatchObject({ state });
+    }
     expect(await signIns.bearer({ ...key, url: 'https://other.example/' }).token()).toBeUndefined();
     await sql`update mcp_sign_in set url = 'https://other.example/'`.execute(store.db); // sealed for its address
     await expect(signIns.bearer({ ...key, url: 'https://other.example/' }).token()).rejects.toThrow('does not open');

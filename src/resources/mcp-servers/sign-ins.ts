@@ -18,8 +18,8 @@ export interface SignIns {
   bearer(key: SignInKey): Bearer;
   /** Notes that the server wants its user to sign in. */
   needed(key: SignInKey): Promise<void>;
-  /** Notes that it does not want that any more. */
-  unneeded(key: SignInKey): Promise<void>;
+  /** Notes that a call has succeeded: it does not want that any more. */
+  worked(key: SignInKey): Promise<void>;
   /** @param headers those that are configured for the server @returns the address at which the user signs in. @throws Fault `upstream-failed`, `unprocessable` */
   begin(key: SignInKey, headers: Readonly<Record<string, string>>, by: Actor): Promise<string>;
   /** Ends a sign-in that the browser came back from. Whoever's browser it is: the tokens are those of the user who began it. */
@@ -80,7 +80,7 @@ export function openSignIns(deps: SignInsDeps): SignIns {
   return {
     bearer: bearers(rows, renew),
     needed: (key) => rows.needed(key),
-    unneeded: (key) => rows.unneeded(key),
+    worked: (key) => rows.worked(key),
 
     async begin(key, headers, by) {
       const redirectUri = callback();

@@ -77,7 +77,7 @@ export interface McpToolsDeps {
   readonly sessions: McpSessions;
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
-  readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'unneeded' | 'begin'>;
+  readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'worked' | 'begin'>;
 }
 
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
@@ -193,7 +193,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
       });
       // many servers list their tools for everybody, and want a sign-in for calls
       if (!result.isError && server.signIn !== null && server.signIn !== 'connected')
-        await signIns.unneeded({ userId: reader.userId, serverId: id, url: server.url });
+        await signIns.worked({ userId: reader.userId, serverId: id, url: server.url });
       return result;
     },
     async approve(reader, { server: id, tool, digest }, by, signal) {

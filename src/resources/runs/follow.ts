@@ -6,9 +6,13 @@ import { patient } from '#store/patience';
 import { topic, type RunRows } from './rows.ts';
 import type { KeptEvent } from './writer.ts';
 
+/** Events that are written one soon after the other are read together. */
+const gatherMilliseconds = 50;
 /** Runs of other machines are looked at so often where nothing was heard of them. */
 const lookMilliseconds = 1000;
 const heartbeatMilliseconds = 15_000;
+/** What a sleep ends with: one for all, as an error of its own costs more than the rest of a wake-up. */
+const woken = new Error('Something was heard.');
 
 export interface FollowDeps {
   readonly store: Pick<Store, 'subscribe'>;
@@ -25,17 +29,21 @@ export async function* follow(
   let wake = new AbortController();
   let last = after;
   let beatAt = clock.monotonic() + heartbeatMilliseconds;
-  const rouse = () => wake.abort();
+  let readAt = -Infinity;
+  const rouse = () => wake.abort(woken);
   const unsubscribe = store.subscribe(topic, (change) => (change.type === 'reset' || change.payload === id) && rouse());
   signal.addEventListener('abort', rouse);
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason;
+      const early = readAt + gatherMilliseconds - clock.monotonic();
+      if (early > 0) await clock.sleep(early, signal);
+      readAt = clock.monotonic();
       wake = new AbortController();
-      const now = await patient(() => rows.progress(userId, id), { clock, signal });
-      if (!now) throw unknownThing('run');
       const behind = last;
-      for (const { first, sealed } of last < now.seq ? await patient(() => rows.events(id, behind), { clock, signal }) : [])
+      const now = await patient(() => rows.news(userId, id, behind), { clock, signal });
+      if (!now) throw unknownThing('run');
+      for (const { first, sealed } of now.events)
         for (const [at, event] of (rows.opened(userId, sealed) as unknown as readonly KeptEvent[]).entries())
           if (first + at > last) {
             if (signal.aborted) throw signal.reason;
@@ -43,7 +51,10 @@ export async function* follow(
             beatAt = clock.monotonic() + heartbeatMilliseconds;
             yield { ...event, run: id, seq: last };
           }
-      if (last < now.seq) continue;
+      if (last < now.seq) {
+        readAt = -Infinity;
+        continue;
+      }
       if (now.state !== 'running' && (now.state !== 'waiting' || untilWaits)) return;
       const left = beatAt - clock.monotonic();
       if (left <= 0) {

@@ -276,11 +276,18 @@ export class RunRows {
     return rows[0];
   }
 
-  /** Some of its events, those behind `after`, as they were written together. */
-  async events(id: string, after: number): Promise<readonly { readonly first: number; readonly sealed: Buffer }[]> {
-    const { rows } = await sql<{ first: number; sealed: Buffer }>`
-      select first, sealed from run_event where run_id = ${id} and last > ${after} order by first limit ${batches}`.execute(this.#store.db);
-    return rows;
+  /** How far a run has come, and some of its events, those behind `after`, as they were written together. */
+  async news(
+    userId: number,
+    id: string,
+    after: number,
+  ): Promise<{ readonly state: RunState; readonly seq: number; readonly events: readonly { readonly first: number; readonly sealed: Buffer }[] } | undefined> {
+    const { rows } = await sql<{ state: RunState; seq: number; first: number | null; sealed: Buffer }>`
+      select ${shownState} as state, seq, first, sealed from run left join lateral (
+        select first, sealed from run_event where run_id = run.id and last > ${after} order by first limit ${batches}
+      ) event on true where id = ${id} and user_id = ${userId} order by first`.execute(this.#store.db);
+    const [one] = rows;
+    return one && { state: one.state, seq: one.seq, events: rows.flatMap(({ first, sealed }) => (first === null ? [] : [{ first, sealed }])) };
   }
 
   /** Deletes runs that are older. @returns how many went */

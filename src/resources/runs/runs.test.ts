@@ -2,25 +2,26 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '#core/context';
 import type { RunLoop } from '#core/run';
-import { systemClock } from '#kit/async/clock';
+import { systemClock, type Clock } from '#kit/async/clock';
 import { sealer } from '#kit/crypto/sealing';
 import { ByteBudget, memoryOf } from '#kit/memory/byte-budget';
 import { onBothDatabases } from '../../../test/support/databases.ts';
+import { testClock } from '../../../test/support/fakes/clock.ts';
 import { openRuns } from './store.ts';
 
 const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(folder, import.meta.url));
 const mebibyte = 2 ** 20;
 
 onBothDatabases('runs', ({ open }) => {
-  async function opened() {
+  async function opened({ each = 4 * mebibyte, clock = systemClock }: { readonly each?: number; readonly clock?: Clock } = {}) {
     const store = await open({ migrations });
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
     const caller: Caller = { userId: rows[0]!.id, email: 'ada@example.org', role: 'user', plan: 'unlimited', teamIds: [], keyId: 1, keyName: 'k' };
-    const budget = new ByteBudget({ total: 64 * mebibyte, each: 4 * mebibyte });
+    const budget = new ByteBudget({ total: 64 * mebibyte, each });
     const runs = openRuns({
       store,
       seal: sealer(Buffer.alloc(32, 7)),
-      clock: systemClock,
+      clock,
       rights: { callerOf: () => Promise.resolve(caller), watch: () => () => {} },
       memoryOf: (userId) => memoryOf(budget, userId),
       log: () => {},
@@ -54,6 +55,31 @@ onBothDatabases('runs', ({ open }) => {
     expect(held[0]).toBeGreaterThan(2 * mebibyte);
     expect(held[1]! - held[0]!).toBeGreaterThan(mebibyte);
     await expect.poll(() => budget.held).toBe(0);
+  });
+
+  test('end with that reason when they have 16 MB', async () => {
+    const { caller, runs, work, begin } = await opened({ each: 64 * mebibyte });
+    work(async (run) => {
+      for (let at = 0; at < 20; at++) await run.step(`step ${at}`, () => Promise.resolve('x'.repeat(mebibyte)));
+      return { message: 'done' };
+    });
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
+    expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The run has reached its limit of 16777216 bytes.' });
+  });
+
+  test('are deleted after 30 days', async () => {
+    const clock = testClock();
+    const { store, caller, runs, begin } = await opened({ clock });
+    const [old, young] = [await begin('Old.'), await begin('Young.')];
+    for (const [id, days] of [
+      [old, 31],
+      [young, 29],
+    ] as const)
+      await sql`update run set started_at = now() - make_interval(days => ${days}) where id = ${id}`.execute(store.db);
+    clock.advance(3_600_000);
+    await expect.poll(async () => runs.one(caller.userId, old).catch((error: unknown) => String(error)), { timeout: 5000 }).toContain('no such run');
+    expect(await runs.one(caller.userId, young)).toMatchObject({ id: young });
   });
 
   test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 30_000 }, async () => {

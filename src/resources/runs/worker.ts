@@ -12,6 +12,7 @@ import { patient } from '#store/patience';
 import type { RunRows, TakenRun } from './rows.ts';
 import { limitedTime } from './limited-time.ts';
 import { LiveQuestions, type LiveWaits } from './live-question.ts';
+import { TokenShares } from './token-shares.ts';
 import { WorkingRun } from './working-run.ts';
 import { RunLost, RunWriter, type KeptEvent } from './writer.ts';
 
@@ -74,7 +75,20 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
     const steps = new Map((await patient(() => rows.steps(id), patience).catch(lost)).map(({ key, ...step }) => [key, step]));
     const waited = steps.get(waitedKey)?.sealed;
     const live = new LiveQuestions({ ...asking, lost: (error) => over.abort(error) }, waited ? Number(rows.opened(userId, waited)) : 0);
-    const shared = { ...deps, live, callerOf, memory, permits, writer, signal: either, taken, asked, steps, approved: new Set<string>() };
+    const shared = {
+      ...deps,
+      live,
+      callerOf,
+      memory,
+      permits,
+      writer,
+      signal: either,
+      taken,
+      asked,
+      steps,
+      approved: new Set<string>(),
+      shares: new TokenShares(),
+    };
     const run = new WorkingRun(shared, 'main');
     if (taken.seq === 0) run.emit({ event: 'run.started', data: { kind: taken.kind, agentId: taken.agentId, version: taken.version, message: asked.message } });
     if (first instanceof Fault) throw first;

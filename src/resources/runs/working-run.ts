@@ -5,6 +5,7 @@ import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Json } from '#core/json';
+import { promptSize } from '#core/measure';
 import type { Permits } from '#core/permits';
 import {
   RunWaits,
@@ -28,6 +29,7 @@ import type { LiveQuestions } from './live-question.ts';
 import { patient } from '#store/patience';
 import type { RunRows, StepRow, TakenRun } from './rows.ts';
 import { callTool, type Toolbox } from './tool-call.ts';
+import type { TokenShares } from './token-shares.ts';
 import type { RunWriter } from './writer.ts';
 
 export interface WorkingDeps {
@@ -48,6 +50,7 @@ export interface Shared extends WorkingDeps {
   readonly steps: Map<string, Pick<StepRow, 'number' | 'state' | 'sealed'>>;
   readonly permits: Permits;
   readonly live: LiveQuestions;
+  readonly shares: TokenShares;
   /** What was approved with `always` since the run was taken up. */
   readonly approved: Set<string>;
 }
@@ -56,8 +59,10 @@ export interface Shared extends WorkingDeps {
 const mostUnwritten = 500;
 /** Things of one part that are done at once. */
 const usualAtOnce = 8;
-/** Tokens that are left, from which on an answer is told how long it may be. */
-const fewTokens = 16_384;
+/** Tokens that an answer has at most, as far as is known: where fewer are left it is told how long it may be. */
+const usualAnswer = 16_384;
+/** Of a prompt, as it is estimated. */
+const bytesPerToken = 3;
 
 /** A run that this process works on, or a part of it. */
 export class WorkingRun implements Run, Toolbox {
@@ -118,16 +123,24 @@ export class WorkingRun implements Run, Toolbox {
     const own = this.keyOf('answer', key);
     const done = this.doneOf(own);
     if (done) return done.result as ModelAnswer;
-    this.signal.throwIfAborted();
-    const { writer } = this.shared;
-    const number = this.numbered('steps');
-    this.emit({ event: 'step.started', data: { step: writer.counted.steps, name } });
-    await this.keep({ key: own, number, state: 'begun' });
-    const asked = { ...call, ...this.#shorter(call), stream: true };
-    const result = await this.#begun(asked, number, isQuiet ? quiet : (shown ?? plain));
-    this.#tellUsage();
-    await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
-    return result;
+    const { writer, shares } = this.shared;
+    const asked = { ...call, stream: true };
+    const { fixed, bytes } = promptSize(asked);
+    const prompt = fixed + Math.ceil(bytes / bytesPerToken);
+    const most = Math.min(usualAnswer, call.sampling.maxTokens ?? Infinity);
+    const share = await shares.take({ left: () => this.#tokensLeft(), tokens: prompt + most, signal: this.signal });
+    try {
+      const number = this.numbered('steps');
+      this.emit({ event: 'step.started', data: { step: writer.counted.steps, name } });
+      await this.keep({ key: own, number, state: 'begun' });
+      const shorter = share < prompt + most ? { sampling: { ...call.sampling, maxTokens: Math.max(1, share - prompt) } } : {};
+      const result = await this.#begun({ ...asked, ...shorter }, number, isQuiet ? quiet : (shown ?? plain));
+      this.#tellUsage();
+      await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
+      return result;
+    } finally {
+      shares.give(share);
+    }
   }
 
   tool(call: RunToolCall, work: (asking: ToolContext) => Promise<ToolOutcome>): Promise<ToolOutcome> {
@@ -216,7 +229,7 @@ export class WorkingRun implements Run, Toolbox {
     const { counted } = writer;
     const { limits } = taken;
     if (what !== 'again' && counted[what] >= limits[what]) throw ended(`its limit of ${limits[what]} ${what === 'steps' ? 'steps' : 'calls of tools'}`);
-    if (counted.inputTokens + counted.outputTokens >= limits.tokens) throw ended(`its limit of ${limits.tokens} tokens`);
+    if (this.#tokensLeft() <= 0) throw ended(`its limit of ${limits.tokens} tokens`);
     if (counted.numbered >= stepRanges.run.most) throw ended(`${stepRanges.run.most} steps and calls, which is the most that a run has`);
     if (what !== 'again') counted[what]++;
     return counted.numbered++;
@@ -253,11 +266,9 @@ export class WorkingRun implements Run, Toolbox {
     this.emit({ event: 'usage', data: { inputTokens, outputTokens, planTokens, costUsd } });
   }
 
-  /** An answer must not be much longer than what is left of the tokens. */
-  #shorter({ sampling }: Pick<GenerateCall, 'sampling'>): Pick<GenerateCall, 'sampling'> | undefined {
+  #tokensLeft(): number {
     const { counted } = this.shared.writer;
-    const left = this.shared.taken.limits.tokens - counted.inputTokens - counted.outputTokens;
-    return left < Math.min(fewTokens, sampling.maxTokens ?? Infinity) ? { sampling: { ...sampling, maxTokens: Math.max(1, left) } } : undefined;
+    return this.limits.tokens - counted.inputTokens - counted.outputTokens;
   }
 
   #tellText(delta: string): void {

@@ -33,8 +33,9 @@ test(proves(['server.agent-integer-id', 'server.agent-id-required'], 'an agent i
   for (const wrong of [undefined, null, 'Greeter', 1.5, -1, [agent['id']]]) {
     const { status, body } = await execute({ agent_id: wrong });
     expect([wrong, status, body['response']]).toEqual([wrong, 400, expect.stringMatching(/^agent_id /) as string]);
+    expect(body).toMatchObject({ error: body['response'], message: body['response'], details: 'agent_id' });
   }
-  expect((await execute({ agent_id: 999_999 })).status).toBe(404);
+  expect(await execute({ agent_id: 999_999 })).toMatchObject({ status: 404, body: { details: null } });
 });
 
 test(proves('server.agent-message', 'the message is a text, and it is what is answered'), async () => {

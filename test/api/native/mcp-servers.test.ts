@@ -418,6 +418,37 @@ function programs(): readonly string[] {
   });
 }
 
+test(
+  'a server that asks for an answer of a model or for folders is refused, and its tools are listed anew when it says that they changed',
+  { timeout: long },
+  async () => {
+    const mcp = await startScriptedMcp([]);
+    const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+    const ada = await person(all);
+    const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+    const of = (method: string) => mcp.asked.filter((one) => one.method === method);
+    const asks = ['sampling/createMessage', 'roots/list'].map((method, at) => ({ id: at + 100, method, params: { messages: [], maxTokens: 1 } }));
+    mcp.script(({ method }, response, key) => {
+      if (method === 'tools/list') return { tools: [toolNamed('one')] };
+      const said = (message: object) => response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const ask of asks) said(ask);
+      said({ method: 'notifications/tools/list_changed' });
+      setTimeout(() => {
+        said({ id: key, result: { content: [{ type: 'text', text: 'done' }] } });
+        response.end();
+      }, 200);
+      return undefined;
+    });
+    const tested = async () => (await ada.ask('POST', `${root}/${id}/test`, { tool: 'one' })).body;
+    expect(await tested()).toMatchObject({ state: 'ok', result: { text: 'done' } });
+    expect(of('').map(({ refused }) => refused)).toEqual([-32_601, -32_601]);
+    expect(of('tools/list')).toHaveLength(1);
+    await tested();
+    expect(of('tools/list')).toHaveLength(2);
+  },
+);
+
 test('an approval that names the definition that was seen is refused where the tool has another by now', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
   const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });

@@ -101,6 +101,8 @@ describe('the built-in plugins', () => {
       200,
       expect.objectContaining({ response: 'OK', type: 'completion', embedding_down: false, vectors_down: false, references: '', added_obj: null, status: 200 }),
     ]);
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8'); // clients read it as one JSON object, or as a text
+    expect((await ada.ask('POST', '/server/execute-plugin', { plugin_name: 7 })).headers.get('content-type')).toContain('application/json');
     expect(await echoed('summarise', values)).toContain('looks for fish');
     expect(upstream.requests).toHaveLength(1);
     const form = new URLSearchParams({ plugin_name: 'summarise', plugin_values: JSON.stringify(values), model: 'built-in' });

@@ -8,6 +8,9 @@ import { onTestFinished } from 'vitest';
 /** The reference server of the protocol, as a program. */
 export const everything = new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url).pathname;
 
+/** The reference server for files, as a program: it reads and writes in the folders that are its arguments. */
+export const filesystem = new URL('../../../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js', import.meta.url).pathname;
+
 /** The reference server over HTTP, until the test ends. @returns its address */
 export async function startEverything(form: 'streamableHttp' | 'sse' = 'streamableHttp'): Promise<string> {
   const port = await freePort();
@@ -34,9 +37,12 @@ async function freePort(): Promise<number> {
 }
 
 export interface McpAsked {
+  /** Empty: an answer to what the server asked. */
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
+  /** Of an answer: its code where it is an error. */
+  readonly refused?: number;
 }
 
 /** A scripted server: `script` gives the result of a method, or answers by itself and gives `undefined`. */
@@ -57,10 +63,11 @@ export async function startScriptedMcp(tools: readonly object[]): Promise<Script
     request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
     request.on('end', () => {
       if (request.method !== 'POST') return response.writeHead(405).end();
-      const message = JSON.parse(text) as { id?: unknown; method: string; params?: Record<string, unknown> };
-      const one = { method: message.method, params: message.params ?? {}, headers: request.headers };
+      const message = JSON.parse(text) as { id?: unknown; method?: string; params?: Record<string, unknown>; error?: { code: number } };
+      const { method = '', params = {}, error } = message;
+      const one = { method, params, headers: request.headers, ...(error ? { refused: error.code } : {}) };
       asked.push(one);
-      if (message.id === undefined) return response.writeHead(202).end();
+      if (message.id === undefined || method === '') return response.writeHead(202).end();
       const reply = (body: object) =>
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body }));
       if (message.method === 'server/discover') return reply({ error: { code: -32_601, message: 'Method not found' } });

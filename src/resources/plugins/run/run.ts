@@ -42,7 +42,7 @@ export const runningPlugins = (deps: RunDeps): Plugins => ({
   async callable(caller, id) {
     const plugin = await withId(caller, id, deps);
     const { name, title, description, fields = { type: 'object' }, definition } = plugin;
-    const tells = definition.kind !== 'prompt';
+    const tells = definition.kind !== 'prompt' || readsPage(plugin);
     return { id, name, description: description || title, fields, isReadOnly: changesNothing(definition), tells, digest: digestOf(plugin) };
   },
   isThere: async (caller, name) => (await deps.plugins.named(caller, name)) !== undefined,
@@ -52,6 +52,9 @@ const withId = (caller: Caller, id: number, { plugins }: RunDeps): Promise<Plugi
   const own = builtInPlugins.find((plugin) => plugin.id === id);
   return own ? Promise.resolve(own) : plugins.one(caller, id);
 };
+
+/** Its values name a page of the web, whose server learns what the address says. */
+const readsPage = (plugin: Plugin | OwnPlugin): boolean => plugin.name === page.plugin && !('owner' in plugin);
 
 const digestOf = ({ definition, fields }: Plugin): string =>
   createHash('sha256')
@@ -82,7 +85,7 @@ async function prepared(plugin: Plugin | OwnPlugin, { caller, values: given, tex
   const { definition } = plugin;
   if (definition.kind === 'prompt') {
     const { output } = definition;
-    const more = plugin.name === page.plugin && !('owner' in plugin) ? { [page.place]: await pageOf(values, asking, deps) } : {};
+    const more = readsPage(plugin) ? { [page.place]: await pageOf(values, asking, deps) } : {};
     const message = filled(definition.template, { values: { ...withFileNames(plugin, values, files), ...more } });
     return { type: 'question', message, ...(output ? { output: output(values) } : {}) };
   }
