@@ -49,7 +49,8 @@ export function watchMoments({ world, calls, limitsOf, problems }: MomentsDeps):
     uses.set(what, recent);
     return recent.reduce((sum, one) => sum + one.amount, 0);
   };
-  const streamsOf = (book: Book) => [...running.values()].filter((one) => one.isStream && one.life.isAlive && one.books.some((its) => its.book === book)).length;
+  const streamsOf = (book: Book) =>
+    [...running.values()].filter((one) => one.isStream && one.life.isAlive && one.books.some((its) => its.book === book)).length;
 
   return (journal, life) => ({
     began(call) {

@@ -473,7 +473,12 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   [
     'does not look at the limits of keys',
     1,
-    () => reserving((reserve) => (call, { caller, ...context }) => reserve(call, { ...context, caller: withoutKeyLimits(caller) })),
+    () =>
+      reserving(
+        (reserve) =>
+          (call, { caller, ...context }) =>
+            reserve(call, { ...context, caller: withoutKeyLimits(caller) }),
+      ),
   ],
   [
     'does not look at the limits of models',

@@ -218,7 +218,11 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
 }
 
 /** The same limits, but not always those of users: streams, and requests of a minute, may be their keys' instead, or requests those of the model they ask. */
-function placedLimits({ requestsPerMinute, ...limits }: Plan, tokensPerMinute: number | undefined, chance: number): { readonly user: Plan; readonly key: Plan } {
+function placedLimits(
+  { requestsPerMinute, ...limits }: Plan,
+  tokensPerMinute: number | undefined,
+  chance: number,
+): { readonly user: Plan; readonly key: Plan } {
   const all: Plan = { ...limits, ...(tokensPerMinute !== undefined && { tokensPerMinute }) };
   const { concurrentStreams, ...others } = all;
   if (chance < 0.6) return { user: { ...all, requestsPerMinute: requestsPerMinute! }, key: {} };
