@@ -131,11 +131,15 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const sums = () => [...(isOverall(wanted) ? overallParts() : [ofHours(sql`usage_hour`)]), ofHours(sql`usage_fresh`)];
   const rows = (start: number, end: number) => sql`
     select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
-      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, times_of(array[first_token_ms]), times_of(array[total_ms])
+      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, ${timeOf(sql`first_token_ms`)}, ${timeOf(sql`total_ms`)}
     from usage where ${where(sql`tags`, sql`at`, start, end)}`;
   const parts = isRaw || first > last ? [rows(from, to)] : [...(first < last ? sums() : []), rows(from, first), rows(last, to)];
   return sql`(${sql.join(parts, sql` union all `)}) as part(${members})`;
 }
+
+/** A row's time as a histogram, as `times_of` makes one. */
+const timeOf = (milliseconds: RawBuilder<unknown>) => sql`
+  case when ${milliseconds} is null then '{}'::bigint[] else array[(time_bucket(${milliseconds}) << 32) | 1] end`;
 
 /** A dimension: what rows are grouped by, never null, and what is shown of it. */
 interface Column {
