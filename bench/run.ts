@@ -10,6 +10,7 @@ import { embeddings } from './embeddings.ts';
 import { firstChunk } from './first-chunk.ts';
 import { journal } from './journal.ts';
 import { latency } from './latency.ts';
+import { limits } from './limits.ts';
 import { memory } from './memory.ts';
 import { profile } from './profile.ts';
 import type { Question, Row } from './question.ts';
@@ -21,7 +22,21 @@ import { table } from './table.ts';
 import { translated } from './translated.ts';
 import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, translated, responses, embeddings, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
+const questions: readonly Question[] = [
+  chat,
+  stream,
+  translated,
+  responses,
+  embeddings,
+  latency,
+  firstChunk,
+  slowStreams,
+  coldStart,
+  memory,
+  workers,
+  limits,
+  journal,
+];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]
