@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { admission } from './admission.ts';
 import { ablation } from './ablation/index.ts';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
@@ -35,6 +36,7 @@ const questions: readonly Question[] = [
   memory,
   workers,
   limits,
+  admission,
   journal,
 ];
 const longestMinutes = 40;
