@@ -642,7 +642,10 @@ describe('conversations', () => {
     for (let at = 0; at < 24; at++) expect((await json(`${conversations}/${id}/items`, items(20))).status).toBe(200);
     expect((await json(`${conversations}/${id}/items`, items(19))).status).toBe(200);
     const more = await Promise.all([1, 2, 3].map(() => json(`${conversations}/${id}/items`, items(1))));
-    expect(more.map(({ status, body }) => [status, body.error?.param]).toSorted()).toEqual([[200, undefined], ...[1, 2].map(() => [400, 'items'])]);
+    expect(more.toSorted((some, other) => some.status - other.status).map(({ status, body }) => [status, body.error?.param])).toEqual([
+      [200, undefined],
+      ...[1, 2].map(() => [400, 'items']),
+    ]);
     const refused = await create({ model: 'built-in', input: 'one', conversation: id });
     expect({ status: refused.status, param: refused.body.error?.param }).toEqual({ status: 400, param: 'conversation' });
     const page = (await json(`${conversations}/${id}/items?limit=100`)).body;

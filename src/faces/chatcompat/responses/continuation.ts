@@ -6,7 +6,7 @@ import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import type { JsonObject } from '#core/json';
+import { textOf, type JsonObject } from '#core/json';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 
 /** The stored conversation that a request continues. */
@@ -49,7 +49,7 @@ function turnsLeft(entry: Entry): readonly Turn[] {
   const find = itemFinder(entry.body);
   const turns: Turn[] = [];
   for (const { id } of itemsIn(entry)) {
-    const turn = find(String(id));
+    const turn = find(textOf(id));
     const last = turns.at(-1);
     if (turn?.role === 'model' && last?.role === 'model') turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
     else if (turn) turns.push(turn);
@@ -59,7 +59,7 @@ function turnsLeft(entry: Entry): readonly Turn[] {
 
 /** The items of an entry, oldest first. */
 export const itemsIn = ({ id, body: { said, response, removed = [] } }: Entry): readonly JsonObject[] =>
-  [...listedItems(id, said), ...outputOf(response)].filter((item) => !removed.includes(String(item['id'])));
+  [...listedItems(id, said), ...outputOf(response)].filter((item) => !removed.includes(textOf(item['id'])));
 
 /** A conversation that has grown longer could not be gone on with. @throws Fault `invalid` */
 function requireRoom({ responses: { mostItems } }: KeepingDeps, entries: readonly Entry[], said: readonly Turn[]): void {

@@ -7,7 +7,7 @@ import type { Asked, Route } from '#http/route';
 import { checked } from '#kit/json/check';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
-import { isObject, type JsonObject } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import { itemsIn, turnsIn } from './continuation.ts';
 import { itemsOnly, type Conversation, type Entry, type KeepingDeps } from './stored-body.ts';
@@ -96,6 +96,13 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
         return { id, object: 'conversation.deleted', deleted: true };
       },
     },
+    ...itemRoutes(deps, found),
+  ];
+}
+
+/** The routes of the items of a conversation. */
+function itemRoutes(deps: KeepingDeps, found: (asked: Asked) => Promise<Conversation>): readonly Route[] {
+  return [
     {
       ...shared,
       method: 'GET',
@@ -138,9 +145,9 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
         const without = ({ body, ...rest }: Entry) => ({
           ...rest,
           items: Math.max(0, rest.items - 1),
-          body: { ...body, removed: [...(body.removed ?? []), String(item['id'])] },
+          body: { ...body, removed: [...(body.removed ?? []), textOf(item['id'])] },
         });
-        if (!(await responses.change(asked.caller.userId, entry.id, without))) throw gone(); // meanwhile
+        if (!(await deps.responses.change(asked.caller.userId, entry.id, without))) throw gone(); // meanwhile
         return shown(conversation);
       },
     },
