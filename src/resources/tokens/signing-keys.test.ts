@@ -18,7 +18,7 @@ onBothDatabases('the keys that sign access tokens', ({ open }) => {
       onTestFinished(() => keys.close());
       return keys;
     };
-    const idOf = async ({ current }: Awaited<ReturnType<typeof process>>) => (await current()).jwk.kid!;
+    const idOf = async ({ current }: Awaited<ReturnType<typeof process>>) => (await current()).jwk.kid;
     const older = (days: number) =>
       sql`update signing_key set made_at = now() - ${`${days} days`}::interval where made_at > now() - interval '1 day'`.execute(store.db);
 
