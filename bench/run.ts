@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { admission } from './admission.ts';
 import { ablation } from './ablation/index.ts';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
@@ -10,6 +11,7 @@ import { embeddings } from './embeddings.ts';
 import { firstChunk } from './first-chunk.ts';
 import { journal } from './journal.ts';
 import { latency } from './latency.ts';
+import { limits } from './limits.ts';
 import { memory } from './memory.ts';
 import { profile } from './profile.ts';
 import type { Question, Row } from './question.ts';
@@ -34,6 +36,8 @@ const questions: readonly Question[] = [
   coldStart,
   memory,
   workers,
+  limits,
+  admission,
   journal,
   runs,
 ];

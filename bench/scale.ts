@@ -13,7 +13,9 @@ import { openApiKeys } from '#resources/api-keys/store';
 import { openHolders } from '#resources/usage/holders';
 import { openLeases } from '#resources/usage/leases';
 import { dropMonthsBefore, makeMonths } from '#resources/usage/months';
-import { asOld, booksOf } from '../test/support/books-of.ts';
+import { report } from '#resources/usage/reports';
+import { logItem } from '#resources/usage/routes';
+import { asOld, booksOf, type Books } from '../test/support/books-of.ts';
 import { fold } from '#resources/usage/upkeep';
 import { openStore, type Store } from '#store/open';
 import { usageRow } from '../test/support/usage-rows.ts';
@@ -78,22 +80,42 @@ async function fill(store: Store, size: number): Promise<void> {
   for (let back = 0; back < months; back++)
     await run(
       `rows of ${monthAt(back)}`,
-      `insert into usage select 'req_' || substr(md5(n || '-${back}'), 1, 22), 0, '${monthAt(back)}', at, user_id, '{}', user_id, 'app ' || n % 5, 'chatcompat', null, 'model-' || n % 20, 'model',
-        'openai', '', '[{"provider":"openai","model":"model","milliseconds":212}]', case when n % 100 = 0 then 429 else 200 end, 'completed', 812, 97, 0, 0, 'provider', 909,
-        'inference', 0.0012345, 0.2, 200.5, 333.1
+      `insert into usage (request_id, step, month, at, user_id, team_ids, key_id, app, face, model, served_model, provider, region, attempts, status, "end",
+        input_tokens, output_tokens, cached_tokens, thought_tokens, provenance, plan_tokens, balance, cost_usd, queue_ms, first_token_ms, total_ms)
+      select 'req_' || substr(md5(n || '-${back}'), 1, 22), 0, '${monthAt(back)}', at, user_id, case when user_id % 2 = 0 then array[1 + user_id % 100] else '{}' end,
+        user_id, 'app ' || n % 5, 'chatcompat', 'model-' || n % 20, 'model', 'openai', '', '[{"provider":"openai","model":"model","milliseconds":212}]',
+        case when n % 100 = 0 then 429 else 200 end, 'completed', 812, 97, 0, 0, 'provider', 909, 'inference', 0.0012345, 0.2, 80 + 900 * random() ^ 3,
+        300 + 20000 * random() ^ 4
       from (select n, '${monthAt(back)}-01'::date::timestamptz + random() * (least('${monthAt(back)}-01'::date + interval '1 month', now()) - '${monthAt(back)}-01'::date) as at,
         1 + floor(${users} * random() ^ 3)::bigint as user_id from generate_series(1, ${Math.ceil(size / months)}) n) as made order by at`,
     );
   for (const { name, text } of indexes) await run(name, text);
-  await run(
-    'spent',
-    `insert into spent (owner, month, inference, usd, requests, input_tokens, output_tokens)
-      select 'user:' || user_id, month, sum(plan_tokens), sum(cost_usd), count(*), sum(input_tokens), sum(output_tokens) from usage group by user_id, month`,
-  );
+  const spent = (owner: string, from: string) =>
+    run(
+      `spent of ${owner}s`,
+      `insert into spent (owner, month, inference, usd, requests, input_tokens, output_tokens)
+      select '${owner}:' || id, month, sum(plan_tokens), sum(cost_usd), count(*), sum(input_tokens), sum(output_tokens) from ${from} group by id, month`,
+    );
+  await spent('user', '(select *, user_id as id from usage) as one');
+  await spent('team', 'usage, unnest(team_ids) as team(id)');
   await run(
     'sums of the hours of this month',
-    `insert into usage_hour select month, date_trunc('hour', at, 'UTC'), user_id, key_id, app, face, model, provider, region, '', count(*), sum(input_tokens), sum(output_tokens), sum(plan_tokens),
-      sum(cost_usd), count(*) filter (where status >= 400) from usage where month = '${monthAt(0)}' group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+    `insert into usage_hour (month, hour, user_id, key_id, app, face, model, provider, region, tags, requests, input_tokens, output_tokens, plan_tokens, cost_usd,
+      errors, balance, team_ids, route, cached_tokens, unpriced, first_times, total_times, series)
+    select *, usage_series(app, face, model, route, provider, region, tags, balance, team_ids) from (
+      select month, date_trunc('hour', at, 'UTC') as hour, user_id, key_id, app, face, model, provider, region, '' as tags, count(*), sum(input_tokens),
+        sum(output_tokens), sum(plan_tokens), sum(cost_usd), count(*) filter (where status >= 400), balance, team_ids, model as route, 0, 0,
+        times_of(array_agg(first_token_ms)), times_of(array_agg(total_ms))
+      from usage where month = '${monthAt(0)}' group by month, 2, user_id, key_id, app, face, model, provider, region, balance, team_ids
+    ) as sums (month, hour, user_id, key_id, app, face, model, provider, region, tags, requests, input_tokens, output_tokens, plan_tokens, cost_usd, errors, balance,
+      team_ids, route, cached_tokens, unpriced, first_times, total_times)`,
+  );
+  await run(
+    'sums of all users',
+    `insert into usage_overall
+    select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
+      sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
+      overall_series(face, model, provider, region, balance) from usage_hour, spans(hour) group by 1, 2, 3, 4, 5, 6, 7, 8`,
   );
   await run('vacuum', 'vacuum (analyze)');
 }
@@ -131,16 +153,38 @@ async function measure(store: Store, size: number): Promise<void> {
     return usage.logs({ limit: 50, cursor });
   });
   await timed('a request, by its id', 100, () => usage.log('req_nobody'));
-  await timed('usage of this month by model and day', 3, () => usage.usage({ from: Date.parse(`${month}-01`), to: Date.now(), groupBy: ['model', 'day'] }));
-  await timed('usage of a user this month by model', 50, () =>
-    usage.usage({ from: Date.parse(`${month}-01`), to: Date.now(), groupBy: ['model'], userId: anyone() }),
-  );
+  const thisMonth = { from: Date.parse(`${month}-01`), to: Date.now() };
+  await timed('usage of this month by model and day', 5, () => usage.usage({ ...thisMonth, groupBy: ['model', 'day'] }));
+  await timed('usage of this month by hour in Berlin', 5, () => usage.usage({ ...thisMonth, groupBy: ['hour'], tz: 'Europe/Berlin' }));
+  await timed('usage of this month by team', 2, () => usage.usage({ ...thisMonth, groupBy: ['team'] }));
+  await timed('usage of a team this month by user', 2, () => usage.usage({ ...thisMonth, groupBy: ['user'], team: 1 + (anyone() % 100) }));
+  await timed('usage of this month by app', 2, () => usage.usage({ ...thisMonth, groupBy: ['app'] }));
+  await timed('usage of a user this month by model', 50, () => usage.usage({ ...thisMonth, groupBy: ['model'], userId: anyone() }));
+  await exported(usage, Math.min(size, 1e6));
   await timed('20,000 rows folded', 1, () => fold(store));
 
   await during('a month made while rows are shipped', ship, () => makeMonths(store, [monthAt(-1), monthAt(-2)]));
   await asOld(store);
   await during('a month dropped while rows are shipped', ship, async () =>
     console.log(`  dropped: ${(await dropMonthsBefore(store, monthAt(months - 2))).join(', ')}`),
+  );
+}
+
+/** The log as a file, and by how many megabytes that makes this process larger at most. */
+async function exported(usage: Books, most: number): Promise<void> {
+  const megabytes = () => process.memoryUsage.rss() / 2 ** 20;
+  const [since, before] = [performance.now(), megabytes()];
+  let [lines, bytes, peak] = [-1, 0, before];
+  const file = report('csv', 'logs', Object.keys(logItem), usage.allLogs({}));
+  for await (const piece of file.content as AsyncIterable<string>) {
+    lines += piece.split('\r\n').length - 1;
+    bytes += piece.length;
+    peak = Math.max(peak, megabytes());
+    if (lines >= most) break;
+  }
+  const took = ((performance.now() - since) / 1000).toFixed(1);
+  console.log(
+    `  ${lines.toLocaleString('en')} rows of the log as CSV, ${Math.round(bytes / 2 ** 20)} MB: ${took} s, ${Math.round(peak - before)} MB more memory at most`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { admin } from '#faces/admin/index';
 import { chatcompat } from '#faces/chatcompat/index';
+import type { Owner } from '#core/account';
 import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import { gencompat } from '#faces/gencompat/index';
 import { mcp } from '#faces/mcp/index';
@@ -34,6 +35,7 @@ import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
 import type { Tokens } from '#resources/tokens/tokens';
 import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
 import { nativeAdminRoutes } from '#resources/users/native-routes';
+import { runningStreams } from '#resources/usage/running-streams';
 import { usedRoom } from '#store/blob-rows';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
@@ -195,6 +197,7 @@ function users({
     end: tokens.end,
     datasetsOf: knowledge.datasetsOf,
     usedRoom: (userId: number) => usedRoom(store, blobColumns, userId),
+    runningStreams: (owners: readonly Owner[]) => runningStreams(store, owners),
     modelName,
     modelNames: (caller: Caller) =>
       models(caller)

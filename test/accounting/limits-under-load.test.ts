@@ -48,6 +48,20 @@ describe.skipIf(!address)('under load', () => {
     return Promise.all(Array.from({ length: many }, () => member.ask(body)));
   }
 
+  test('the balances of a user say how many streams run at the moment', async () => {
+    const member = await newMember(server, { concurrentStreams: 40 });
+    const balance = async () => {
+      const answer = await fetch(`${server.url}/server/mine`, { headers: { 'x-access-tokens': member.keys[0]! } });
+      return ((await answer.json()) as { readonly balances: readonly object[] }).balances;
+    };
+    const said = (used: number) => [{ owner: `user:${member.id}`, limit: 'concurrentStreams', model: null, of: 40, used, left: 40 - used, resetsAt: null }];
+    expect(await balance()).toEqual(said(0));
+    const running = await streams(member, 3);
+    expect(await balance()).toEqual(said(3));
+    for (const answer of running) await answer.text();
+    await expect.poll(balance, { timeout: 5000 }).toEqual(said(0));
+  });
+
   test.each([
     ['whose limit is lowered to the spent amount', 'PATCH', { monthlyTokens: 0 }, { refusal: 429, last: /data: \[DONE\]\n\n$/, end: 'completed' }],
     ['who is suspended', 'PATCH', { status: 'suspended' }, { refusal: 401, last: /data: \{"error":.*\}\n\n$/, end: 'cancelled' }],

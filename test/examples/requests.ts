@@ -33,8 +33,15 @@ export const steps: readonly Step[] = [
     operation: 'chatcompat-post-server-chatcompat-v1-conversations-id-items',
     path: `${chat}/conversations/{conversation}/items`,
     body: { items: [{ role: 'user', content: 'What is my name?' }] },
+    keeps: { item: 'data.0.id' },
   },
   { operation: 'chatcompat-get-server-chatcompat-v1-conversations-id-items', path: `${chat}/conversations/{conversation}/items` },
+  { operation: 'chatcompat-get-server-chatcompat-v1-conversations-id-items-item', path: `${chat}/conversations/{conversation}/items/{item}` },
+  {
+    operation: 'chatcompat-delete-server-chatcompat-v1-conversations-id-items-item',
+    method: 'DELETE',
+    path: `${chat}/conversations/{conversation}/items/{item}`,
+  },
   { operation: 'chatcompat-delete-server-chatcompat-v1-conversations-id', method: 'DELETE', path: `${chat}/conversations/{conversation}` },
   { operation: 'chatcompat-post-server-chatcompat-v1-completions', path: `${chat}/completions`, body: { model: 'built-in', prompt: 'Say exactly: hello' } },
   {

@@ -1,7 +1,7 @@
 /* Holds the books against what clients, providers and the journals' writers saw. */
 import { partsOf, type Book } from '#core/account';
 import { Fault } from '#core/fault';
-import { dayOf, monthOf, type Plan } from '#core/plan';
+import { dayOf, monthOf, type ModelLimits, type Plan } from '#core/plan';
 import { steps } from '#core/steps';
 import type { UsageRow } from '#core/usage-row';
 import type { Began } from '../../src/ledger/journal/record.ts';
@@ -168,6 +168,9 @@ export class Auditor {
       (teamPlan.monthlyTokens ?? Infinity) - sum(() => true, tokens),
       (keyPlan.monthlyTokens ?? Infinity) - sum(isKeys, tokens),
       (keyPlan.dailyTokens ?? Infinity) - sum((row) => isKeys(row) && isOfDay(row), tokens),
+      (ofModel(plan).monthlyTokens ?? Infinity) - sum(isUsers, tokens),
+      (ofModel(teamPlan).monthlyTokens ?? Infinity) - sum(() => true, tokens),
+      (ofModel(keyPlan).monthlyTokens ?? Infinity) - sum(isKeys, tokens),
     );
     const usd = plan.monthlyUsd === undefined ? Infinity : (plan.monthlyUsd - sum(isUsers, ({ costUsd }) => costUsd ?? 0)) * 1e6;
     const needs = route.prompt + (max ?? 1);
@@ -270,12 +273,16 @@ export class Auditor {
 
   #limitOf(book: Book, kind: string): number | undefined {
     const { plan, teamPlan, keyPlan = {} } = this.#parts;
-    const { owner, day } = partsOf(book);
+    const { owner, day, model } = partsOf(book);
     const limits = owner.startsWith('team:') ? teamPlan : owner.startsWith('key:') ? keyPlan : plan;
+    if (model !== undefined) return kind === 'inference' ? ofModel(limits).monthlyTokens : kind === 'usd' ? ofModel(limits).monthlyUsd : undefined;
     if (day !== undefined) return kind === 'inference' ? limits.dailyTokens : kind === 'usd' ? limits.dailyUsd : undefined;
     return kind === 'inference' ? limits.monthlyTokens : kind === 'usd' ? limits.monthlyUsd : kind === 'streams' ? limits.concurrentStreams : undefined;
   }
 }
+
+/** All lives have one model. */
+const ofModel = ({ modelLimits }: Plan): ModelLimits => modelLimits?.['m'] ?? {};
 
 /** Was it refused for good? */
 export const isSpent = (answer: Asked['answer']) => answer instanceof Fault && answer.code === 'quota-spent';

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { Book } from '#core/account';
+import type { Book, Owner } from '#core/account';
 import { permits } from '#core/lease';
 import { dayOf, monthOf, type Plan } from '#core/plan';
 import type { UsageRow } from '#core/usage-row';
@@ -8,6 +8,7 @@ import { Auditor, isSpent } from './auditor.ts';
 import { booksModel, booksOf, type BooksModel } from './books-model.ts';
 import { ask, fresh, modelFor, nameOf, route, type Asked, type Ending } from './clients.ts';
 import { Machine, type DiskFault, type Planted } from './machine.ts';
+import { watchMoments } from './moments.ts';
 import type { Weather } from './network.ts';
 import { begin, witnessedTakes, wrongRuns } from './run-clients.ts';
 import { keysModel, runsModel } from './runs-model.ts';
@@ -52,18 +53,22 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   // Of their own chance, so that a life has otherwise what it had without them.
   const more = chanceOf(seed ^ 0x5eed);
   const dailyTokens = more() < 0.25 ? Math.floor(limit * (0.3 + more())) : undefined;
-  const keyPlan: Plan | undefined =
+  const keyed: Plan | undefined =
     more() < 0.35
       ? { monthlyTokens: Math.floor(limit * (0.4 + more())), ...(more() < 0.4 ? { dailyTokens: Math.floor(limit * (0.3 + more())) } : {}) }
       : undefined;
+  const momentary = dieAt === undefined ? momentaryLimits(seed, limit) : {};
+  const keyPlan = keyed || momentary.key ? { ...keyed, ...momentary.key } : undefined;
   const plan: Plan = {
     monthlyTokens: limit,
     ...(dailyTokens === undefined ? {} : { dailyTokens }),
     ...(maybe(0.3) ? { concurrentStreams: 1 + some(3) } : {}),
     ...(maybe(0.2) ? { monthlyUsd: limit / 1.2e6 } : {}),
     ...(maybe(0.12) ? { requestsPerMinute: 2 + some(12) } : {}),
+    ...momentary.user,
   };
-  const teamPlan: Plan = maybe(0.8) ? { monthlyTokens: 2 * limit } : {};
+  const teamPlan: Plan = { ...(maybe(0.8) ? { monthlyTokens: 2 * limit } : {}), ...momentary.team };
+  const hasMinutes = [plan, teamPlan, keyPlan ?? {}].some(isOfMinutes);
   const allNamed = maybe(0.4);
   const isExact = allNamed || maybe(0.5);
   const isKnown = maybe(0.6);
@@ -92,6 +97,8 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       ?.rights.knownBad(keyId) ?? mustKnow(keyId);
   const knownBad = isRevoking ? known : undefined;
   const auditor = new Auditor({ world, books, calls, plan, teamPlan, ...(keyPlan && { keyPlan }), isExact, problems, ...(knownBad && { knownBad }) });
+  const limitsOf = (owner: Owner) => (owner.startsWith('user:') ? plan : owner.startsWith('team:') ? teamPlan : (keyPlan ?? {}));
+  const watched = watchMoments({ world, calls, limitsOf, problems });
   const over = (one: Asked) => void (isSpent(one.answer) && auditor.refused(one));
   const witnessed = witnessedTakes({ calls, asked: runsAsked, ended: (one) => auditor.ended(one), over });
   let [points, requests] = [0, 0];
@@ -144,7 +151,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
       isRevoking,
       ...(hasRuns && { background: { runs, witnessed } }),
       survives,
-      witnessed: (journal, life, of) => auditor.witnessed(journal, life, of),
+      witnessed: (journal, life, of) => watched(auditor.witnessed(journal, life, of), life),
       committed: () => auditor.committed(),
       died,
       log: (life, problem, cause) => {
@@ -246,7 +253,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   await passUntil(() => isRecovered() && waiting() === 0, recovery);
   for (const machine of machines) if (!isBack(machine)) problems.push(`${machine.parts.name} has not recovered`);
   // Only those that wait for a limit have more time: as long as each of them may take.
-  await passUntil(() => isRecovered() && waiting() === 0, waiting() * (plan.requestsPerMinute === undefined ? turns.streams : turns.requests));
+  await passUntil(() => isRecovered() && waiting() === 0, waiting() * (hasMinutes ? turns.requests : turns.streams));
   await world.pass(500);
 
   await probe();
@@ -264,28 +271,36 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   async function probe(): Promise<void> {
     for (const userId of [1, 2]) {
       if (monthOf(world.clock.now() + 10_000) !== monthOf(world.clock.now())) await world.pass(10_000);
-      if (plan.requestsPerMinute !== undefined) await world.pass(61_000 + permits.useMilliseconds); // those of a holder that died count as late as it may have used them
+      if (hasMinutes) await world.pass(61_000 + permits.useMilliseconds); // those of a holder that died count as late as it may have used them
       const month = monthOf(world.clock.now());
       const day = dayOf(world.clock.now());
       const keyId = keys.keyOf(userId);
       const isOf = (owner: Book) => (row: UsageRow) => monthOf(row.at) === month && booksOf(row).includes(owner);
       const spent = (owner: Book) => books.rows.filter(isOf(owner)).reduce((sum, { planTokens }) => sum + planTokens, 0);
       const usd = plan.monthlyUsd === undefined ? Infinity : Math.floor((plan.monthlyUsd - books.spentOf(`user:${userId}`, month).usd) * 1e6 + 1e-6);
+      const owners = [
+        { owner: `user:${userId}`, limits: plan },
+        { owner: 'team:1', limits: teamPlan },
+        { owner: `key:${keyId}`, limits: keyPlan ?? {} },
+      ] as const;
+      const ofModel = owners.map(({ owner, limits: { modelLimits } }) => (modelLimits?.['m']?.monthlyTokens ?? Infinity) - spent(`${owner}/m`));
+      const ofMinute = Math.min(...owners.map(({ limits: { tokensPerMinute = Infinity } }) => tokensPerMinute));
       const left = Math.min(
         limit - spent(`user:${userId}`),
         (plan.dailyTokens ?? Infinity) - spent(`user:${userId}@${day}`),
         (teamPlan.monthlyTokens ?? Infinity) - spent('team:1'),
         (keyPlan?.monthlyTokens ?? Infinity) - spent(`key:${keyId}`),
         (keyPlan?.dailyTokens ?? Infinity) - spent(`key:${keyId}@${day}`),
+        ...ofModel,
         usd,
       );
-      const fits = Math.min(left - route.prompt, route.output);
+      const fits = Math.min(left - route.prompt, route.output, ofMinute - route.prompt);
       if (fits < 1) continue;
       const whole = asks(fits, { userId, says: route.output, fate: 'whole', stream: false });
       await passUntil(() => whole.answer !== 'running', 3000);
       if (whole.answer !== 'whole') problems.push(`${whole.requestId} fits exactly into the ${left} left and is refused: ${String(whole.answer)}`);
+      await world.pass(500); // it is booked: the other user may share the limit
       if (fits < left - route.prompt) continue;
-      await world.pass(500);
       const more = asks(1, { userId, fate: 'whole' });
       await passUntil(() => more.answer !== 'running', 3000);
       if (isExact && !isSpent(more.answer)) problems.push(`${more.requestId} was let in where nothing is left: ${String(more.answer)}`);
@@ -295,7 +310,7 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
   /** Where nobody needs anything, nothing is held. */
   async function rest(): Promise<void> {
     // Permits that were used are told of when nobody has used the account for a minute.
-    if (plan.requestsPerMinute !== undefined) await world.pass(140_000);
+    if (hasMinutes) await world.pass(140_000);
     for (let turn = 0; turn < 8 && books.outstanding > 1e-6; turn++) {
       books.recall();
       await world.pass(600);
@@ -316,3 +331,31 @@ export async function run(seed: number, { planted = {}, books: makeBooks = books
     }
   }
 }
+
+interface Momentary {
+  readonly user?: Plan;
+  readonly team?: Plan;
+  readonly key?: Plan;
+}
+
+/** Limits of a minute, of streams and of a model for one of a user, its team and its key: in half of the lives, of their own chance. @param limit plan tokens of a user's month */
+function momentaryLimits(seed: number, limit: number): Momentary {
+  const chance = chanceOf(seed ^ 0x5ec0);
+  const some = (most: number) => Math.floor(chance() * most);
+  if (chance() < 0.5) return {};
+  const whose = (['user', 'team', 'key'] as const)[some(3)]!;
+  const ofModel = {
+    ...(chance() < 0.6 ? { monthlyTokens: Math.floor(limit * (0.4 + chance())) } : {}),
+    ...(chance() < 0.4 ? { requestsPerMinute: 3 + some(12) } : {}),
+  };
+  const limits: Plan = {
+    ...(chance() < 0.3 ? { requestsPerMinute: 3 + some(12) } : {}),
+    ...(chance() < 0.4 ? { tokensPerMinute: route.output + route.prompt + some(3000) } : {}),
+    ...(chance() < 0.3 ? { concurrentStreams: 1 + some(4) } : {}),
+    ...(chance() < 0.5 ? { modelLimits: { m: ofModel } } : {}),
+  };
+  return { [whose]: limits };
+}
+
+const isOfMinutes = ({ requestsPerMinute, tokensPerMinute, modelLimits }: Plan) =>
+  (requestsPerMinute ?? tokensPerMinute ?? modelLimits?.['m']?.requestsPerMinute) !== undefined;

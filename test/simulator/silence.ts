@@ -3,17 +3,18 @@
  * clocks are wrong by years. What has no period, requests of a minute and streams that run, is held against what the world saw at each moment.
  */
 import { crc32 } from 'node:zlib';
+import type { Owner } from '#core/account';
 import { Fault } from '#core/fault';
 import { permits } from '#core/lease';
 import type { Plan } from '#core/plan';
-import type { CallJournal } from '../../src/ledger/journal/journal.ts';
 import { Auditor } from './auditor.ts';
 import { booksModel, type BooksModel } from './books-model.ts';
 import { ask, modelFor, route, type Asked } from './clients.ts';
 import { Machine, type Planted } from './machine.ts';
+import { watchMoments } from './moments.ts';
 import type { Outcome } from './run.ts';
 import { keysModel } from './runs-model.ts';
-import { chanceOf, World, type Life } from './world.ts';
+import { chanceOf, World } from './world.ts';
 
 interface Choices {
   readonly planted?: Planted;
@@ -39,12 +40,16 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   const books = makeBooks(() => world.clock.now() / 1000);
   const plan: Plan = { monthlyTokens: 50_000, requestsPerMinute: maybe(0.4) ? 30 + some(20) : 8 + some(8), concurrentStreams: 2 + some(3) };
   const [most, atOnce] = [plan.requestsPerMinute!, plan.concurrentStreams!];
+  // Of their own chance, so that a life has otherwise what it had without them.
+  const more = chanceOf(seed ^ 0x5eed);
+  const placed = placedLimits(plan, more() < 0.3 ? 3000 + Math.floor(more() * 3000) : undefined, more());
   const isLosing = maybe(0.4);
   const problems: string[] = [];
   const calls = new Map<string, Asked>();
-  const keys = keysModel();
-  const auditor = new Auditor({ world, books, calls, plan, teamPlan: {}, isExact: true, problems });
-  const witness = witnessOf({ world, calls, most, atOnce, problems });
+  const keys = keysModel(undefined, placed.key);
+  const auditor = new Auditor({ world, books, calls, plan: placed.user, teamPlan: {}, keyPlan: placed.key, isExact: true, problems });
+  const limitsOf = (owner: Owner) => (owner.startsWith('user:') ? placed.user : owner.startsWith('key:') ? placed.key : {});
+  const watched = watchMoments({ world, calls, limitsOf, problems });
   let said = '';
   const tell = (what: string) => {
     said += `${Math.round(world.passed)} ${what}\n`;
@@ -62,7 +67,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       name: `m${at}`,
       workers: maybe(0.35) ? 2 : 0,
       segmentBytes: 20_000,
-      plan,
+      plan: placed.user,
       teamPlan: {},
       keys,
       streamSeconds,
@@ -70,7 +75,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
       countTokens: async () => route.prompt - 7,
       model: modelFor(calls, chance, true),
       survives: () => true,
-      witnessed: (journal, life, of) => witness(auditor.witnessed(journal, life, of), life),
+      witnessed: (journal, life, of) => watched(auditor.witnessed(journal, life, of), life),
       committed: () => auditor.committed(),
       died: (dead) => {
         if (!dead.isGone) world.after(some(3000), () => dead.boot());
@@ -177,7 +182,7 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   }
   // Permits that were used are told of with the next message, whenever that is.
   for (const { owner, kind, month, leased } of books.balances)
-    if (leased > 1e-6 && kind !== 'requests') problems.push(`${leased} of ${owner} ${kind} ${month} are leased at rest`);
+    if (leased > 1e-6 && kind !== 'requests' && kind !== 'tokens') problems.push(`${leased} of ${owner} ${kind} ${month} are leased at rest`);
   for (const machine of alive()) void machine.stop();
   for (const machine of machines) machine.isGone = true;
   await world.pass(10_000);
@@ -212,39 +217,15 @@ export async function fallSilent(seed: number, { planted = {}, books: makeBooks 
   }
 }
 
-interface Witnessing {
-  readonly world: World;
-  readonly calls: ReadonlyMap<string, Asked>;
-  readonly most: number;
-  readonly atOnce: number;
-  readonly problems: string[];
-}
-
-/** Counts what the world sees of each user: streams that run now, in processes that live, and requests of the last minute. */
-function witnessOf({ world, calls, most, atOnce, problems }: Witnessing): (journal: CallJournal, life: Life) => CallJournal {
-  const running = new Map<string, { readonly userId: number; readonly life: Life }>();
-  const times = new Map<number, number[]>(users.map((userId) => [userId, []]));
-  return (journal, life) => ({
-    began(call) {
-      const done = journal.began(call);
-      const { userId, requestId } = call;
-      const recent = times.get(userId)!.filter((at) => at > world.passed - minute);
-      times.set(userId, [...recent, world.passed]);
-      if (recent.length + 1 > most)
-        problems.push(`user ${userId} made ${recent.length + 1} requests in a minute that has ${most}, ${requestId} by ${life.name}`);
-      if (!calls.get(requestId)!.stream) return done;
-      running.set(requestId, { userId, life });
-      const now = [...running.values()].filter((one) => one.userId === userId && one.life.isAlive).length;
-      if (now > atOnce) problems.push(`user ${userId} has ${now} streams of ${atOnce}, ${requestId} by ${life.name}`);
-      return done;
-    },
-    spoke: (requestId, step, tokens) => journal.spoke(requestId, step, tokens),
-    settled(row) {
-      running.delete(row.requestId);
-      return journal.settled(row);
-    },
-    get trouble() {
-      return journal.trouble;
-    },
-  });
+/** The same limits, but not always those of users: streams, and requests of a minute, may be their keys' instead, or requests those of the model they ask. */
+function placedLimits(
+  { requestsPerMinute, ...limits }: Plan,
+  tokensPerMinute: number | undefined,
+  chance: number,
+): { readonly user: Plan; readonly key: Plan } {
+  const all: Plan = { ...limits, ...(tokensPerMinute !== undefined && { tokensPerMinute }) };
+  const { concurrentStreams, ...others } = all;
+  if (chance < 0.6) return { user: { ...all, requestsPerMinute: requestsPerMinute! }, key: {} };
+  if (chance < 0.8) return { user: others, key: { requestsPerMinute: requestsPerMinute!, concurrentStreams: concurrentStreams! } };
+  return { user: { ...all, modelLimits: { m: { requestsPerMinute: requestsPerMinute! } } }, key: {} };
 }

@@ -11,7 +11,7 @@ import type { Store } from '#store/open';
 export async function asOld({ db }: Pick<Store, 'db'>): Promise<void> {
   const { rows } = await sql<{
     name: string;
-  }>`select inhrelid::regclass::text as name from pg_inherits where inhparent = any('{usage,usage_hour,spent}'::regclass[])`.execute(db);
+  }>`select inhrelid::regclass::text as name from pg_inherits where inhparent = any('{usage,usage_hour,usage_overall,spent}'::regclass[])`.execute(db);
   for (const { name } of rows) await sql.raw(`comment on table ${name} is null`).execute(db);
 }
 

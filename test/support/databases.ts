@@ -21,6 +21,8 @@ export interface TestDatabase {
   readonly name: Store['kind'];
   /** A new folder, and on the server a new database, removed when the test ends. @param from what the database is a copy of: by default one with all tables */
   place(from?: typeof emptyName): Promise<Place>;
+  /** The same for all tests of a suite, which removes it. */
+  lasting(from?: typeof emptyName): Promise<{ readonly place: Place; remove(): Promise<unknown> }>;
   /** A store, closed when the test ends; in a new folder or an empty database unless a folder is given. */
   open(options?: Partial<StoreOptions>): Promise<Store>;
   /** One store for all tests of the surrounding suite, since opening the embedded one takes half a second: `const store = shared(); … store().db`. */
@@ -76,6 +78,7 @@ function testDatabase(name: Store['kind'], make: (from?: string) => Promise<{ ur
   return {
     name,
     place: (from: string = migratedName) => forThisTest(from),
+    lasting: (from: string = migratedName) => fresh(from),
     async open(options = {}) {
       const store = await openIn(options.folder === undefined ? await forThisTest() : { folder: options.folder }, options);
       onTestFinished(() => store.close());

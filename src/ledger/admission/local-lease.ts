@@ -94,6 +94,8 @@ export class LocalLease {
   #owed = 0;
   /** What of that the message under way reports. */
   #owedUnderWay = 0;
+  /** All was let go of while a message was under way: what the source grants for that one goes back too, since all that was let go of is taken from it. */
+  #isGrantLapsed = false;
   /** The greatest order that has been in line. */
   #newest = 0;
   readonly #contact: Pick<Contact, 'goodUntil'> | undefined;
@@ -218,7 +220,9 @@ export class LocalLease {
     if (this.answered === 0) this.#firstSpent = spent;
     this.#lastSpent = Math.max(this.#lastSpent, spent);
     this.#lastUsed = spent;
-    this.granted += granted;
+    if (this.#isGrantLapsed) this.#owed += granted;
+    else this.granted += granted;
+    this.#isGrantLapsed = false;
     this.left = left;
     this.level = this.free;
     this.answered = this.sent;
@@ -255,6 +259,7 @@ export class LocalLease {
     const all = this.granted - this.settled;
     this.granted -= all;
     this.#owed = isTakenBack ? 0 : this.#owed + Math.max(0, all);
+    this.#isGrantLapsed = !isTakenBack && this.isUnacknowledged;
   }
 
   /** The last answer was lost: the source may have granted what we do not know of. */
@@ -275,6 +280,7 @@ export class LocalLease {
     const { account, minute } = this;
     this.#turn = ++this.#numbers.last;
     this.#owedUnderWay = this.#owed;
+    this.#isGrantLapsed = false;
     const report = { account, turn: this.#turn, heard: this.#acknowledged, amount: this.#owed };
     return minute ? { ...report, used: minute.unreported(now) } : report;
   }

@@ -59,6 +59,8 @@ export class MachineLease {
   /** What was given back since the last answer, and what of that the message under way reports. */
   #owed = 0;
   #owedUnderWay = 0;
+  /** All was let go of while a message was under way: what the source grants for that one goes back too, since all that was let go of is taken from it. */
+  #isGrantLapsed = false;
   readonly #numbers: MessageNumbers;
   #turn: number;
   #acknowledged: number;
@@ -189,6 +191,7 @@ export class MachineLease {
     this.free = 0;
     for (const held of this.#workers.values()) [held.out, held.moved] = [0, 0];
     this.lapsedAt = now;
+    this.#isGrantLapsed = this.#isUnacknowledged;
   }
 
   /** The last message failed: what the source did with it is not known. */
@@ -197,7 +200,9 @@ export class MachineLease {
   }
 
   granted({ granted, spent, left }: LeaseGrant): void {
-    this.free += granted;
+    if (this.#isGrantLapsed) this.#owed += granted;
+    else this.free += granted;
+    this.#isGrantLapsed = false;
     this.#spent = spent;
     this.#left = left;
   }
@@ -278,6 +283,7 @@ export class MachineLease {
   /** The report that every message to the source carries. */
   #report(now: number): LeaseReturn {
     this.#turn = ++this.#numbers.last;
+    this.#isGrantLapsed = false;
     this.#usedUnderWay = this.#used.splice(0);
     this.#owedUnderWay = this.#owed;
     const report = { account: this.account, turn: this.#turn, heard: this.#acknowledged, amount: this.#owed };

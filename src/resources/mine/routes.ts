@@ -39,7 +39,7 @@ const whoami = {
       of: Type.Number(),
       used: Type.Number(),
       left: Type.Number(),
-      resetsAt: orNull(Type.String({ description: 'Null for limits of a minute, which count the last 60 seconds, and of storage.' })),
+      resetsAt: orNull(Type.String({ description: 'Null for limits of a minute, which count the last 60 seconds, of streams and of storage.' })),
     }),
   ),
 };
@@ -137,7 +137,7 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 
 const expiryOf = ({ token }: Caller) => (token ? new Date(token.expiresAt).toISOString() : null);
 
-async function described({ store, limitsOf, teamLimits, modelName, usedRoom }: MineDeps, caller: Caller, userId: number) {
+async function described({ store, limitsOf, teamLimits, modelName, usedRoom, runningStreams }: MineDeps, caller: Caller, userId: number) {
   const profile = await profileOf(store, userId);
   if (!profile) throw unknownThing('user');
   const { limits: own, teams, ...user } = profile;
@@ -152,7 +152,7 @@ async function described({ store, limitsOf, teamLimits, modelName, usedRoom }: M
       store,
       [...limited, ...(isOwn && keyLimits ? [{ owner: `key:${caller.keyId}` as const, limits: keyLimits }] : [])],
       await databaseNow(store.db),
-      { modelName, usedRoom },
+      { modelName, usedRoom, runningStreams },
     ),
   };
 }

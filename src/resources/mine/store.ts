@@ -21,7 +21,7 @@ export interface Balance {
   readonly of: number;
   readonly used: number;
   readonly left: number;
-  /** ISO 8601; null for limits of a minute, which have no end, and of storage. */
+  /** ISO 8601; null for limits of a minute, which have no end, of streams and of storage. */
   readonly resetsAt: string | null;
 }
 
@@ -56,14 +56,21 @@ export interface Reading {
   readonly modelName: (name: string) => string | undefined;
   /** Bytes of a user's files. */
   readonly usedRoom: (userId: number) => Promise<number>;
+  /** Streams that run; owners without any are absent. */
+  readonly runningStreams: (owners: readonly Owner[]) => Promise<ReadonlyMap<Owner, number>>;
 }
 
 /**
- * Limits of months and days, of minutes, and of storage. What a minute has used is what was booked in the last 60 seconds: a call still running is not in it.
+ * Limits of months and days, of minutes, of streams, and of storage. What a minute has used is what was booked in the last 60 seconds: a call still running is not in it.
  *
  * @param now milliseconds since 1970, by the database's clock
  */
-export async function balancesOf(access: Access, limited: readonly Limited[], now: number, { modelName, usedRoom }: Reading): Promise<readonly Balance[]> {
+export async function balancesOf(
+  access: Access,
+  limited: readonly Limited[],
+  now: number,
+  { modelName, usedRoom, runningStreams }: Reading,
+): Promise<readonly Balance[]> {
   const periods = limited.flatMap((one) => limitsIn(one, now, modelName));
   const spent = await spentIn(
     access,
@@ -73,6 +80,8 @@ export async function balancesOf(access: Access, limited: readonly Limited[], no
   const minutes = limited.flatMap((one) => minutesIn(one, modelName));
   const recent = minutes.length === 0 ? [] : await usedInMinute(access, minutes, now);
   const rooms = limited.flatMap(({ owner, limits: { storageBytes: of } }) => (of !== undefined && owner.startsWith('user:') ? [{ owner, of }] : []));
+  const streams = limited.flatMap(({ owner, limits: { concurrentStreams: of } }) => (of === undefined ? [] : [{ owner, of }]));
+  const running = streams.length === 0 ? undefined : await runningStreams(streams.map(({ owner }) => owner));
   const left = (of: number, used: number) => ({ of, used, left: Math.max(0, of - used) });
   return [
     ...periods.map(({ owner, limit, model, of, book, resetsAt }) => ({ owner, limit, model, ...left(of, spent.get(book)?.[counted[limit]] ?? 0), resetsAt })),
@@ -81,6 +90,13 @@ export async function balancesOf(access: Access, limited: readonly Limited[], no
       limit,
       model,
       ...left(of, recent[at]![limit === 'requestsPerMinute' ? 'requests' : 'tokens']),
+      resetsAt: null,
+    })),
+    ...streams.map(({ owner, of }) => ({
+      owner,
+      limit: 'concurrentStreams' as const,
+      model: null,
+      ...left(of, running?.get(owner) ?? 0),
       resetsAt: null,
     })),
     ...(await Promise.all(

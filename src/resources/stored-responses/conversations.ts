@@ -24,10 +24,11 @@ export interface Conversations<Body> {
   /**
    * Adds an entry behind the newest, whatever its `previousId`: entries that are made at the same time are all added, in the order in which they end.
    *
-   * @param statuses of an entry that is kept already: it is added only while its status is one of these
+   * @param on `statuses` of an entry that is kept already: it is added only while its status is one of these; `field`: one that makes the conversation longer
+   *   than can be gone on from is refused, naming it
    * @throws Fault `conflict` when the conversation was deleted, or the entry has another status or was deleted; `not-found` when the newest entry was deleted
    */
-  add(conversationId: string, entry: Entry<Body>, statuses?: readonly string[]): Promise<void>;
+  add(conversationId: string, entry: Entry<Body>, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
   /** How many a user has. */
   count(userId: number): Promise<number>;
 }
@@ -77,7 +78,7 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
       return rows[0]!.count;
     },
 
-    add(conversationId, { previousId: _, ...entry }, statuses) {
+    add(conversationId, { previousId: _, ...entry }, { statuses, field } = {}) {
       const { userId } = entry;
       return store.transaction(async (inside) => {
         // Locked: whoever adds meanwhile, on whichever machine, waits and goes on from this entry.
@@ -93,6 +94,7 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
         await sql`
           update conversation set head = ${entry.id}, expires_at = ${expiry()} where user_id = ${userId} and id = ${conversationId}`.execute(inside.db);
         const added = { ...entry, ...(head === null ? {} : { previousId: head }) };
+        if (field !== undefined) await responses.requireRoom(added, field, inside);
         if (!statuses) await responses.keep(added, inside);
         else if (!(await responses.renew(added, statuses, inside)))
           throw new Fault('conflict', 'The response was ended or deleted meanwhile.', { field: 'conversation' });

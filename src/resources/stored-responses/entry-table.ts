@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Database } from '#store/driver';
@@ -94,14 +94,23 @@ export class EntryTable<Body> {
   }
 
   async read(userId: number, ids: readonly string[], memory?: NeededMemory): Promise<Entry<Body>[]> {
+    return this.#read(userId, ids, this.#deps.store.db, sql``, memory);
+  }
+
+  /** One entry, which stays as it is until the transaction ends. */
+  async lock(userId: number, id: string, db: Database): Promise<Entry<Body> | undefined> {
+    return (await this.#read(userId, [id], db, sql`for update`))[0];
+  }
+
+  async #read(userId: number, ids: readonly string[], db: Database, how: RawBuilder<unknown>, memory?: NeededMemory): Promise<Entry<Body>[]> {
     const { rows } = await sql<Row>`
-      select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[])`.execute(this.#deps.store.db);
+      select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[]) ${how}`.execute(db);
     for (const { body } of rows) memory?.need(copies * body.length);
     return rows.map((row) => this.#entryOf(userId, row));
   }
 
   /** An entry and what it goes on from, oldest first. @param most entries; one more shows that there are more */
-  async links(userId: number, id: string, most: number): Promise<readonly Link[]> {
+  async links(userId: number, id: string, most: number, db = this.#deps.store.db): Promise<readonly Link[]> {
     const { rows } = await sql<Link>`
       with recursive chain as (
         select id, previous_id, items, bytes, 1 as length from stored_response where user_id = ${userId} and id = ${id}
@@ -110,7 +119,7 @@ export class EntryTable<Body> {
         from stored_response older join chain on older.id = chain.previous_id
         where older.user_id = ${userId} and chain.length <= ${most}
       )
-      select id, previous_id, items, bytes from chain order by length desc`.execute(this.#deps.store.db);
+      select id, previous_id, items, bytes from chain order by length desc`.execute(db);
     return rows;
   }
 

@@ -20,11 +20,17 @@ export interface StoredResponses<Body> {
    * An entry with everything that it goes on from, oldest first.
    * @param field what the client calls the id
    * @param memory where what is read counts
-   * @throws Fault `not-found`, also where an older one was deleted; `invalid` beyond 500 items or 32 MiB
+   * @param isRead it is only to be read: what was added to a conversation at the same time may have made it longer than can be gone on from
+   * @throws Fault `not-found`, also where an older one was deleted; `invalid` beyond 500 items or 32 MiB, of what is only read 5,000 items or 64 MiB
    */
-  chain(userId: number, id: string, field: string, memory?: NeededMemory): Promise<readonly Entry<Body>[]>;
+  chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly Entry<Body>[]>;
+  /** @throws Fault `invalid` where an entry would be longer, with everything that it goes on from, than can be gone on from */
+  requireRoom(entry: Entry<Body>, field: string, inside: Access): Promise<void>;
+  readonly mostItems: number;
   /** About how many bytes of memory an entry takes with everything that it goes on from. */
   bytes(userId: number, id: string): Promise<number>;
+  /** @returns false when it was not there */
+  change(userId: number, id: string, changed: (entry: Entry<Body>) => Entry<Body>): Promise<boolean>;
   /** @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
   /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
@@ -35,6 +41,8 @@ export interface StoredResponses<Body> {
 
 const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
+/** Of what is only read. */
+const mostRead = { items: 5000, bytes: 64 * 2 ** 20 };
 
 export interface StoredDeps {
   readonly store: Store;
@@ -92,11 +100,20 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       return entry;
     },
 
-    async chain(userId, id, field, memory) {
-      const links = await table.links(userId, id, mostItems);
-      const items = links.reduce((sum, link) => sum + link.items, 0);
+    mostItems,
+
+    async requireRoom({ userId, previousId, items, body }, field, { db }) {
+      const links = previousId === undefined ? [] : await table.links(userId, previousId, mostItems, db);
+      const bytes = bytesOf(links) + Buffer.byteLength(JSON.stringify(body));
+      if (links.length < mostItems && itemsOf(links) + items <= mostItems && bytes <= mostBytes) return;
+      throw new Fault('invalid', `${field} would make this longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
+    },
+
+    async chain(userId, id, field, memory, isRead) {
+      const most = isRead ? mostRead : { items: mostItems, bytes: mostBytes };
+      const links = await table.links(userId, id, most.items);
       const bytes = bytesOf(links);
-      if (links.length > mostItems || items > mostItems || bytes > mostBytes)
+      if (links.length > most.items || itemsOf(links) > most.items || bytes > most.bytes)
         throw new Fault('invalid', `What ${field} goes on from is longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
       if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
       if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
@@ -108,6 +125,14 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
 
     bytes: async (userId, id) => copies * bytesOf(await table.links(userId, id, mostItems)),
 
+    change: (userId, id, changed) =>
+      store.transaction(async ({ db }) => {
+        const entry = await table.lock(userId, id, db);
+        if (!entry) return false;
+        const sealed = table.sealed(changed(entry));
+        return table.renew(sealed, [entry.status], db);
+      }),
+
     async remove(userId, id) {
       const wasThere = await table.remove(userId, id);
       room.forget(userId);
@@ -118,6 +143,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
   };
 }
 
+const itemsOf = (links: readonly Link[]) => links.reduce((sum, { items }) => sum + items, 0);
 const bytesOf = (links: readonly Link[]) => links.reduce((sum, { bytes }) => sum + bytes, 0);
 
 const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';

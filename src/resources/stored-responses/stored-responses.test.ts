@@ -180,7 +180,7 @@ onBothDatabases('stored responses', ({ shared }) => {
       for (const run of runs) await responses.keep({ ...run, status: 'in_progress' });
       const ended: string[] = [];
       await Promise.all([
-        ...runs.map((run) => conversations.add(id, run, ['in_progress']).then(() => ended.push(run.id))),
+        ...runs.map((run) => conversations.add(id, run, { statuses: ['in_progress'] }).then(() => ended.push(run.id))),
         ...turns.map((turn) => conversations.add(id, turn).then(() => ended.push(turn.id))),
       ]);
       const { head } = (await conversations.find(ada, id))!;
@@ -198,7 +198,7 @@ onBothDatabases('stored responses', ({ shared }) => {
         await responses.keep(run);
         const ending = how === 'deleted' ? responses.remove(ada, 'run') : responses.renew({ ...run, status: 'cancelled' }, ['in_progress']);
         if (round % 2 === 0) await ending;
-        const [isEnded, added] = await Promise.allSettled([ending, conversations.add(id, ended, ['in_progress'])]);
+        const [isEnded, added] = await Promise.allSettled([ending, conversations.add(id, ended, { statuses: ['in_progress'] })]);
         const left = (await responses.find(ada, 'run'))?.status;
         const { head } = (await conversations.find(ada, id))!;
         expect(isEnded.status).toBe('fulfilled');

@@ -29,7 +29,7 @@ export interface SigningKeysDeps {
 interface Row {
   readonly id: string;
   readonly sealed: Buffer;
-  /** Milliseconds since 1970. */
+  /** Monotonic milliseconds: the database says how old it is. */
   readonly madeAt: number;
 }
 
@@ -41,7 +41,7 @@ const topic = 'signing-keys';
 const contextOf = (id: string) => `signing-key/${id}`;
 
 export async function openSigningKeys({ store, seal, clock, log }: SigningKeysDeps): Promise<SigningKeys> {
-  const live = await openLiveValue({ store, topic, clock, read: () => read(store) });
+  const live = await openLiveValue({ store, topic, clock, read: () => read(store, clock) });
   const opened = new Map<string, Promise<SigningKey | undefined>>();
 
   /** A key that cannot be read signs nothing and vouches for nothing. */
@@ -59,7 +59,7 @@ export async function openSigningKeys({ store, seal, clock, log }: SigningKeysDe
     const keys = await Promise.all(live.value.map(open));
     return live.value.flatMap(({ madeAt }, at) => (keys[at] ? [{ key: keys[at], madeAt }] : []));
   };
-  const young = async () => (await all()).find(({ madeAt }) => clock.now() - madeAt < signsMilliseconds)?.key;
+  const young = async () => (await all()).find(({ madeAt }) => clock.monotonic() - madeAt < signsMilliseconds)?.key;
 
   async function make(): Promise<SigningKey> {
     if (!(await live.again())) throw overloaded('The database is away.');
@@ -95,8 +95,8 @@ export async function openSigningKeys({ store, seal, clock, log }: SigningKeysDe
 }
 
 /** The newest first. */
-async function read(store: Store): Promise<readonly Row[]> {
-  const { rows } = await sql<Row>`
-    select id, sealed, (extract(epoch from made_at) * 1000)::double precision as "madeAt" from signing_key order by made_at desc, id`.execute(store.db);
-  return rows;
+async function read(store: Store, clock: Clock): Promise<readonly Row[]> {
+  const { rows } = await sql<Omit<Row, 'madeAt'> & { readonly age: number }>`
+    select id, sealed, (extract(epoch from now() - made_at) * 1000)::double precision as age from signing_key order by made_at desc, id`.execute(store.db);
+  return rows.map(({ age, ...row }) => ({ ...row, madeAt: clock.monotonic() - age }));
 }

@@ -13,7 +13,8 @@ export interface LeasesOptions {
   readonly now?: () => number;
 }
 
-const topic = 'leases';
+/** Holders are asked on it to give back what they do not need. */
+export const recallTopic = 'leases';
 /** Limit per notification: its payload has at most 7,900 bytes. */
 const mostTold = 50;
 
@@ -46,7 +47,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
       if (!rows[0]!.open) throw closedHolder();
     },
     onRecall(listen) {
-      store.subscribe(topic, (change) => {
+      store.subscribe(recallTopic, (change) => {
         if (change.type !== 'change') return; // a missed recall is reported again with the next request
         const told: unknown = change.payload;
         if (isRecall(told) && told.holder !== holder) for (const account of told.accounts) listen(accountOf(account));
@@ -57,7 +58,7 @@ export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {
   async function recall(asks: readonly LeaseRequest[]): Promise<void> {
     const accounts = asks.slice(0, mostTold).map(({ account }) => stored(account));
     // the grant is valid even if the notification failed
-    if (accounts.length > 0) await store.publish(topic, { holder, accounts }).catch(() => {});
+    if (accounts.length > 0) await store.publish(recallTopic, { holder, accounts }).catch(() => {});
   }
 }
 

@@ -8,7 +8,7 @@ import type { Store } from '#store/open';
  * The usage tables have one partition per month. A partition is created separately and then attached, and it is dropped only if its lock is free at once:
  * neither blocks readers or writers.
  */
-const tables = ['usage', 'usage_hour', 'spent'] as const;
+const tables = ['usage', 'usage_hour', 'usage_overall', 'spent'] as const;
 const monthForm = /^\d{4}-(0[1-9]|1[0-2])$/;
 const lockMilliseconds = 50;
 const mostTries = 40;

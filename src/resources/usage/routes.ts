@@ -87,7 +87,7 @@ const userId = { userId: id('Id of a user.') };
 
 const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
 
-const logItem = {
+export const logItem = {
   requestId: Type.String(),
   step: Type.Integer(),
   at: Type.String({ description: 'Time of admission.' }),

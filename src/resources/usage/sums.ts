@@ -52,10 +52,21 @@ export interface Sums {
 
 const mostItems = 100_000;
 const hour = 3_600_000;
+const day = 24 * hour;
 
 /** What is read of a row or of a sum. */
 const members = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
   plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
+
+/** The same of the sums of all users, which have no more than the dimensions of `overall`. */
+const overallMembers = sql`0, 0, '{}'::bigint[], '', face, model, provider, region, '', balance, hour, requests, input_tokens, cached_tokens,
+  output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
+
+const overall: ReadonlySet<Group> = new Set(['model', 'face', 'region', 'day', 'hour', 'provider', 'balance']);
+
+/** Whether the sums of all users know what is asked for: hundreds of rows for each day, where those of single users may be hundreds of thousands. */
+const isOverall = ({ groupBy, userId, keyId, team, app, tag }: UsageWanted): boolean =>
+  groupBy.every((group) => overall.has(group)) && (userId ?? keyId ?? team ?? app ?? tag) === undefined;
 
 export function openSums(store: Store): Sums {
   return {
@@ -97,6 +108,9 @@ const nothing: UsageItem = {
 
 export const unknownZone = () => new Fault('invalid', 'tz must be the IANA name of a time zone such as Europe/Berlin.', { field: 'tz' });
 
+/** Whether sums of whole days, UTC, can take the place of those of their hours. */
+const takesDays = ({ groupBy, tz = 'UTC' }: UsageWanted): boolean => !groupBy.includes('hour') && (tz === 'UTC' || !groupBy.includes('day'));
+
 /** The rows and sums of a time, in parts. */
 function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const { from, to } = wanted;
@@ -105,36 +119,55 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
   const where = (tags: RawBuilder<unknown>, column: RawBuilder<unknown>, start: number, end: number) =>
     sql.join([months, within(column, start, end), ...conditionsOf(wanted, tags)], sql` and `);
-  const whole = (table: RawBuilder<unknown>) => sql`
+  const ofHours = (table: RawBuilder<unknown>) => sql`
     select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, first, last)}`;
+  const ofAll = (span: 'hour' | 'day', start: number, end: number) => sql`
+    select ${overallMembers} from usage_overall where span = ${sql.lit(span)} and ${where(sql`null::jsonb`, sql`hour`, start, end)}`;
+  const days = { first: Math.ceil(first / day) * day, last: Math.floor(last / day) * day };
+  const overallParts = () =>
+    takesDays(wanted) && days.first < days.last
+      ? [ofAll('hour', first, days.first), ofAll('day', days.first, days.last), ofAll('hour', days.last, last)]
+      : [ofAll('hour', first, last)];
+  const sums = () => [...(isOverall(wanted) ? overallParts() : [ofHours(sql`usage_hour`)]), ofHours(sql`usage_fresh`)];
   const rows = (start: number, end: number) => sql`
     select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
-      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, times_of(array[first_token_ms]), times_of(array[total_ms])
+      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, ${timeOf(sql`first_token_ms`)}, ${timeOf(sql`total_ms`)}
     from usage where ${where(sql`tags`, sql`at`, start, end)}`;
-  const parts =
-    isRaw || first > last ? [rows(from, to)] : [...(first < last ? [whole(sql`usage_hour`), whole(sql`usage_fresh`)] : []), rows(from, first), rows(last, to)];
+  const parts = isRaw || first > last ? [rows(from, to)] : [...(first < last ? sums() : []), rows(from, first), rows(last, to)];
   return sql`(${sql.join(parts, sql` union all `)}) as part(${members})`;
 }
 
-/** The one column that asks for a row for each team. */
-const team = sql`one.team`;
+/** A row's time as a histogram, as `times_of` makes one. */
+const timeOf = (milliseconds: RawBuilder<unknown>) => sql`
+  case when ${milliseconds} is null then '{}'::bigint[] else array[(time_bucket(${milliseconds}) << 32) | 1] end`;
 
-function columnOf(group: Group, tz: string): RawBuilder<unknown> {
-  if (isTag(group)) return sql`coalesce(nullif(tags, '')::jsonb ->> ${group.slice('tag:'.length)}, '')`;
+/** A dimension: what rows are grouped by, never null, and what is shown of it. */
+interface Column {
+  readonly key: RawBuilder<unknown>;
+  readonly shown: (key: RawBuilder<unknown>) => RawBuilder<unknown>;
+}
+
+const plain = (key: RawBuilder<unknown>): Column => ({ key, shown: (its) => its });
+
+/** The one column that asks for a row for each team; ids begin at 1. */
+const team: Column = { key: sql`coalesce(one.team, 0)`, shown: (key) => sql`nullif(${key}, 0)` };
+
+function columnOf(group: Group, tz: string): Column {
+  if (isTag(group)) return plain(sql`coalesce(nullif(tags, '')::jsonb ->> ${group.slice('tag:'.length)}, '')`);
   const local = sql`hour at time zone ${sql.lit(tz)}`;
   switch (group) {
     case 'user':
-      return sql`user_id`;
+      return plain(sql`user_id`);
     case 'key':
-      return sql`key_id`;
+      return plain(sql`key_id`);
     case 'team':
       return team;
     case 'day':
-      return sql`to_char(${local}, 'YYYY-MM-DD')`;
+      return { key: sql`(${local})::date`, shown: (key) => sql`to_char(${key}, 'YYYY-MM-DD')` };
     case 'hour':
-      return sql`to_char(${local}, 'YYYY-MM-DD"T"HH24:00')`;
+      return { key: sql`date_trunc('hour', ${local})`, shown: (key) => sql`to_char(${key}, 'YYYY-MM-DD"T"HH24:00')` };
     default:
-      return sql.ref(group);
+      return plain(sql.ref(group));
   }
 }
 
@@ -143,24 +176,29 @@ interface Summed extends UsageItem {
   readonly words: readonly (string | number | null)[];
 }
 
-/** @param columns of the dimensions @param onlyTeam of a row that was charged to several teams only this one is shown */
-function summed(parts: RawBuilder<unknown>, columns: readonly RawBuilder<unknown>[], onlyTeam: number | undefined): RawBuilder<Summed> {
-  const key = columns.length > 0 ? sql`jsonb_build_array(${sql.join(columns)})` : sql`'[]'::jsonb`;
+/** @param columns the dimensions @param onlyTeam of a row that was charged to several teams only this one is shown */
+function summed(parts: RawBuilder<unknown>, columns: readonly Column[], onlyTeam: number | undefined): RawBuilder<Summed> {
+  const names = columns.map((_, at) => sql.ref(`key_${at}`));
+  const keys = sql.join([sql`0 as one_group`, ...columns.map(({ key }, at) => sql`${key} as ${names[at]!}`)]);
+  const all = sql.join([sql`one_group`, ...names]);
+  const shown = columns.length > 0 ? sql`jsonb_build_array(${sql.join(columns.map((column, at) => column.shown(names[at]!)))})` : sql`'[]'::jsonb`;
   const isTheTeam = onlyTeam === undefined ? sql`true` : sql`one.team = ${onlyTeam}`;
-  const teams = columns.some((column) => column === team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
+  const teams = columns.includes(team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
   return sql<Summed>`
     with part as materialized (
-      select ${key} as words, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times from ${parts}${teams}
-    ), sums as (
-      select words, coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
+      select ${keys}, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times from ${parts}${teams}
+    ), sums as materialized (
+      select row_number() over () as id, ${all}, coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens,
         coalesce(sum(plan_tokens), 0)::bigint as plan_tokens, coalesce(sum(cost_usd), 0)::double precision as cost_usd, coalesce(sum(unpriced), 0)::bigint as unpriced,
         coalesce(sum(errors), 0)::bigint as errors
-      from part group by words
+      from part group by ${all}
+    ), times as materialized (
+      select id, first_times, total_times from part join sums using (${all})
     ), first as (${quantiles(sql`first_times`)}), total as (${quantiles(sql`total_times`)})
-    select sums.words, requests, input_tokens as "inputTokens", cached_tokens as "cachedTokens", output_tokens as "outputTokens", plan_tokens as "planTokens",
+    select words, requests, input_tokens as "inputTokens", cached_tokens as "cachedTokens", output_tokens as "outputTokens", plan_tokens as "planTokens",
       case when unpriced > 0 and cost_usd = 0 then null else cost_usd end as "costUsd", unpriced, errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms"
-    from sums left join first using (words) left join total using (words)
+    from (select *, ${shown} as words from sums) as sums left join first using (id) left join total using (id)
     order by plan_tokens desc, requests desc, words
     limit ${sql.lit(mostItems + 1)}`;
 }
@@ -169,9 +207,10 @@ function summed(parts: RawBuilder<unknown>, columns: readonly RawBuilder<unknown
 function quantiles(times: RawBuilder<unknown>): RawBuilder<unknown> {
   const at = (share: number) => sql`round(power(2, (min(bucket) filter (where up_to >= ${sql.lit(share)} * many) + 0.5) / 8.0)::numeric, 1)::double precision`;
   return sql`
-    select words, ${at(0.5)} as half, ${at(0.95)} as most from (
-      select words, bucket, sum(count) over (partition by words order by bucket) as up_to, sum(count) over (partition by words) as many from (
-        select words, entry >> 32 as bucket, sum(entry & 4294967295) as count from part, unnest(${times}) as entry group by 1, 2
+    select id, ${at(0.5)} as half, ${at(0.95)} as most from (
+      select id, bucket, sum(count) over (partition by id order by bucket) as up_to, sum(count) over (partition by id) as many from (
+        select id, entry >> 32 as bucket, sum((entry & 4294967295)::double precision) as count
+        from (select id, unnest(${times}) as entry from times) as one group by 1, 2
       ) as counted
-    ) as summed group by words`;
+    ) as summed group by id`;
 }

@@ -615,6 +615,49 @@ describe('conversations', () => {
     expect((await read(added.body.data[0]!.id.replace(/^msg_(\w{22}).*/, 'resp_$1'))).status).toBe(404);
   });
 
+  test('give and lose single items, and the model sees no more of those that were taken out', async () => {
+    const { id } = (await json(conversations, { items: [{ role: 'user', content: 'My name is Ada.' }] })).body;
+    upstream.script(ok({ text: 'Good day.' }), ok(), ok());
+    await create({ model: 'gpt-x', input: 'My age is a secret.', conversation: id });
+    const list = async () => (await json(`${conversations}/${id}/items?order=asc`)).body.data as readonly { readonly id: string }[];
+    const [name, age, answer] = await list();
+    for (const item of [name!, age!, answer!]) expect((await json(`${conversations}/${id}/items/${item.id}`)).body).toEqual(item);
+    for (const item of [age!, answer!]) {
+      const taken = await server.ask(`${conversations}/${id}/items/${item.id}`, undefined, { method: 'DELETE' });
+      expect({ status: taken.status, body: await taken.json() }).toMatchObject({ status: 200, body: { id, object: 'conversation' } });
+      expect((await json(`${conversations}/${id}/items/${item.id}`)).body.error?.param).toBe('item_id');
+    }
+    expect(await list()).toEqual([name]);
+    await create({ model: 'gpt-x', input: 'Who am I?', conversation: id });
+    expect(sent(1).messages).toHaveLength(2);
+    expect(JSON.stringify(sent(1))).toMatch(/Ada.*Who am I/s);
+    expect(JSON.stringify(sent(1))).not.toMatch(/secret|Good day/);
+    expect((await server.ask(`${conversations}/${id}/items/${age!.id}`, undefined, { method: 'DELETE' })).status).toBe(404);
+    expect((await server.ask(`${conversations}/conv_0000000000000000000000/items/${name!.id}`)).status).toBe(404);
+  });
+
+  test('of 500 items take no more, and are read and gone on from no longer than that', async () => {
+    const { id } = (await json(conversations, {})).body;
+    const items = (many: number) => ({ items: Array.from({ length: many }, (_, at) => ({ role: 'user', content: `item ${at}` })) });
+    for (let at = 0; at < 24; at++) expect((await json(`${conversations}/${id}/items`, items(20))).status).toBe(200);
+    expect((await json(`${conversations}/${id}/items`, items(19))).status).toBe(200);
+    const more = await Promise.all([1, 2, 3].map(() => json(`${conversations}/${id}/items`, items(1))));
+    expect(more.toSorted((some, other) => some.status - other.status).map(({ status, body }) => [status, body.error?.param])).toEqual([
+      [200, undefined],
+      ...[1, 2].map(() => [400, 'items']),
+    ]);
+    const refused = await create({ model: 'built-in', input: 'one', conversation: id });
+    expect({ status: refused.status, param: refused.body.error?.param }).toEqual({ status: 400, param: 'conversation' });
+    const page = (await json(`${conversations}/${id}/items?limit=100`)).body;
+    expect(page).toMatchObject({ has_more: true });
+    const [last] = page.data as readonly { readonly id: string }[];
+    expect((await server.ask(`${conversations}/${id}/items/${last!.id}`, undefined, { method: 'DELETE' })).status).toBe(200);
+    upstream.script(ok());
+    expect((await create({ model: 'gpt-x', input: 'the last', conversation: id })).status).toBe(200); // with its answer one too many
+    expect((await json(`${conversations}/${id}/items?limit=1`)).body.data).toMatchObject([{ role: 'assistant' }]);
+    expect((await create({ model: 'built-in', input: 'two', conversation: id })).body.error?.param).toBe('conversation');
+  });
+
   test('keep all turns and items that are added at the same time, those of a turn together', async () => {
     const { id } = (await json(conversations, {})).body;
     const whole = async (text: string) => void (await create({ model: 'built-in', input: `Say exactly: ${text}`, conversation: id }));

@@ -33,6 +33,8 @@ function stored(status: string, more: Partial<Run>, generate: Generate, renewed:
       },
       find: async () => entry,
       chain: nothing,
+      change: nothing,
+      mostItems: 500,
       bytes: async () => 0,
       remove: nothing,
       enter: () => undefined,

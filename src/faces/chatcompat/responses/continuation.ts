@@ -1,11 +1,12 @@
 import { turnsOf } from '#dialects/openai/responses/decode-input';
-import { itemFinder, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
+import { itemFinder, listedItems, outputOf, referredResponses } from '#dialects/openai/responses/listed-items';
 import { withItemIds } from '#dialects/openai/responses/server-steps';
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
 import type { Asked } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
+import { textOf, type JsonObject } from '#core/json';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 
 /** The stored conversation that a request continues. */
@@ -25,9 +26,11 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
   const before = entries.flatMap(turnsIn);
   const items = await itemsNamed(deps, userId, request, exchange);
+  const said = turnsOf(request.input, { turns: before, items });
+  if (conversationId !== undefined) requireRoom(deps, entries, said);
   return {
     before,
-    said: turnsOf(request.input, { turns: before, items }),
+    said,
     hasStored: before.length > 0 || items.size > 0,
     ...(previousId === undefined ? {} : { previousId }),
     ...(conversationId === undefined ? {} : { conversationId }),
@@ -35,8 +38,34 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
 }
 
 /** The turns of an entry. */
-export const turnsIn = ({ body: { said, answer, response } }: Entry): readonly Turn[] =>
-  answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
+export function turnsIn(entry: Entry): readonly Turn[] {
+  const { said, answer, response, removed } = entry.body;
+  if (removed) return turnsLeft(entry);
+  return answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
+}
+
+/** The turns of an entry some of whose items were taken out. */
+function turnsLeft(entry: Entry): readonly Turn[] {
+  const find = itemFinder(entry.body);
+  const turns: Turn[] = [];
+  for (const { id } of itemsIn(entry)) {
+    const turn = find(textOf(id));
+    const last = turns.at(-1);
+    if (turn?.role === 'model' && last?.role === 'model') turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
+    else if (turn) turns.push(turn);
+  }
+  return turns;
+}
+
+/** The items of an entry, oldest first. */
+export const itemsIn = ({ id, body: { said, response, removed = [] } }: Entry): readonly JsonObject[] =>
+  [...listedItems(id, said), ...outputOf(response)].filter((item) => !removed.includes(textOf(item['id'])));
+
+/** A conversation that has grown longer could not be gone on with. @throws Fault `invalid` */
+function requireRoom({ responses: { mostItems } }: KeepingDeps, entries: readonly Entry[], said: readonly Turn[]): void {
+  if (entries.reduce((sum, { items }) => sum + items, said.length) <= mostItems) return;
+  throw new Fault('invalid', `conversation would have more than ${mostItems} items with this input: begin a new one.`, { field: 'conversation' });
+}
 
 async function entriesBefore(
   { responses, conversations }: KeepingDeps,

@@ -7,11 +7,11 @@ import type { Asked, Route } from '#http/route';
 import { checked } from '#kit/json/check';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
-import { isObject } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import { root } from '../root.ts';
-import { turnsIn } from './continuation.ts';
+import { itemsIn, turnsIn } from './continuation.ts';
 import { itemsOnly, type Conversation, type Entry, type KeepingDeps } from './stored-body.ts';
-import { ItemPage, itemsIn, page, queryOf } from './retrieve.ts';
+import { ItemPage, page, queryOf } from './retrieve.ts';
 
 const ConversationObject = Type.Object({
   id: Type.String(),
@@ -19,6 +19,7 @@ const ConversationObject = Type.Object({
   created_at: Type.Integer({ description: 'Unix seconds.' }),
   metadata: Metadata,
 });
+const ConversationItem = Type.Object({ id: Type.String(), type: Type.String() });
 const metadata = Type.Optional(Type.Union([Metadata, Type.Null()]));
 const items = Type.Array(Item, { maxItems: 20 });
 const NewConversation = Type.Object({ items: Type.Optional(Type.Union([items, Type.Null()])), metadata });
@@ -95,13 +96,20 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
         return { id, object: 'conversation.deleted', deleted: true };
       },
     },
+    ...itemRoutes(deps, found),
+  ];
+}
+
+/** The routes of the items of a conversation. */
+function itemRoutes(deps: KeepingDeps, found: (asked: Asked) => Promise<Conversation>): readonly Route[] {
+  return [
     {
       ...shared,
       method: 'GET',
       path: `${one}/items`,
       summary: 'The items of a conversation.',
       output: ItemPage,
-      answer: async (asked) => page((await entriesOf(deps, asked, await found(asked))).flatMap(itemsIn), queryOf(asked)),
+      answer: async (asked) => page((await entriesOf(deps, asked, await found(asked), 'read')).flatMap(itemsIn), queryOf(asked)),
     },
     {
       ...shared,
@@ -117,6 +125,32 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
         return { object: 'list', data, first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null, has_more: false };
       },
     },
+    {
+      ...shared,
+      method: 'GET',
+      path: `${one}/items/:item`,
+      summary: 'An item of a conversation.',
+      output: ConversationItem,
+      answer: async (asked) => (await itemOf(deps, asked, await found(asked))).item,
+    },
+    {
+      ...shared,
+      method: 'DELETE',
+      path: `${one}/items/:item`,
+      summary: 'Takes an item out of a conversation. The response that it belongs to keeps it.',
+      output: ConversationObject,
+      async answer(asked) {
+        const conversation = await found(asked);
+        const { item, entry } = await itemOf(deps, asked, conversation);
+        const without = ({ body, ...rest }: Entry) => ({
+          ...rest,
+          items: Math.max(0, rest.items - 1),
+          body: { ...body, removed: [...(body.removed ?? []), textOf(item['id'])] },
+        });
+        if (!(await deps.responses.change(asked.caller.userId, entry.id, without))) throw gone(); // meanwhile
+        return shown(conversation);
+      },
+    },
   ];
 }
 
@@ -129,8 +163,15 @@ async function conversationOf({ conversations }: KeepingDeps, { caller, exchange
   return conversation;
 }
 
-async function entriesOf({ responses }: KeepingDeps, { exchange, caller }: Asked, { head }: Conversation): Promise<readonly Entry[]> {
-  return head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange);
+async function entriesOf({ responses }: KeepingDeps, { exchange, caller }: Asked, { head }: Conversation, isRead?: 'read'): Promise<readonly Entry[]> {
+  return head === null ? [] : responses.chain(caller.userId, head, 'conversation_id', exchange, isRead);
+}
+
+/** The item that the path names, and its entry. @throws Fault `not-found` */
+async function itemOf(deps: KeepingDeps, asked: Asked, conversation: Conversation): Promise<{ readonly item: JsonObject; readonly entry: Entry }> {
+  const id = asked.exchange.params['item'];
+  for (const entry of await entriesOf(deps, asked, conversation, 'read')) for (const item of itemsIn(entry)) if (item['id'] === id) return { item, entry };
+  throw new Fault('not-found', 'There is no item with this id in the conversation.', { field: 'item_id' });
 }
 
 /** Adds items to a conversation, as an entry of their own. @returns them as they are listed */
@@ -141,7 +182,8 @@ async function addItems(deps: KeepingDeps, asked: Asked, conversation: Conversat
   await deps.responses.enter(userId);
   const id = `resp_${randomText(22)}`;
   const previous = conversation.head === null ? {} : { previousId: conversation.head };
-  await deps.conversations.add(conversation.id, { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } });
+  const entry = { userId, id, ...previous, status: itemsOnly, items: said.length, body: { response: {}, said } };
+  await deps.conversations.add(conversation.id, entry, { field: 'items' });
   return listedItems(id, said);
 }
 

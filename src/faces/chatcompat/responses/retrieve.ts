@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listedItems, outputOf } from '#dialects/openai/responses/listed-items';
+import { listedItems } from '#dialects/openai/responses/listed-items';
 import { ResponseObject } from '#dialects/openai/responses/wire';
 import type { GeneratingDeps } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
@@ -7,7 +7,7 @@ import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
-import { isRunning } from './continuation.ts';
+import { isRunning, itemsIn } from './continuation.ts';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 import { streamEntry } from './replay.ts';
 
@@ -80,9 +80,6 @@ export const ItemPage = Type.Object({
   first_id: Type.Union([Type.String(), Type.Null()]),
   last_id: Type.Union([Type.String(), Type.Null()]),
 });
-
-/** All items of an entry, oldest first. */
-export const itemsIn = ({ id, body: { said, response } }: Entry): readonly JsonObject[] => [...listedItems(id, said), ...outputOf(response)];
 
 export const queryOf = ({ exchange }: Asked): URLSearchParams => new URL(exchange.url, 'http://here').searchParams;
 

@@ -191,7 +191,7 @@ export class RunWorker {
     const goesOn = run.conversationId !== undefined && (response['status'] === 'completed' || response['status'] === 'incomplete');
     if (!goesOn) return void (await responses.renew(whole, runningStatuses));
     try {
-      await conversations.add(run.conversationId, whole, runningStatuses);
+      await conversations.add(run.conversationId, whole, { statuses: runningStatuses });
     } catch (error) {
       if (!(error instanceof Fault) || (error.code !== 'conflict' && error.code !== 'not-found')) throw error;
       await responses.renew(whole, runningStatuses); // the conversation or its newest entry was deleted

@@ -14,6 +14,8 @@ export interface StoredResponseBody {
   readonly said: readonly Turn[];
   readonly answer?: readonly Part[];
   readonly run?: Run;
+  /** Ids of its items that were taken out of the conversation. */
+  readonly removed?: readonly string[];
 }
 
 /** Work in the background. */
@@ -51,9 +53,12 @@ export interface StoredResponses {
   keep(entry: Entry): Promise<void>;
   renew(entry: Entry, statuses: readonly string[]): Promise<boolean>;
   find(userId: number, id: string, memory?: NeededMemory): Promise<Entry | undefined>;
-  chain(userId: number, id: string, field: string, memory?: NeededMemory): Promise<readonly Entry[]>;
+  chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly Entry[]>;
   bytes(userId: number, id: string): Promise<number>;
+  change(userId: number, id: string, changed: (entry: Entry) => Entry): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
+  /** Items of a conversation that a response may go on from. */
+  readonly mostItems: number;
   enter(userId: number): void | Promise<void>;
 }
 
@@ -69,7 +74,7 @@ export interface Conversations {
   find(userId: number, id: string): Promise<Conversation | undefined>;
   describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
-  add(conversationId: string, entry: Entry, statuses?: readonly string[]): Promise<void>;
+  add(conversationId: string, entry: Entry, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
   count(userId: number): Promise<number>;
 }
 

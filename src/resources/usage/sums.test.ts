@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { sql } from 'kysely';
+import { booksOf } from '../../../test/support/books-of.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
+import { reconcile } from './reconcile.ts';
+import type { Group } from './groups.ts';
+import { fold } from './upkeep.ts';
+
+const migrations = [new URL('.', import.meta.url)];
+const minute = 60_000;
+const hour = 60 * minute;
+const start = Date.UTC(2026, 10, 28, 5, 20);
+
+onBothDatabases('sums of usage', ({ shared }) => {
+  const store = shared({ migrations });
+  /** Four days of two users across the end of a month, a row every 17 minutes; what came last is not folded yet. */
+  const recorded = async () => {
+    const usage = booksOf(store());
+    const row = (at: number) =>
+      usageRow({
+        at: start + at * 17 * minute,
+        userId: 1 + (at % 2),
+        model: `model ${at % 3}`,
+        face: at % 5 === 0 ? 'messages' : 'chatcompat',
+        balance: at % 7 === 0 ? 'train' : 'inference',
+        teamIds: at % 2 === 0 ? [4] : [],
+        planTokens: at,
+        inputTokens: 2 * at,
+        outputTokens: 3 + at,
+        costUsd: at % 11 === 0 ? null : at / 64,
+        firstTokenMs: 10 + ((at * 37) % 900),
+        totalMs: 1000 + ((at * 91) % 9000),
+        ...(at % 4 === 0 && { tags: { project: 'alpha' } }),
+      });
+    const all = Array.from({ length: 340 }, (_, at) => row(at));
+    await usage.record(all.slice(0, 300));
+    await fold(store());
+    await usage.record(all.slice(300));
+    return usage;
+  };
+  let made: ReturnType<typeof recorded> | undefined;
+
+  const spans = {
+    'whole days': [Date.UTC(2026, 10, 28), Date.UTC(2026, 11, 3)],
+    'hours of several days': [start + 3 * hour, start + 60 * hour],
+    'hours of one day': [start + 12 * hour, start + 14 * hour],
+    'parts of hours': [start + 7 * minute, start + 70 * hour + 11 * minute],
+    nothing: [start - 9 * hour, start - 2 * hour],
+  } as const;
+  const groupings: readonly (readonly Group[])[] = [
+    [],
+    ['model'],
+    ['day'],
+    ['hour'],
+    ['model', 'day'],
+    ['face', 'balance'],
+    ['user', 'model'],
+    ['team'],
+    ['tag:project', 'day'],
+  ];
+  const cases = Object.keys(spans).flatMap((span) =>
+    groupings.flatMap((groupBy) => ['UTC', 'America/New_York'].map((tz) => [groupBy.join(' and ') || 'nothing', tz, span, groupBy] as const)),
+  );
+
+  test.each(cases)('grouped by %s in %s over %s are those of the rows', async (_, tz, span, groupBy) => {
+    const usage = await (made ??= recorded());
+    const [from, to] = spans[span as keyof typeof spans];
+    const wanted = { from, to, groupBy, tz };
+    expect(await usage.usage(wanted)).toEqual(await usage.usage({ ...wanted, status: 200 })); // all rows have it, and only they know of it
+  });
+
+  test('that another program has changed are found out, those of all users too', async () => {
+    await (made ??= recorded());
+    await fold(store());
+    expect([...(await reconcile(store(), '2026-11')), ...(await reconcile(store(), '2026-12'))]).toEqual([]);
+    await sql`update usage_overall set requests = requests + 2 where span = 'day' and hour = '2026-11-29T00:00:00Z' and model = 'model 1' and face = 'messages' and balance = 'inference'`.execute(
+      store().db,
+    );
+    expect(await reconcile(store(), '2026-11')).toEqual([{ of: '2026-11-29T00:00:00.000Z', requests: 2, planTokens: 0, costUsd: 0 }]);
+  });
+});
