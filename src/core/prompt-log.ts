@@ -2,7 +2,7 @@
 export interface PromptLog {
   /** UTF-16 units that are kept of each prompt and answer; 0: only their lengths. */
   readonly most: number;
-  /** Notes a request. Nothing waits for it; what is too much is dropped. */
+  /** Notes a request: its texts are copied at once. Nothing waits for it; what is too much is dropped. */
   tell(told: ToldRequest): void;
 }
 

@@ -1,7 +1,9 @@
 import { encoded, type Vector } from '#core/embed';
 import type { Usage } from '#core/event';
 import { Fault } from '#core/fault';
-import { isObject, type JsonObject } from '#core/json';
+import { isObject } from '#core/json';
+import { readLongList, writeLongList } from '#kit/json/long-list';
+import { BadJson } from '#kit/json/scan';
 import { isCount } from '../shared/read-fields.ts';
 
 /** Embedding responses ↔ result. */
@@ -17,29 +19,31 @@ export interface Vectors {
   readonly tokens: number | undefined;
 }
 
-/** The response of `embedContent`. */
-export const encodeEmbedResult = ({ vectors, usage }: EmbedResult): JsonObject => ({ embedding: embeddingOf(vectors[0]!), ...tokensOf(usage) });
+/** The response of `embedContent`, as JSON. */
+export const encodeEmbedResult = ({ vectors, usage }: EmbedResult): string => JSON.stringify({ embedding: embeddingOf(vectors[0]!), ...tokensOf(usage) });
 
-/** The response of `batchEmbedContents`. */
-export const encodeBatchEmbedResult = ({ vectors, usage }: EmbedResult): JsonObject => ({ embeddings: vectors.map(embeddingOf), ...tokensOf(usage) });
+/** The response of `batchEmbedContents`, as JSON. */
+export const encodeBatchEmbedResult = ({ vectors, usage }: EmbedResult): Promise<string> =>
+  writeLongList({ embeddings: vectors.map(embeddingOf), ...tokensOf(usage) }, 'embeddings');
 
-/** The response of `predict`. */
-export const encodePredictResult = ({ vectors }: EmbedResult): JsonObject => ({
-  predictions: vectors.map((vector) => ({ embeddings: embeddingOf(vector) })),
-});
+/** The response of `predict`, as JSON. */
+export const encodePredictResult = ({ vectors }: EmbedResult): Promise<string> =>
+  writeLongList({ predictions: vectors.map((vector) => ({ embeddings: embeddingOf(vector) })) }, 'predictions');
 
 const embeddingOf = (vector: Vector) => ({ values: encoded(vector, 'float') });
 const tokensOf = ({ input }: Usage) => ({ usageMetadata: { promptTokenCount: input } });
 
 /** A provider's answer to `batchEmbedContents`. @param count number of texts that were sent @throws Fault `upstream-failed` where it is not one */
-export function decodeBatchEmbedResult(body: unknown, count: number): Vectors {
+export async function decodeBatchEmbedResult(bytes: Uint8Array, count: number): Promise<Vectors> {
+  const body = await read(bytes, 'embeddings');
   const embeddings = isObject(body) ? body['embeddings'] : undefined;
   const usage = isObject(body) && isObject(body['usageMetadata']) ? body['usageMetadata']['promptTokenCount'] : undefined;
   return { vectors: listOf(embeddings, count).map(valuesOf), tokens: isCount(usage) ? usage : undefined };
 }
 
 /** A provider's answer to `predict`. @throws as `decodeBatchEmbedResult` */
-export function decodePredictResult(body: unknown, count: number): Vectors {
+export async function decodePredictResult(bytes: Uint8Array, count: number): Promise<Vectors> {
+  const body = await read(bytes, 'predictions');
   const predictions = listOf(isObject(body) ? body['predictions'] : undefined, count);
   const counts = predictions.map((one) => {
     const statistics = isObject(one) && isObject(one['embeddings']) ? one['embeddings']['statistics'] : undefined;
@@ -52,6 +56,14 @@ export function decodePredictResult(body: unknown, count: number): Vectors {
   };
 }
 
+async function read(bytes: Uint8Array, list: string): Promise<unknown> {
+  try {
+    return await readLongList(bytes, list);
+  } catch (error) {
+    throw error instanceof BadJson ? malformed() : error;
+  }
+}
+
 function listOf(value: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(value) || value.length !== count) throw malformed();
   return value;
@@ -59,7 +71,7 @@ function listOf(value: unknown, count: number): readonly unknown[] {
 
 function valuesOf(embedding: unknown): readonly number[] {
   const values = isObject(embedding) ? embedding['values'] : undefined;
-  if (!Array.isArray(values) || values.length === 0 || !values.every((one) => typeof one === 'number')) throw malformed();
+  if (!Array.isArray(values) || values.length === 0 || !values.every(Number.isFinite)) throw malformed();
   return values;
 }
 

@@ -47,6 +47,6 @@ async function answer(deps: EmbeddingDeps, asked: Asked): Promise<void> {
     };
     const result = await deps.embed(isPlain ? { ...call, passthrough } : call, context);
     if (exchange.opened) exchange.end();
-    else exchange.sendJson(200, encodeResult(result), headersOf(result));
+    else exchange.send(200, ['content-type', 'application/json; charset=utf-8', ...headersOf(result)], await encodeResult(result));
   });
 }

@@ -33,6 +33,7 @@ export async function embedContent(
   const context = { ...contextOf(asked, 'gencompat', app, []), balance: deps.embeddingBalance() };
   await accompanied(deps, exchange, { call: { model: call.model, stream: false }, context }, async () => {
     const result = await deps.embed(call, context);
-    exchange.sendJson(200, encode(result), answerHeaders(context.progress, { type: 'started', ...result }));
+    const headers = answerHeaders(context.progress, { type: 'started', ...result });
+    exchange.send(200, ['content-type', 'application/json; charset=utf-8', ...headers], await encode(result));
   });
 }

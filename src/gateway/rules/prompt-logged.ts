@@ -87,7 +87,7 @@ class Heard {
 
   /** The call is over. */
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: copied(this.#text), length: this.#length }));
+    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: this.#text, length: this.#length }));
   }
 }
 
@@ -95,12 +95,10 @@ const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Contex
   requestId,
   userId: caller.userId,
   address,
-  prompt: beginning(prompt, most),
+  prompt: prompt.slice(0, most),
   promptLength: prompt.length,
   answer,
 });
-
-const beginning = (text: string, most: number): string => (text.length <= most ? text : copied(text.slice(0, most)));
 
 /** A piece of a string keeps the whole of it in memory: its copy does not. */
 const copied = (text: string): string => Buffer.from(text).toString('utf8');

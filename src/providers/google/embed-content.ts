@@ -7,7 +7,6 @@ import type { JsonObject } from '#core/json';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 import { whole } from '../shared/post.ts';
-import { parsed } from '../shared/read-answer.ts';
 
 /** Embeddings in the content generation API. */
 interface EmbedEndpoint extends OperationEndpoint {
@@ -19,7 +18,7 @@ export interface EmbedOperation {
   readonly name: string;
   readonly most: { readonly texts: number; readonly bytes: number };
   encode(texts: readonly string[], call: EmbedCall, purposes: EmbedCall['purposes'], model: string): JsonObject;
-  decode(body: unknown, count: number): Vectors;
+  decode(bytes: Uint8Array, count: number): Promise<Vectors>;
 }
 
 /** The Gemini API, whose batches have at most 100 texts. */
@@ -111,7 +110,7 @@ async function embedBatch(endpoint: EmbedEndpoint, call: EmbedCall, { from, text
   const body = JSON.stringify(embedding.encode(texts, call, call.purposes?.slice(from, from + texts.length), model));
   const { response } = await attempt(endpoint, { operation: embedding.name, body, ignored: [] }, context);
   try {
-    return embedding.decode(parsed(await whole(response, context)), texts.length);
+    return await embedding.decode(await whole(response, context), texts.length);
   } finally {
     response.leave();
   }

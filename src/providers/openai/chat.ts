@@ -5,7 +5,6 @@ import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
-import { largeBytes } from '#kit/json/large';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -42,7 +41,7 @@ import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { recalling, recorded, recordedWhole, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { maxLine, parsed, parsedLarge, streamed } from '../shared/read-answer.ts';
+import { jsonOf, maxLine, streamed } from '../shared/read-answer.ts';
 import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
 import { embed, embedEndpoint, embedsAt, type EmbedQuirks } from './embed.ts';
 import { headersOf } from './headers.ts';
@@ -282,7 +281,7 @@ class ChatReply implements Reply {
 
   async whole(): Promise<Events> {
     const bytes = await whole(this.response, this.#deps.context);
-    const body = bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes);
+    const body = await jsonOf(bytes);
     const { passthrough } = this.#request;
     const events =
       passthrough && !this.#call.stream ? passWhole(bytes, body, this.#endpoint.model, { passthrough, observe: this.#observe }) : this.#decoded(body);

@@ -45,7 +45,7 @@ export async function embed(endpoint: EmbedEndpoint, call: EmbedCall, context: T
   try {
     const bytes = await whole(response, context);
     const plain = passthroughOf(call) ? plainAnswer(bytes, call) : undefined;
-    return plain ? { model, ignored: [], ...plain, answer: { bytes } } : decodeResult(bytes, call, model);
+    return plain ? { model, ignored: [], ...plain, answer: { bytes } } : await decodeResult(bytes, call, model);
   } finally {
     response.leave();
   }

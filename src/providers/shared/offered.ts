@@ -2,9 +2,8 @@ import type { Fault } from '#core/fault';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { isObject } from '#core/json';
-import { largeBytes } from '#kit/json/large';
 import { refusalText } from './post.ts';
-import { parsed, parsedLarge } from './read-answer.ts';
+import { jsonOf } from './read-answer.ts';
 
 /** A model that a provider says it has. */
 export interface OfferedModel {
@@ -40,7 +39,7 @@ export const offeredAt =
         return undefined;
       }
       const bytes = await response.whole(mostBytes);
-      return modelsIn(bytes.length > largeBytes ? await parsedLarge(bytes) : parsed(bytes));
+      return modelsIn(await jsonOf(bytes));
     } finally {
       response.leave();
     }

@@ -7,10 +7,13 @@ const told = (at: number): ToldRequest => ({
   requestId: `req_${at}`,
   userId: 1,
   address: '',
-  prompt: '',
-  promptLength: 0,
+  prompt,
+  promptLength: prompt.length,
   answer: { text: '', length: 0 },
 });
+
+/** A lot of a megabyte has room for some hundreds. */
+const prompt = 'p'.repeat(4000);
 
 /** A queue whose statements end when they are let go. */
 function queued() {
@@ -21,7 +24,7 @@ function queued() {
     clock,
     log: (problem) => problems.push(problem),
     write: (some) =>
-      new Promise((resolve, reject) => statements.push({ ids: some.map(({ requestId }) => requestId), end: (error) => (error ? reject(error) : resolve()) })),
+      new Promise((resolve, reject) => statements.push({ ids: some.flatMap(({ requests }) => requests), end: (error) => (error ? reject(error) : resolve()) })),
   });
   const add = (from: number, to: number) => {
     for (let at = from; at < to; at++) queue.add(told(at));
@@ -40,28 +43,34 @@ test('a lonely prompt waits a quarter of a second for others, which go with it i
   expect(statements.map(({ ids }) => ids)).toEqual([['req_0', 'req_1', 'req_2']]);
 });
 
-test('a full statement goes at once, one after the other, whatever comes meanwhile', async () => {
+test('a full lot goes at once, one after the other, whatever comes meanwhile', async () => {
   const { statements, add, turn } = queued();
-  add(0, 3500);
-  expect(statements.map(({ ids }) => ids.length)).toEqual([1000]);
+  add(0, 800);
+  expect(statements).toHaveLength(1);
+  const rows = statements[0]!.ids.length;
+  expect(rows).toBeGreaterThan(200);
   for (let at = 0; at < 2; at++) {
     statements[at]!.end();
     await turn();
   }
   expect(statements.map(({ ids }) => [ids[0], ids.length])).toEqual([
-    ['req_0', 1000],
-    ['req_1000', 1000],
-    ['req_2000', 1000],
+    ['req_0', rows],
+    [`req_${rows}`, rows],
+    [`req_${2 * rows}`, rows],
   ]);
 });
 
-test('what is beyond 4,000 that wait is dropped, and so is what cannot be written: a line each for all of them', async () => {
+test('what is beyond 16 lots that wait is dropped, and so is what cannot be written: a line each for all of them', async () => {
   const { statements, problems, add, turn } = queued();
   add(0, 6000);
+  const rows = statements[0]!.ids.length;
   statements[0]!.end(new Error('The database is away.'));
   await turn();
-  expect(problems).toEqual(['1000 prompts could not be logged.', '1000 prompts came faster than they could be logged, and are not in the log.']);
-  expect(statements[1]!.ids[0]).toBe('req_1000');
+  expect(problems).toEqual([
+    `${rows} prompts could not be logged.`,
+    `${6000 - 17 * rows} prompts came faster than they could be logged, and are not in the log.`,
+  ]);
+  expect(statements[1]!.ids[0]).toBe(`req_${rows}`);
 });
 
 test('to wait for what was added before writes it at once, and does not wait for what is added later', async () => {

@@ -1,9 +1,10 @@
 import { inUnits } from '#kit/text/in-units';
 import type { ToldRequest } from '#core/prompt-log';
 import type { Clock } from '#kit/async/clock';
+import { Lot, type Batch } from './lot.ts';
 
 export interface QueueDeps {
-  readonly write: (some: readonly ToldRequest[]) => Promise<void>;
+  readonly write: (some: readonly Batch[]) => Promise<void>;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;
 }
@@ -15,35 +16,35 @@ export interface Queue {
   written(): Promise<void>;
 }
 
-/** Rows of one statement. */
-const mostAtOnce = 1000;
-/** Each holds at most some 20 KB. */
-const mostWaiting = 4000;
-/** So long a row waits for others; a full statement does not. */
+/** Lots of a megabyte. */
+const mostWaiting = 16;
+/** So long a request waits for others; a full lot does not. */
 const waitMilliseconds = 250;
 
 /** Writes what is told many at once, one statement after the other: however many come, their number and the lines of the log about those that are lost stay small. */
 export function openQueue({ write, clock, log }: QueueDeps): Queue {
-  let waiting: ToldRequest[] = [];
+  /** The last one is being filled. */
+  const waiting: Lot[] = [];
+  let spare: Lot | undefined;
   let lost = 0;
   let cancel: (() => void) | undefined;
   let writing: Promise<void> | undefined;
 
-  const writeSome = async () => {
-    const some = waiting.slice(0, mostAtOnce);
-    waiting = waiting.slice(mostAtOnce);
+  const writeLot = async (lot: Lot) => {
     try {
-      await write(some);
+      await write(lot.batches());
     } catch (error) {
-      log(`${inUnits(some.length, 'prompts')} could not be logged.`, error);
+      log(`${inUnits(lot.requests, 'prompts')} could not be logged.`, error);
     }
     if (lost > 0) log(`${inUnits(lost, 'prompts')} came faster than they could be logged, and are not in the log.`, undefined);
     lost = 0;
+    lot.clear();
+    spare = lot;
   };
   const begin = () => {
     cancel?.();
     cancel = undefined;
-    writing ??= writeSome().finally(() => {
+    writing ??= writeLot(waiting.shift()!).finally(() => {
       writing = undefined;
       next();
     });
@@ -51,20 +52,31 @@ export function openQueue({ write, clock, log }: QueueDeps): Queue {
   };
   const next = () => {
     if (writing) return;
-    if (waiting.length >= mostAtOnce) void begin();
+    if (waiting.length > 1) void begin();
     else if (waiting.length > 0) cancel ??= clock.after(waitMilliseconds, () => void begin());
+  };
+  const empty = (): Lot => {
+    const lot = spare ?? new Lot();
+    spare = undefined;
+    return lot;
   };
 
   return {
     add(told) {
-      if (waiting.length >= mostWaiting) lost++;
-      else waiting.push(told);
+      if (!waiting.at(-1)?.add(told)) {
+        if (waiting.length >= mostWaiting) lost++;
+        else {
+          const lot = empty();
+          lot.add(told);
+          waiting.push(lot);
+        }
+      }
       next();
     },
     async written() {
       const before = waiting.length;
       await writing;
-      for (let written = 0; written < before && waiting.length > 0; written += mostAtOnce) await begin();
+      for (let written = 0; written < before && waiting.length > 0; written++) await begin();
     },
   };
 }

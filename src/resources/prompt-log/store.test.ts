@@ -1,40 +1,102 @@
+/* The texts of the log as they stand in the database, in rows of this version and of earlier ones. */
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import type { ToldRequest } from '#core/prompt-log';
+import { requestId } from '#kit/crypto/ids';
 import { sealer } from '#kit/crypto/sealing';
-import { onBothDatabases } from '../../../test/support/databases.ts';
 import { testClock } from '../../../test/support/fakes/clock.ts';
+import { onBothDatabases } from '../../../test/support/databases.ts';
 import { openPromptStore } from './store.ts';
 
-const migrations = [new URL('.', import.meta.url), new URL('../usage/', import.meta.url)];
+const told = (userId: number, text: string): ToldRequest => ({
+  requestId: requestId(),
+  userId,
+  address: '127.0.0.1',
+  prompt: text,
+  promptLength: text.length,
+  answer: { text: `You said: ${text}`, length: text.length + 10 },
+});
 
-onBothDatabases('the log of prompts', ({ open }) => {
-  test('is sealed for its user and request, and goes after the days that the settings say', async () => {
-    const store = await open({ migrations });
+onBothDatabases('the rows of the prompt log', ({ shared }) => {
+  const store = shared({ migrations: [new URL('./', import.meta.url)] });
+  const seal = sealer(randomBytes(32));
+
+  function opened(bodies: 'own' | 'all' | 'none' = 'own') {
     const clock = testClock();
-    const prompts = openPromptStore({
-      store,
-      seal: sealer(randomBytes(32)),
+    const log = openPromptStore({
+      store: store(),
+      seal,
       clock,
-      bodies: () => 'own',
+      bodies: () => bodies,
       days: () => 30,
-      log: (problem) => expect.fail(problem),
+      log: (problem, cause) => expect.unreachable(`${problem} ${String(cause)}`),
     });
-    onTestFinished(() => prompts.close());
-    const answer = { text: 'It is a secret answer.', length: 22 };
-    for (const requestId of ['req_young', 'req_old', 'req_swapped'])
-      prompts.record({ requestId, userId: 1, address: '', prompt: 'A secret question', promptLength: 17, answer });
-    clock.advance(1000);
-    const texts = async () => Promise.all(['req_young', 'req_old', 'req_swapped'].map((requestId) => prompts.find({ requestId, userId: 1 }, false)));
-    const kept = { prompt: 'A secret question', answer: answer.text };
-    expect(await texts()).toEqual([kept, kept, kept]);
-    const { rows } = await sql<{ sealed: Buffer }>`select sealed from prompt_log`.execute(store.db);
-    for (const { sealed } of rows) expect(sealed.toString('latin1')).not.toContain('secret');
+    const of = ({ requestId: id, userId }: ToldRequest) => ({ requestId: id, userId, at: new Date(clock.now() - 60_000).toISOString() });
+    return { log, of, clock };
+  }
 
-    await sql`update prompt_log set sealed = (select sealed from prompt_log where request_id = 'req_young') where request_id = 'req_swapped'`.execute(store.db);
-    await sql`update prompt_log set at = now() - interval '30 days' + interval '1 minute' where request_id = 'req_young'`.execute(store.db);
-    await sql`update prompt_log set at = now() - interval '30 days' - interval '1 minute' where request_id = 'req_old'`.execute(store.db);
+  test('hold what is told of each user at once, and each request is found with its own texts', async () => {
+    const { log, of } = opened();
+    const all = Array.from({ length: 300 }, (_, at) => told(71 + (at % 3), `text ${at}`));
+    for (const one of all) log.record(one);
+    for (const one of [all[0]!, all[150]!, all[299]!]) expect(await log.find(of(one), false)).toMatchObject({ prompt: one.prompt, answer: one.answer.text });
+    expect(await log.find(of(all[0]!), true)).toBeUndefined();
+    expect(await log.find({ ...of(all[0]!), userId: 72 }, false)).toBeUndefined();
+    const { rows } = await sql<{
+      many: number;
+      sealed: Buffer;
+    }>`select cardinality(requests) as many, sealed from prompt_log where user_id between 71 and 73`.execute(store().db);
+    expect(rows.length).toBeLessThan(12);
+    expect(rows.reduce((sum, { many }) => sum + many, 0)).toBe(300);
+    for (const { sealed } of rows) expect(sealed.includes('text')).toBe(false);
+    await log.close();
+  });
+
+  test('that are of one user do not open as those of another', async () => {
+    const { log, of } = opened();
+    const one = told(74, 'mine');
+    log.record(one);
+    expect(await log.find(of(one), false)).toMatchObject({ prompt: 'mine' });
+    await sql`update prompt_log set user_id = 75 where user_id = 74`.execute(store().db);
+    expect(await log.find({ ...of(one), userId: 75 }, false)).toBeUndefined();
+    await log.close();
+  });
+
+  test('of earlier versions, one for each request, are read as before', async () => {
+    const { log, of, clock } = opened();
+    const one = { ...told(76, ''), requestId: 'req_0Zz9randomrandomrandom' };
+    const sealed = seal.seal(Buffer.from('5:helloYou said: hello'), `prompt/76/${one.requestId}`);
+    await sql`
+      insert into prompt_log (last_request, user_id, at, address, prompt_length, answer_length, for_administrators, sealed)
+      values (${one.requestId}, 76, ${new Date(clock.now())}, '10.0.0.1', 5, 15, true, ${sealed})`.execute(store().db);
+    for (const forAdministrators of [false, true])
+      expect(await log.find(of(one), forAdministrators)).toMatchObject({ prompt: 'hello', answer: 'You said: hello' });
+    await log.close();
+  });
+
+  test('without texts are of requests of which nothing is kept', async () => {
+    const { log, of } = opened('none');
+    const one = told(77, 'gone');
+    log.record({ ...one, prompt: '', answer: { ...one.answer, text: '' } });
+    expect(await log.find(of(one), false)).toBeUndefined();
+    await log.close();
+  });
+
+  test('go after the days that the settings say', async () => {
+    const { log, clock } = opened();
+    for (const userId of [78, 79]) log.record(told(userId, 'old or young'));
+    clock.advance(1000);
+    const users = async () =>
+      (await sql<{ id: number }>`select user_id as id from prompt_log where user_id between 78 and 79 order by 1`.execute(store().db)).rows.map(({ id }) => id);
+    await expect.poll(users).toEqual([78, 79]);
+    for (const [userId, minutes] of [
+      [78, -1],
+      [79, 1],
+    ])
+      await sql`update prompt_log set at = now() - interval '30 days' + make_interval(mins => ${minutes}) where user_id = ${userId}`.execute(store().db);
     clock.advance(60_000);
-    await expect.poll(texts, { timeout: 5000 }).toEqual([kept, undefined, { prompt: '', answer: '' }]);
+    await expect.poll(users, { timeout: 5000 }).toEqual([79]);
+    await log.close();
   });
 });

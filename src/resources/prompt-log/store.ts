@@ -4,6 +4,7 @@ import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
+import { requestsIn, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 
 /** The first characters of a prompt and of its answer. */
@@ -16,6 +17,8 @@ export interface KeptText {
 export interface LoggedRequest {
   readonly requestId: string;
   readonly userId: number;
+  /** When it began, as a date that JavaScript reads. */
+  readonly at: string;
 }
 
 /** A request in the log of a user. */
@@ -67,10 +70,10 @@ export interface PromptStoreDeps {
 
 const tidyMilliseconds = 60_000;
 /** Most that are taken away at once. */
-const pieceRows = 5000;
+const pieceRows = 500;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
-  const queue = openQueue({ write: (some) => insert(store, seal, bodies(), some), clock, log });
+  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), shown: bodies() === 'all', batches }), clock, log });
   let cancel = () => {};
   const tidyLater = () => {
     cancel = clock.after(tidyMilliseconds, () => {
@@ -85,14 +88,13 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
     async list(userId, wanted) {
       await queue.written();
       const rows = await logged(store, userId, wanted);
-      return rows.map(({ sealed, requestId, ...row }) => ({ ...row, ...opened(seal, { userId, requestId, sealed }) }));
+      const texts = await textsOf(store, seal, userId, rows, wanted.forAdministrators);
+      return rows.map(({ requestId, step, ...row }) => ({ ...row, ...shown(step < steps.own.each ? texts.get(requestId) : undefined) }));
     },
-    async find({ userId, requestId }, forAdministrators) {
+    async find({ userId, requestId, at }, forAdministrators) {
       await queue.written();
-      const { rows } = await sql<{ sealed: Buffer | null }>`
-        select sealed from prompt_log
-        where user_id = ${userId} and request_id = ${requestId} and sealed is not null and (for_administrators or not ${forAdministrators})`.execute(store.db);
-      return rows[0] && opened(seal, { ...rows[0], userId, requestId });
+      const text = (await textsOf(store, seal, userId, [{ requestId, at: new Date(at) }], forAdministrators)).get(requestId);
+      return text?.kept === undefined ? undefined : shown(text);
     },
     async close() {
       cancel();
@@ -101,69 +103,135 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
   };
 }
 
-interface Sealed extends LoggedRequest {
-  readonly sealed: Uint8Array | null;
+/** A request as its row has it; without `kept` where texts are not kept, or not for whoever asks. */
+interface FoundText extends Omit<BatchedRequest, 'prompt' | 'answer'> {
+  readonly answerLength: number;
+  readonly kept: KeptText | undefined;
 }
 
-const contextOf = ({ userId, requestId }: LoggedRequest) => `prompt/${userId}/${requestId}`;
+const shown = ({ kept = { prompt: '', answer: '' }, promptLength, answerLength, address }: Omit<FoundText, 'requestId'> = nothing) => ({
+  ...kept,
+  promptLength,
+  answerLength,
+  address,
+});
 
-const nothing: KeptText = { prompt: '', answer: '' };
+const nothing = { kept: undefined, promptLength: 0, answerLength: 0, address: '' };
 
-function opened(seal: Sealer, row: Sealed): KeptText {
-  if (!row.sealed) return nothing;
+/** A row of the log: a batch, or a single request of an earlier version. */
+interface SealedRow {
+  readonly lastRequest: string;
+  readonly sealed: Uint8Array | null;
+  readonly isHidden: boolean;
+  /** Of a single request; else null. */
+  readonly address: string | null;
+  readonly promptLength: number;
+  readonly answerLength: number;
+}
+
+/** Rows of 64 KB that are opened in one turn of the event loop. */
+const turnRows = 16;
+
+/** What the log has of some requests of a user, by their ids. */
+async function textsOf(
+  { db }: Store,
+  seal: Sealer,
+  userId: number,
+  requests: readonly { readonly requestId: string; readonly at: Date }[],
+  forAdministrators: boolean,
+): Promise<ReadonlyMap<string, FoundText>> {
+  const texts = new Map<string, FoundText>();
+  if (requests.length === 0) return texts;
+  const ids = requests.map(({ requestId }) => requestId).toSorted();
+  const times = requests.map(({ at }) => at.getTime()).toSorted((a, b) => a - b);
+  const { rows } = await sql<SealedRow>`
+    select last_request as "lastRequest", sealed, ${forAdministrators} and not for_administrators as "isHidden", address,
+      prompt_length as "promptLength", answer_length as "answerLength"
+    from prompt_log
+    where user_id = ${userId} and at between ${new Date(times[0]! - clockSlack)} and ${new Date(times.at(-1)! + longestCall)}
+      and last_request >= ${ids[0]!} and coalesce(first_request, last_request) <= ${ids.at(-1)!}
+      and (last_request = any(${ids}::text[]) or requests && ${ids}::text[])`.execute(db);
+  for (const [at, row] of rows.entries()) {
+    if (at > 0 && at % turnRows === 0) await new Promise((resolve) => setImmediate(resolve));
+    for (const one of openedRow(seal, userId, row)) texts.set(one.requestId, one);
+  }
+  return texts;
+}
+
+/** Milliseconds after its beginning in which a call is logged at the latest; and by which the clocks that say both may differ. */
+const longestCall = 86_400_000;
+const clockSlack = 3_600_000;
+
+function openedRow(seal: Sealer, userId: number, row: SealedRow): readonly FoundText[] {
+  const { lastRequest, sealed, isHidden, address, promptLength, answerLength } = row;
+  const text = sealed ? openedText(seal, sealed, contextOf(userId, lastRequest)) : undefined;
+  const of = (prompt: string, answer: string) => (isHidden || text === undefined ? undefined : { prompt, answer });
+  if (address === null)
+    return [...requestsIn(text ?? '')].map(({ prompt, answer, ...one }) => {
+      const isKept = prompt !== '' || answer.text !== '' || one.promptLength + answer.length === 0;
+      return { ...one, answerLength: answer.length, kept: isKept ? of(prompt, answer.text) : undefined };
+    });
+  const begin = text === undefined ? 0 : text.indexOf(':') + 1;
+  const middle = begin + Number(text?.slice(0, Math.max(0, begin - 1)));
+  return [{ requestId: lastRequest, address, promptLength, answerLength, kept: of(text?.slice(begin, middle) ?? '', text?.slice(middle) ?? '') }];
+}
+
+/** @returns undefined where it does not open: it cannot be shown, and the log goes on */
+function openedText(seal: Sealer, sealed: Uint8Array, context: string): string | undefined {
   try {
-    const text = seal.open(row.sealed, contextOf(row)).toString('utf8');
-    const begin = text.indexOf(':') + 1;
-    const middle = begin + Number(text.slice(0, begin - 1));
-    return { prompt: text.slice(begin, middle), answer: text.slice(middle) };
+    return seal.open(sealed, context).toString('utf8');
   } catch (error) {
-    if (error instanceof SealBroken) return nothing;
+    if (error instanceof SealBroken) return undefined;
     throw error;
   }
 }
 
-/** Of how many the texts are read in one turn of the event loop. */
-const turnRows = 20;
+/** What a batch, or the single request of an earlier row, is sealed for. */
+const contextOf = (userId: number, lastRequest: string): string => `prompt/${userId}/${lastRequest}`;
+
+interface Written {
+  readonly at: number;
+  /** To administrators too. */
+  readonly shown: boolean;
+  readonly batches: readonly Batch[];
+}
 
 /** The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. */
-async function insert({ db }: Store, seal: Sealer, bodies: 'own' | 'all' | 'none', some: readonly ToldRequest[]): Promise<void> {
-  const lengths: number[] = [];
-  const sealed: Buffer[] = [];
-  for (let from = 0; from < some.length; from += turnRows) {
-    if (from > 0) await new Promise((resolve) => setImmediate(resolve));
-    const few = some.slice(from, from + turnRows);
-    for (const { answer } of few) lengths.push(answer.length);
-    if (bodies === 'none') continue;
-    const texts = few.map((told) => ({ plain: Buffer.from(`${told.prompt.length}:${told.prompt}${told.answer.text}`), context: contextOf(told) }));
-    sealed.push(...seal.sealAll(texts));
-  }
-  const column = <Value>(of: (told: ToldRequest) => Value) => some.map(of);
+async function insert({ db }: Store, seal: Sealer, { at, shown: forAdministrators, batches }: Written): Promise<void> {
+  const rows = batches.map(({ userId, requests, plain }) => ({ userId, plain, requests: requests.join(','), ...endsOf(requests) }));
+  const sealed = seal.sealAll(rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })));
+  const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
   let end = 0;
   const starts = sealed.map(({ length }) => (end += length) - length + 1);
   await sql`
-    insert into prompt_log (request_id, user_id, address, prompt_length, answer_length, for_administrators, sealed)
-    select id, user_id, address, prompt, answer, ${bodies === 'all'}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
-    from unnest(${column(({ requestId }) => requestId)}::text[], ${column(({ userId }) => userId)}::bigint[], ${column(({ address }) => address)}::text[],
-      ${column(({ promptLength }) => promptLength)}::bigint[], ${lengths}::bigint[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
-      as given(id, user_id, address, prompt, answer, start, bytes)
-    on conflict do nothing`.execute(db);
+    insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
+    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${forAdministrators}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
+    from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
+      ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
+      as given(user_id, first, last, requests, start, bytes)`.execute(db);
 }
 
-interface LoggedRow extends Omit<LoggedPrompt, keyof KeptText>, Sealed {}
+function endsOf(requests: readonly string[]): { readonly first: string; readonly last: string } {
+  const sorted = requests.toSorted();
+  return { first: sorted[0]!, last: sorted.at(-1)! };
+}
+
+interface LoggedRow extends Omit<LoggedPrompt, keyof KeptText | 'promptLength' | 'answerLength' | 'address'> {
+  readonly requestId: string;
+  readonly step: number;
+}
 
 /**
  * Rows have no numbers. Their id is made of the millisecond and of the request id: it grows with time, and it is hardly ever that of another row of the user.
  */
 const id = sql`(extract(epoch from date_trunc('milliseconds', usage.at)) * 1000000)::bigint + (abs(hashtext(usage.request_id || usage.step::text)) % 1000)`;
 
-async function logged({ db }: Store, userId: number, { limit, before, forAdministrators }: PromptsWanted): Promise<readonly LoggedRow[]> {
+async function logged({ db }: Store, userId: number, { limit, before }: PromptsWanted): Promise<readonly LoggedRow[]> {
   const older = before === undefined ? sql`` : sql`and usage.at <= to_timestamp(${before / 1_000_000}::double precision + 0.001) and ${id} < ${before}`;
   const { rows } = await sql<LoggedRow>`
-    select ${id} as id, usage.user_id as "userId", usage.request_id as "requestId", usage.at, coalesce(nullif(served_model, ''), model) as model,
-      input_tokens as "inputTokens", output_tokens as "outputTokens", plan_tokens as "planTokens", balance = 'train' as "isTraining",
-      coalesce(prompt_length, 0) as "promptLength", coalesce(answer_length, 0) as "answerLength", coalesce(address, '') as address,
-      case when for_administrators or not ${forAdministrators} then sealed end as sealed
-    from usage left join prompt_log on prompt_log.request_id = usage.request_id and prompt_log.user_id = usage.user_id and usage.step < ${steps.own.each}
+    select ${id} as id, usage.user_id as "userId", usage.request_id as "requestId", usage.step, usage.at, coalesce(nullif(served_model, ''), model) as model,
+      input_tokens as "inputTokens", output_tokens as "outputTokens", plan_tokens as "planTokens", balance = 'train' as "isTraining"
+    from usage
     where usage.user_id = ${userId} ${older}
     order by usage.at desc, id desc limit ${limit}`.execute(db);
   return rows;
@@ -173,7 +241,7 @@ async function tidy({ db }: Store, days: number): Promise<void> {
   let gone: bigint;
   do {
     const done = await sql`
-      delete from prompt_log where (user_id, request_id) in (select user_id, request_id from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows})`.execute(
+      delete from prompt_log where ctid = any(array(select ctid from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows}))`.execute(
       db,
     );
     gone = done.numAffectedRows ?? 0n;

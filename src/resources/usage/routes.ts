@@ -5,7 +5,7 @@ import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import type { UsageFilter } from './filters.ts';
-import type { LogDetail, Logs } from './logs.ts';
+import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, report } from './reports.ts';
 import { groups, isGroup, type Group } from './groups.ts';
 import { unknownZone, type Sums } from './sums.ts';
@@ -152,7 +152,7 @@ export interface UsagePlace {
   readonly within: (caller: Caller, params: Readonly<Record<string, string>>) => UsageFilter | Promise<UsageFilter>;
   /** What was asked and answered, as far as it is kept and the caller may see it. Absent: nothing. */
   readonly textOf?: (
-    request: { readonly requestId: string; readonly userId: number },
+    request: Pick<LoggedRow, 'requestId' | 'userId' | 'at'>,
     caller: Caller,
     by: Actor,
   ) => Promise<{ readonly prompt: string; readonly response: string } | undefined>;

@@ -34,17 +34,17 @@ describe.each(['float', 'base64'] as const)('an answer in %s', (encoding) => {
     for (const more of ['x', '}', '{}']) expect(plainAnswer(Buffer.concat([bytes, Buffer.from(more)]), call(encoding))).toBeUndefined();
   });
 
-  test('that may be forwarded says the same when it is decoded', () => {
+  test('that may be forwarded says the same when it is decoded', async () => {
     const members = ['object', 'data', 'usage', 'usage.prompt_tokens', 'data.0', 'data.1', 'data.0.index', 'data.1.index', 'data.0.object'];
     const vectors = ['data.0.embedding', 'data.1.embedding', ...(encoding === 'float' ? ['data.0.embedding.0', 'data.1.embedding.1'] : [])];
     let plain = 0;
-    fc.assert(
-      fc.property(drawnChanges([...members, ...vectors]), (changes) => {
+    await fc.assert(
+      fc.asyncProperty(drawnChanges([...members, ...vectors]), async (changes) => {
         const body = changed(answers[encoding], changes);
         const passed = plainAnswer(bytesOf(body), call(encoding));
         if (!passed) return;
         plain++;
-        const { usage, answer } = decodeResult(bytesOf(body), call(encoding), 'm');
+        const { usage, answer } = await decodeResult(bytesOf(body), call(encoding), 'm');
         expect(passed.usage).toEqual(usage);
         expect(answer).toEqual({ vectors: (body as typeof answers.float).data.map(({ embedding }) => embedding) });
       }),

@@ -1,7 +1,9 @@
 import { encoded, purposesIgnored, type EmbedCall, type Embedded, type Vector } from '#core/embed';
 import type { Usage } from '#core/event';
 import { Fault } from '#core/fault';
-import { isObject, textOf, type JsonObject } from '#core/json';
+import { isObject, textOf } from '#core/json';
+import { readLongList, writeLongList } from '#kit/json/long-list';
+import { BadJson, parseJson } from '#kit/json/scan';
 import { isCount } from '../../shared/read-fields.ts';
 
 /** An embeddings response ↔ result. */
@@ -12,8 +14,8 @@ import { isCount } from '../../shared/read-fields.ts';
  * @param model the model's upstream name, for answers that do not report one
  * @throws Fault `upstream-failed` where it is not an embeddings response
  */
-export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Embedded {
-  const body = parsed(bytes);
+export async function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Promise<Embedded> {
+  const body = await read(bytes);
   if (!isObject(body) || !Array.isArray(body['data'])) throw malformed();
   const vectors = call.inputs.map((): Vector | undefined => undefined);
   for (const [at, one] of (body['data'] as readonly unknown[]).entries()) {
@@ -28,14 +30,18 @@ export function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string):
   return { model: textOf(body['model']) || model, ignored: purposesIgnored(call), ...(usage ? { usage } : {}), answer: { vectors } };
 }
 
-/** The response body of this dialect. */
-export function encodeResult({ model, usage, vectors }: { readonly model: string; readonly usage: Usage; readonly vectors: readonly Vector[] }): JsonObject {
-  return {
-    object: 'list',
-    data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
-    model,
-    usage: { prompt_tokens: usage.input, total_tokens: usage.input },
-  };
+/** The response body of this dialect, as JSON. */
+export function encodeResult({
+  model,
+  usage,
+  vectors,
+}: {
+  readonly model: string;
+  readonly usage: Usage;
+  readonly vectors: readonly Vector[];
+}): Promise<string> {
+  const data = vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }));
+  return writeLongList({ object: 'list', data, model, usage: { prompt_tokens: usage.input, total_tokens: usage.input } }, 'data');
 }
 
 /** Bytes that the beginning of a vector may take, and the end of an answer behind the last one. */
@@ -74,7 +80,7 @@ export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedC
   }
   if (buffer.length - at > mostBehind) return undefined;
   try {
-    const others = parsed(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), buffer.subarray(at)]));
+    const others = parseJson(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), buffer.subarray(at)]));
     if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0) return undefined;
     const usage = usageOf(others['usage']);
     return usage ? { usage } : {};
@@ -102,12 +108,11 @@ function usageOf(value: unknown): Usage | undefined {
   return isCount(input) ? { input, output: 0, source: 'provider' } : undefined;
 }
 
-/** The fault has no cause: the message of JSON.parse repeats a piece of the text. */
-function parsed(bytes: Uint8Array): unknown {
+async function read(bytes: Uint8Array): Promise<unknown> {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-  } catch {
-    throw malformed();
+    return await readLongList(bytes, 'data');
+  } catch (error) {
+    throw error instanceof BadJson ? malformed() : error;
   }
 }
 
