@@ -1,6 +1,6 @@
 /**
  * `npm run bench:retrieval`: how good and how fast the search in datasets is. Cranfield, and documents and questions of our own, give nDCG@10, MRR and recall@50 of
- * each channel and fused, on an embedded database; synthetic passages give latencies, on PostgreSQL without pgvector and embedded.
+ * each channel and fused, on an embedded database; synthetic passages give latencies, on PostgreSQL and embedded.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     embedded: { type: 'string', default: '10000' },
     lexical: { type: 'boolean', default: false },
     only: { type: 'string' },
+    programs: { type: 'string' }, // of another PostgreSQL, such as one with pgvector
   },
 });
 
@@ -24,10 +25,10 @@ const folder = mkdtempSync(join(tmpdir(), 'dragoman-retrieval-'));
 const runs = (part: string) => values.only === undefined || values.only === part;
 
 async function latencies(): Promise<void> {
-  const programs = postgresPrograms();
+  const programs = values.programs ?? postgresPrograms();
   if (programs) {
     const server = await startPostgres(programs, folder);
-    await latency('PostgreSQL without pgvector', { folder, count: Number(values.passages), databaseUrl: await server.database() });
+    await latency(values.programs ?? 'PostgreSQL', { folder, count: Number(values.passages), databaseUrl: await server.database() });
     await server.stop();
   } else console.log('PostgreSQL is not installed here: it is not measured.');
   await latency('embedded', { folder, count: Number(values.embedded) });

@@ -1,8 +1,12 @@
 /** Latencies of the search by synthetic passages. */
 import { join } from 'node:path';
 import { systemClock } from '#kit/async/clock';
-import { openStore } from '#store/open';
-import { openPassageIndex, type Chunk } from '#resources/datasets/search/index';
+import { openStore, type Store } from '#store/open';
+import { openPassageIndex, openVectorRanker, openVectorTables, type Chunk } from '#resources/datasets/search/index';
+import { lexicalRanks, usualLimits } from '#resources/datasets/search/lexical';
+import { nearest } from '#resources/datasets/search/nearest';
+import { scopeOf } from '#resources/datasets/search/scope';
+import { unit } from '#resources/datasets/search/vectors';
 import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
 import { add, dimensions, model, searchIn } from './asking.ts';
 
@@ -10,6 +14,47 @@ import { add, dimensions, model, searchIn } from './asking.ts';
 function wordsBy(random: () => number): () => string {
   const most = 30_000;
   return () => `word${Math.floor(most ** random())}x`;
+}
+
+/** Directions that vary together, as those of a language do: 24 of them, and a little noise. Vectors of independent numbers are all equally far apart. */
+function vectorsBy(random: () => number): () => Float32Array {
+  const axes = Array.from({ length: 24 }, () => Float32Array.from({ length: dimensions }, () => random() - 0.5));
+  return () => {
+    const made = Float32Array.from({ length: dimensions }, () => (random() - 0.5) / 4);
+    for (const axis of axes) {
+      const share = random() + random() + random() - 1.5;
+      for (let at = 0; at < dimensions; at++) made[at]! += share * axis[at]!;
+    }
+    return made;
+  };
+}
+
+/** The part of the nearest 50 that the index of pgvector finds, too. */
+async function recall(store: Store, user: number, vector: () => Float32Array): Promise<number> {
+  const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
+  const table = (await openVectorTables(store).find({ model, dimensions }))!;
+  const ranker = openVectorRanker({ store, cacheBytes: () => 0 });
+  const one = { ...scope, languages: [] }; // as if there were few: all are compared
+  let found = 0;
+  for (let round = 0; round < 20; round++) {
+    const asked = { table, vector: unit(vector())!, limit: 50, signal: new AbortController().signal };
+    const exact = new Set((await nearest(store, ranker, one, asked)).map(({ id }) => id));
+    found += (await nearest(store, ranker, scope, asked)).filter(({ id }) => exact.has(id)).length;
+  }
+  return found / 1000;
+}
+
+/** How much of the best 50 by words is found where common words choose no passages. */
+async function lexicalRecall(store: Store, user: number, question: () => string): Promise<number> {
+  const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
+  let [found, all] = [0, 0];
+  for (let round = 0; round < 40; round++) {
+    const asked = question();
+    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, exact: Infinity }));
+    found += (await lexicalRanks(store.db, scope, asked, 50)).filter((id) => exact.has(id)).length;
+    all += exact.size;
+  }
+  return found / all;
 }
 
 export async function latency(
@@ -20,9 +65,9 @@ export async function latency(
   const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648;
   const word = wordsBy(random);
   const textOf = (length: number) => Array.from({ length }, word).join(' ');
-  const vector = () => Float32Array.from({ length: dimensions }, () => random() - 0.5);
+  const vector = vectorsBy(random);
   const store = await openStore({
-    folder: join(folder, name.replaceAll(' ', '-')),
+    folder: join(folder, name.replaceAll(/\W/g, '-')),
     migrations,
     clock: systemClock,
     ...(databaseUrl === undefined ? {} : { databaseUrl }),
@@ -52,5 +97,8 @@ export async function latency(
   }
   times.sort((a, b) => a - b);
   console.log(`${name}, ${count} passages: p50 ${times[50]!.toFixed(1)} ms, p95 ${times[95]!.toFixed(1)} ms, filled in ${filling.toFixed(0)} s`);
+  console.log(
+    `${name}: recall at 50 by words ${(await lexicalRecall(store, user, () => textOf(8))).toFixed(3)}, by vectors ${(await recall(store, user, vector)).toFixed(3)}`,
+  );
   await store.close();
 }

@@ -22,7 +22,7 @@ export interface LexicalLimits {
   readonly candidates: number;
 }
 
-const usual: LexicalLimits = { exact: 20_000, sampled: 400, common: 0.2, candidates: 3000 };
+export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 2000 };
 
 /** A term of the question, and the share of passages that have it. */
 interface Term {
@@ -34,7 +34,13 @@ interface Term {
  * The ids of the passages with words of the question, best first by BM25. In a large scope the common terms, which tell passages apart the least, are looked up for
  * those passages alone that the others choose: what is left out of the best 50 is measured in bench/README.md.
  */
-export async function lexicalRanks(db: Database, scope: Scope, question: string, limit: number, limits: LexicalLimits = usual): Promise<readonly number[]> {
+export async function lexicalRanks(
+  db: Database,
+  scope: Scope,
+  question: string,
+  limit: number,
+  limits: LexicalLimits = usualLimits,
+): Promise<readonly number[]> {
   const configurations = [...new Set(scope.languages.map(({ language }) => configurationOf(language)))];
   const words = wordsOf(question.slice(0, mostCharacters));
   if (configurations.length === 0 || words === '') return [];
@@ -109,12 +115,16 @@ async function ranked(db: Database, scope: Scope, { size, chosen, common, limit,
       select passage_id, min(dataset_id) as dataset_id, min(edition_id) as edition_id, ${score} as score from hit join weight using (term)
       group by passage_id order by score desc, passage_id limit ${common.length > 0 ? limits.candidates : limit}
     )
-    ${common.length === 0 ? sql`select passage_id as id from candidate order by score desc, passage_id` : sql`
+    ${
+      common.length === 0
+        ? sql`select passage_id as id from candidate order by score desc, passage_id`
+        : sql`
     select passage_id as id from candidate left join lateral (
       select ${score} as score from unnest(${common.map(({ term }) => term)}::text[], ${weights}::float8[]) as question (term, weight)
       join posting on posting.term = question.term
       where posting.dataset_id = candidate.dataset_id and posting.edition_id = candidate.edition_id and posting.passage_id = candidate.passage_id
     ) as rest on true
-    order by candidate.score + coalesce(rest.score, 0) desc, passage_id limit ${limit}`}`.execute(db);
+    order by candidate.score + coalesce(rest.score, 0) desc, passage_id limit ${limit}`
+    }`.execute(db);
   return rows.map(({ id }) => id);
 }
