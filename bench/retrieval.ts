@@ -1,6 +1,7 @@
 /**
  * `npm run bench:retrieval`: how good and how fast the search in datasets is. Cranfield, and documents and questions of our own, give nDCG@10, MRR and recall@50 of
- * each channel and fused, on an embedded database; synthetic passages give latencies, on PostgreSQL and embedded.
+ * each channel and fused, on an embedded database; synthetic passages give latencies, on PostgreSQL and embedded. `--votes` asks a running server once more what its
+ * users voted against, with the key of an administrator in DRAGOMAN_KEY.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -10,6 +11,7 @@ import { postgresPrograms, startPostgres } from './postgres.ts';
 import { cranfield } from './retrieval/cranfield.ts';
 import { latency } from './retrieval/latency.ts';
 import { own } from './retrieval/own.ts';
+import { printVotes, votesAgain } from './retrieval/votes.ts';
 
 const { values } = parseArgs({
   options: {
@@ -17,9 +19,16 @@ const { values } = parseArgs({
     embedded: { type: 'string', default: '10000' },
     lexical: { type: 'boolean', default: false },
     only: { type: 'string' },
+    votes: { type: 'boolean', default: false },
+    url: { type: 'string', default: 'http://127.0.0.1:8080' },
     programs: { type: 'string' }, // of another PostgreSQL, such as one with pgvector
   },
 });
+
+if (values.votes) {
+  printVotes(await votesAgain(values.url, process.env['DRAGOMAN_KEY'] ?? ''));
+  process.exit(0);
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'dragoman-retrieval-'));
 const runs = (part: string) => values.only === undefined || values.only === part;

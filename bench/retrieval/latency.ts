@@ -50,7 +50,7 @@ async function lexicalRecall(store: Store, user: number, question: () => string)
   let [found, all] = [0, 0];
   for (let round = 0; round < 40; round++) {
     const asked = question();
-    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, exact: Infinity }));
+    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, exact: Infinity, feedback: 0 }));
     found += (await lexicalRanks(store.db, scope, asked, 50)).filter((id) => exact.has(id)).length;
     all += exact.size;
   }

@@ -1,5 +1,6 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '#store/open';
+import { withFeedback, type Scored } from './feedback.ts';
 import type { Scope } from './scope.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
@@ -20,9 +21,11 @@ export interface LexicalLimits {
   readonly common: number;
   /** Passages for which the common terms are looked up: those that are best without. */
   readonly candidates: number;
+  /** Best passages whose terms are asked for, too, where each term is read whole. */
+  readonly feedback: number;
 }
 
-export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 2000 };
+export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 2000, feedback: 5 };
 
 /** A term of the question, and the share of passages that have it. */
 interface Term {
@@ -47,14 +50,19 @@ export async function lexicalRanks(
   const terms = await termsOf(db, configurations, words);
   if (terms.length === 0) return [];
   const size = scope.languages.reduce((sum, { passages }) => sum + passages, 0);
-  if (size <= limits.exact) return ranked(db, scope, { size, chosen: terms, common: [], limit, limits });
+  const score = scoreIn(scope, size);
+  if (size <= limits.exact) {
+    const found = await ranked(db, scope, { size, score, chosen: terms, common: [], limit, limits });
+    if (found.length === 0 || limits.feedback === 0) return found.map(({ id }) => id);
+    return withFeedback(db, scope, found, { size, terms: terms.length, passages: limits.feedback, score });
+  }
   const common = await commonTerms(db, scope, { size, terms, limits });
   const known = new Set(common.map(({ term }) => term));
   const chosen = terms.filter((term) => !known.has(term));
   for (;;) {
-    const found = chosen.length > 0 ? await ranked(db, scope, { size, chosen, common, limit, limits }) : [];
+    const found = chosen.length > 0 ? await ranked(db, scope, { size, score, chosen, common, limit, limits }) : [];
     const next = common.shift();
-    if (found.length === limit || !next) return found;
+    if (found.length === limit || !next) return found.map(({ id }) => id);
     chosen.push(next.term); // the others choose too few
   }
 }
@@ -92,18 +100,23 @@ async function commonTerms(
 interface Ranking {
   /** Passages of the scope. */
   readonly size: number;
+  readonly score: RawBuilder<unknown>;
   readonly chosen: readonly string[];
   readonly common: readonly Term[];
   readonly limit: number;
   readonly limits: LexicalLimits;
 }
 
-async function ranked(db: Database, scope: Scope, { size, chosen, common, limit, limits }: Ranking): Promise<readonly number[]> {
-  const length = scope.languages.reduce((sum, { terms }) => sum + terms, 0) / size;
-  const score = sql`sum(weight * tf / (tf + ${k1 * (1 - b)}::float8 + ${(k1 * b) / Math.max(length, 1)}::float8 * len))`;
+/** BM25 of postings with the weight of their term. */
+function scoreIn({ languages }: Scope, size: number): RawBuilder<unknown> {
+  const length = languages.reduce((sum, { terms }) => sum + terms, 0) / size;
+  return sql`sum(weight * tf / (tf + ${k1 * (1 - b)}::float8 + ${(k1 * b) / Math.max(length, 1)}::float8 * len))`;
+}
+
+async function ranked(db: Database, scope: Scope, { size, score, chosen, common, limit, limits }: Ranking): Promise<readonly Scored[]> {
   const weights = common.map(({ share }) => Math.log(1 + (size - size * share + 0.5) / (size * share + 0.5)));
   // a materialized scope: its permissions are found out once, and each posting is held against a hash of it
-  const { rows } = await sql<{ id: number }>`
+  const { rows } = await sql<Scored>`
     with scope as materialized (${scope.editions}),
     hit as materialized (
       select posting.term, passage_id, dataset_id, edition_id, tf, len from unnest(${chosen}::text[]) as question (term) join posting on posting.term = question.term
@@ -117,14 +130,14 @@ async function ranked(db: Database, scope: Scope, { size, chosen, common, limit,
     )
     ${
       common.length === 0
-        ? sql`select passage_id as id from candidate order by score desc, passage_id`
+        ? sql`select passage_id as id, score from candidate order by score desc, passage_id`
         : sql`
-    select passage_id as id from candidate left join lateral (
+    select passage_id as id, candidate.score + coalesce(rest.score, 0) as score from candidate left join lateral (
       select ${score} as score from unnest(${common.map(({ term }) => term)}::text[], ${weights}::float8[]) as question (term, weight)
       join posting on posting.term = question.term
       where posting.dataset_id = candidate.dataset_id and posting.edition_id = candidate.edition_id and posting.passage_id = candidate.passage_id
     ) as rest on true
-    order by candidate.score + coalesce(rest.score, 0) desc, passage_id limit ${limit}`
+    order by 2 desc, passage_id limit ${limit}`
     }`.execute(db);
-  return rows.map(({ id }) => id);
+  return rows;
 }

@@ -4,7 +4,7 @@ import { Fault } from '#core/fault';
 import { forgetGrants, grantTo, setGrants } from '#store/grants';
 import type { Store } from '#store/open';
 import { onBothDatabases } from '../../../../test/support/databases.ts';
-import { lexicalRanks } from './lexical.ts';
+import { lexicalRanks, usualLimits } from './lexical.ts';
 import { openPassageIndex } from './passage-index.ts';
 import { scopeOf } from './scope.ts';
 import { openSearch, type SearchDeps } from './search.ts';
@@ -91,7 +91,7 @@ onBothDatabases('a search', ({ shared }) => {
     await grantTo(store(), 'dataset', id, reader, 'read');
     const ranks = async (user: number, question: string, exact: number) => {
       const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
-      return lexicalRanks(store().db, scope, question, 10, { exact, sampled: 40, common: 0.25, candidates: 40 });
+      return lexicalRanks(store().db, scope, question, 10, { exact, sampled: 40, common: 0.25, candidates: 40, feedback: 0 });
     };
     for (const user of [owner, reader])
       for (const question of ['the granite bridge over the river', 'river bridge', 'a river', 'granite', 'quartz']) {
@@ -100,6 +100,22 @@ onBothDatabases('a search', ({ shared }) => {
         expect(whole).toHaveLength(question === 'quartz' ? 0 : question === 'granite' ? (user === owner ? 5 : 4) : 10);
       }
     expect(await ranks(reader, 'river', 40)).not.toEqual(await ranks(owner, 'river', 40));
+  });
+
+  test('puts what resembles the best passages before what has the word alone', async () => {
+    const user = await newUser(store());
+    const { id, name } = await newDataset(store(), user);
+    for (const text of [
+      'A heron is a machine with an engine.',
+      'A heron is a bird with a nest in the marsh.',
+      'Herons nest in the reeds of a marsh, where the nest is dry.',
+    ])
+      await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text });
+    const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
+    const first = (feedback: number) => lexicalRanks(store().db, scope, 'heron dry', 10, { ...usualLimits, feedback });
+    const [marsh, machine, bird] = await first(0);
+    expect(machine).toBeLessThan(bird!); // both have the one word, and the older comes first
+    expect(await first(1)).toEqual([marsh, bird, machine]);
   });
 
   test('is refused for a dataset that the caller may not read as for one that does not exist', async () => {
