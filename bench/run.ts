@@ -4,6 +4,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ablation } from './ablation/index.ts';
+import { bombed } from './bombs.ts';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
 import { embeddings } from './embeddings.ts';
@@ -21,7 +22,21 @@ import { table } from './table.ts';
 import { translated } from './translated.ts';
 import { workers } from './workers.ts';
 
-const questions: readonly Question[] = [chat, stream, translated, responses, embeddings, latency, firstChunk, slowStreams, coldStart, memory, workers, journal];
+const questions: readonly Question[] = [
+  chat,
+  stream,
+  translated,
+  responses,
+  embeddings,
+  latency,
+  firstChunk,
+  slowStreams,
+  coldStart,
+  memory,
+  workers,
+  bombed,
+  journal,
+];
 const longestMinutes = 40;
 
 const usage = `npm run bench -- [QUESTION…] [options]
