@@ -37,7 +37,7 @@ async function latencies(): Promise<void> {
   const programs = values.programs ?? postgresPrograms();
   if (programs) {
     const server = await startPostgres(programs, folder);
-    await latency(values.programs ?? 'PostgreSQL', { folder, count: Number(values.passages), databaseUrl: await server.database() });
+    await latency(values.programs ?? 'PostgreSQL', { folder, count: Number(values.passages), databaseUrl: await server.database(), databasePid: server.pid });
     await server.stop();
   } else console.log('PostgreSQL is not installed here: it is not measured.');
   await latency('embedded', { folder, count: Number(values.embedded) });

@@ -8,6 +8,7 @@ import { nearest } from '#resources/datasets/search/nearest';
 import { scopeOf } from '#resources/datasets/search/scope';
 import { unit } from '#resources/datasets/search/vectors';
 import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
+import { cpuTime } from '../processes.ts';
 import { add, dimensions, model, searchIn } from './asking.ts';
 
 /** Words as often as in a language: the n-th has a share of 1 / n. */
@@ -57,9 +58,20 @@ async function lexicalRecall(store: Store, user: number, question: () => string)
   return found / all;
 }
 
+/** Milliseconds of computing, of this process with its threads and of a database server. */
+function computed(databasePid: number) {
+  const [own, server] = [process.cpuUsage(), cpuTime(databasePid)];
+  return { own: (own.user + own.system) / 1000, server: (server.user + server.system) / 1000 };
+}
+
 export async function latency(
   name: string,
-  { folder, count, databaseUrl }: { readonly folder: string; readonly count: number; readonly databaseUrl?: string },
+  {
+    folder,
+    count,
+    databaseUrl,
+    databasePid = 0,
+  }: { readonly folder: string; readonly count: number; readonly databaseUrl?: string; readonly databasePid?: number },
 ): Promise<void> {
   let seed = 17;
   const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648;
@@ -89,14 +101,20 @@ export async function latency(
   await store.vacuum();
   const ask = searchIn(store, async ({ texts }) => texts.map(vector));
   const times: number[] = [];
+  let before = computed(databasePid);
   for (let round = 0; round < 110; round++) {
+    if (round === 10) before = computed(databasePid); // the first ones read the vectors
     const question = textOf(8);
     const since = performance.now();
     await ask(callerOf(user), question, { datasets: [dataset.name] });
-    if (round >= 10) times.push(performance.now() - since); // the first ones read the vectors
+    if (round >= 10) times.push(performance.now() - since);
   }
+  const after = computed(databasePid);
+  const each = (of: keyof typeof after) => ((after[of] - before[of]) / times.length).toFixed(1);
   times.sort((a, b) => a - b);
-  console.log(`${name}, ${count} passages: p50 ${times[50]!.toFixed(1)} ms, p95 ${times[95]!.toFixed(1)} ms, filled in ${filling.toFixed(0)} s`);
+  console.log(
+    `${name}, ${count} passages: p50 ${times[50]!.toFixed(1)} ms, p95 ${times[95]!.toFixed(1)} ms, CPU ${each('own')} ms and of the server ${each('server')} ms a question, filled in ${filling.toFixed(0)} s`,
+  );
   console.log(
     `${name}: recall at 50 by words ${(await lexicalRecall(store, user, () => textOf(8))).toFixed(3)}, by vectors ${(await recall(store, user, vector)).toFixed(3)}`,
   );
