@@ -39,10 +39,10 @@ test('has the file done within a minute of each restart, with each passage once'
     expect([seen['state'], done['passages']]).toEqual([expect.toBeOneOf(['waiting', 'running', 'done']), expect.any(Number)]);
 
     const passages: { start: number; end: number }[] = [];
-    for (let cursor: unknown = ''; cursor !== null;) {
-      const { body } = await ask('GET', `${one}/passages?limit=100${cursor === '' ? '' : `&cursor=${String(cursor)}`}`);
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const { body } = await ask('GET', `${one}/passages?limit=100${cursor && `&cursor=${cursor}`}`);
       passages.push(...(body['items'] as typeof passages));
-      cursor = body['nextCursor'] ?? null;
+      cursor = body['nextCursor'] as string | null;
     }
     expect(passages).toHaveLength(done['passages'] as number);
     const places = passages.map(({ start }) => start);

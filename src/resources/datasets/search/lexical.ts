@@ -25,7 +25,7 @@ export interface LexicalLimits {
   readonly feedback: number;
 }
 
-export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 2000, feedback: 5 };
+export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 3000, feedback: 5 };
 
 /** A term of the question, and the share of passages that have it. */
 interface Term {
@@ -127,12 +127,17 @@ async function ranked(db: Database, scope: Scope, { size, score, chosen, common,
     candidate as (
       select passage_id, min(dataset_id) as dataset_id, min(edition_id) as edition_id, ${score} as score from hit join weight using (term)
       group by passage_id order by score desc, passage_id limit ${common.length > 0 ? limits.candidates : limit}
+    ),
+    -- a term adds less than its weight: who is further behind the last place cannot come to it
+    possible as (
+      select * from candidate where score + ${weights.reduce((sum, one) => sum + one, 0)}::float8
+        >= coalesce((select score from candidate order by score desc offset ${limit - 1} limit 1), 0)
     )
     ${
       common.length === 0
         ? sql`select passage_id as id, score from candidate order by score desc, passage_id`
         : sql`
-    select passage_id as id, candidate.score + coalesce(rest.score, 0) as score from candidate left join lateral (
+    select passage_id as id, candidate.score + coalesce(rest.score, 0) as score from possible as candidate left join lateral (
       select ${score} as score from unnest(${common.map(({ term }) => term)}::text[], ${weights}::float8[]) as question (term, weight)
       join posting on posting.term = question.term
       where posting.dataset_id = candidate.dataset_id and posting.edition_id = candidate.edition_id and posting.passage_id = candidate.passage_id

@@ -96,7 +96,7 @@ onBothDatabases('a search', ({ shared }) => {
     for (const user of [owner, reader])
       for (const question of ['the granite bridge over the river', 'river bridge', 'a river', 'granite', 'quartz']) {
         const [whole, large] = [await ranks(user, question, 40), await ranks(user, question, 0)];
-        expect(large, question).toEqual(whole);
+        expect([question, large]).toEqual([question, whole]);
         expect(whole).toHaveLength(question === 'quartz' ? 0 : question === 'granite' ? (user === owner ? 5 : 4) : 10);
       }
     expect(await ranks(reader, 'river', 40)).not.toEqual(await ranks(owner, 'river', 40));
