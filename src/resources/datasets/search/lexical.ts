@@ -25,7 +25,7 @@ export interface LexicalLimits {
   readonly feedback: number;
 }
 
-export const usualLimits: LexicalLimits = { exact: 20_000, sampled: 200, common: 0.25, candidates: 3000, feedback: 5 };
+export const usualLimits: LexicalLimits = { exact: 5000, sampled: 200, common: 0.25, candidates: 3000, feedback: 5 };
 
 /** A term of the question, and the share of passages that have it. */
 interface Term {
