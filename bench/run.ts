@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { admission } from './admission.ts';
 import { ablation } from './ablation/index.ts';
+import { bombed } from './bombs.ts';
 import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
 import { embeddings } from './embeddings.ts';
@@ -40,6 +41,7 @@ const questions: readonly Question[] = [
   admission,
   journal,
   runs,
+  bombed,
 ];
 const longestMinutes = 40;
 

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { EnvHttpProxyAgent } from 'undici';
 import type { Settings } from '#config/index';
@@ -17,6 +16,7 @@ import { placeOf, type Place } from '#store/job-places';
 import type { StoreLog } from '#store/log';
 import type { Access, Store } from '#store/open';
 import { s3Blobs } from '#store/s3-blobs';
+import { busyCores } from './cores.ts';
 import { outwardOf } from './upstreams.ts';
 
 /** Files that users send. */
@@ -47,9 +47,7 @@ export interface FilesDeps {
 }
 
 export async function openFiles({ settings, clock, store, columns, planOf, log }: FilesDeps): Promise<Files> {
-  // one core is left for those who answer; the processes of a machine share the others
-  const size = Math.max(1, Math.floor((availableParallelism() - 1) / settings.workers));
-  const documents = openDocuments({ clock, size });
+  const documents = openDocuments({ clock, size: busyCores(settings) });
   const convert = convertDocument(documents);
   const kept = await blobsOf(settings, clock);
   const place = settings.databaseUrl === undefined || settings.blobs.s3.endpoint !== '' ? undefined : await placeOf(blobFolder(settings));

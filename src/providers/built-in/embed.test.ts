@@ -5,9 +5,10 @@ import { embedder } from './embed.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
 
 test('a question is embedded before the documents that wait, also before those of its own user', { timeout: 120_000 }, async () => {
-  const real = openSentences();
+  const real = openSentences(1);
   let texts = 0;
   const sentences: Sentences = {
+    threads: 1,
     reading: (job, work) =>
       real.reading(job, (read) =>
         work(async (text) => {
@@ -39,4 +40,28 @@ test('a question is embedded before the documents that wait, also before those o
   expect('vectors' in question.answer && question.answer.vectors).toHaveLength(1);
   expect(texts).toBeLessThan(61);
   await Promise.all(documents);
+});
+
+test('texts are read by several threads at once, to the same vectors in the same order', { timeout: 120_000 }, async () => {
+  const texts = Array.from({ length: 9 }, (_, at) => `The heron number ${at} stands at the edge of the harbour.`);
+  const vectorsBy = async (threads: number) => {
+    const real = openSentences(threads);
+    let [running, most] = [0, 0];
+    const reading: Sentences['reading'] = (job, work) =>
+      real.reading(job, (read) =>
+        work(async (text) => {
+          most = Math.max(most, ++running);
+          return read(text).finally(() => running--);
+        }),
+      );
+    const embed = embedder({ sentences: { threads: real.threads, reading }, tokens: openTokens });
+    const caller = { userId: 1 } as Parameters<typeof embed>[1]['caller'];
+    const { answer } = await embed(
+      { model: 'built-in-embedding', inputs: texts, encoding: 'float' },
+      { caller, signal: new AbortController().signal, strict: false },
+    );
+    expect(most).toBe(threads);
+    return 'vectors' in answer && answer.vectors;
+  };
+  expect(await vectorsBy(3)).toEqual(await vectorsBy(1));
 });

@@ -49,7 +49,19 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const vectors = await shared(
       sentences.reading({ owner, size, signal, isUrgent: isQuestion(call) }, async (read) => {
         const made: (readonly number[])[] = [];
-        for (const text of texts) made.push(unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)); // the normalization that the model expects
+        const rest = texts.entries();
+        let isFailed = false;
+        const lane = async () => {
+          for (const [at, text] of rest) {
+            if (isFailed) return;
+            made[at] = unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions); // the normalization that the model expects
+          }
+        };
+        const failed = (error: unknown) => {
+          isFailed = true;
+          throw error;
+        };
+        await Promise.all(Array.from({ length: Math.min(sentences.threads, texts.length) }, () => lane().catch(failed)));
         return made;
       }),
     );

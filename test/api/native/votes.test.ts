@@ -1,4 +1,6 @@
 /* Votes against answers: who may vote, and who sees what. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
@@ -57,6 +59,24 @@ onBothDatabases('votes', ({ place }) => {
       expect(items.length).toBeGreaterThan(0);
     },
   );
+
+  test('the bench asks once more what was voted against, and tells which passages are still found', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const { dataset } = (await all.admin('POST', '/user/add-dataset', { dataset: 'birds' })).body;
+    const content = 'The heron nests in the reeds of the northern marsh.';
+    expect((await all.admin('POST', '/server/train', { content, force_dataset: dataset })).status).toBe(200);
+    for (const message of ['Where does the heron nest?', 'Say exactly: stork']) {
+      const { uuid } = (await all.admin('POST', '/server/query', { message, dataset: message.startsWith('Where') ? dataset : 'none' })).body;
+      expect((await all.admin('POST', '/server/vote-down', { uuid })).status).toBe(200);
+    }
+    const replay = async () => {
+      const bench = ['--conditions=dragoman-source', 'bench/retrieval.ts', '--votes', '--url', all.server.url];
+      return (await promisify(execFile)(process.execPath, bench, { env: { ...process.env, DRAGOMAN_KEY: all.server.key } })).stdout;
+    };
+    expect(await replay()).toMatch(/: 1 of 1 passages found again, among 1\n1 of 1 questions asked again: 1 of 1 passages found again\n$/);
+    await all.admin('POST', '/user/delete-dataset', { dataset });
+    expect(await replay()).toMatch(/404.*\n0 of 1 questions asked again/);
+  });
 
   test('with `bodies: none` a vote is kept without its texts', { timeout: long }, async () => {
     const all = await visited(await place(), { yaml: 'bodies: none' });

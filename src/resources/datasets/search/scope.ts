@@ -25,6 +25,8 @@ export interface Language {
   readonly datasetId: number;
   readonly language: string;
   readonly passages: number;
+  /** The length of these passages together. */
+  readonly terms: number;
 }
 
 const mostNames = 1000;
@@ -50,7 +52,7 @@ export async function scopeOf(db: Database, { caller, datasets: names }: { calle
     join editions on editions.file_id = dataset_files.id and editions.generation = dataset_files.generation
     where datasets.id = any(${ids}::bigint[]) and ${readableFiles(caller)}`;
   const { rows: languages } = await sql<Language>`
-    select dataset_id as "datasetId", language, sum(passages)::int as passages from (${editions}) as edition
+    select dataset_id as "datasetId", language, sum(passages)::int as passages, sum(terms)::float8 as terms from (${editions}) as edition
     where passages > 0 group by dataset_id, language`.execute(db);
   return { datasets, languages, editions };
 }

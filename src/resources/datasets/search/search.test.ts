@@ -4,7 +4,9 @@ import { Fault } from '#core/fault';
 import { forgetGrants, grantTo, setGrants } from '#store/grants';
 import type { Store } from '#store/open';
 import { onBothDatabases } from '../../../../test/support/databases.ts';
+import { lexicalRanks, usualLimits } from './lexical.ts';
 import { openPassageIndex } from './passage-index.ts';
+import { scopeOf } from './scope.ts';
 import { openSearch, type SearchDeps } from './search.ts';
 import { asking, callerOf, embedBy, filed, migrations, newDataset, newFile, newUser, vectorOf } from './testing.ts';
 import type { PassageIndex } from './types.ts';
@@ -74,6 +76,46 @@ onBothDatabases('a search', ({ shared }) => {
     expect(await first('notice of a party')).toBe(english);
     expect((await ask(callerOf(user), 'the of and')).passages).toEqual([]);
     expect((await ask(callerOf(user), '?! \0 ""')).passages).toEqual([]);
+  });
+
+  test('ranks a large scope, where common words choose no passages, as a small one, of which all is read', async () => {
+    const [owner, reader] = [await newUser(store()), await newUser(store())];
+    const { id, name } = await newDataset(store(), owner);
+    // every passage has `river`, each third `bridge`, and few a word of their own
+    for (let at = 0; at < 40; at++) {
+      const fileId = await newFile(store(), id);
+      const text = `The river ${'flows and '.repeat(at % 7)} ${at % 3 === 0 ? 'under a bridge' : 'to the sea'} ${at % 9 === 0 ? 'of granite' : ''} ${'river '.repeat(at % 4)}`;
+      await filed(store(), index, { datasetId: id, fileId, text });
+      if (at % 5 === 0) await sql`update dataset_files set narrowed = true where id = ${fileId}`.execute(store().db);
+    }
+    await grantTo(store(), 'dataset', id, reader, 'read');
+    const ranks = async (user: number, question: string, exact: number) => {
+      const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
+      return lexicalRanks(store().db, scope, question, 10, { exact, sampled: 40, common: 0.25, candidates: 40, feedback: 0 });
+    };
+    for (const user of [owner, reader])
+      for (const question of ['the granite bridge over the river', 'river bridge', 'a river', 'granite', 'quartz']) {
+        const [whole, large] = [await ranks(user, question, 40), await ranks(user, question, 0)];
+        expect([question, large]).toEqual([question, whole]);
+        expect(whole).toHaveLength(question === 'quartz' ? 0 : question === 'granite' ? (user === owner ? 5 : 4) : 10);
+      }
+    expect(await ranks(reader, 'river', 40)).not.toEqual(await ranks(owner, 'river', 40));
+  });
+
+  test('puts what resembles the best passages before what has the word alone', async () => {
+    const user = await newUser(store());
+    const { id, name } = await newDataset(store(), user);
+    for (const text of [
+      'A heron is a machine with an engine.',
+      'A heron is a bird with a nest in the marsh.',
+      'Herons nest in the reeds of a marsh, where the nest is dry.',
+    ])
+      await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text });
+    const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
+    const first = (feedback: number) => lexicalRanks(store().db, scope, 'heron dry', 10, { ...usualLimits, feedback });
+    const [marsh, machine, bird] = await first(0);
+    expect(machine).toBeLessThan(bird!); // both have the one word, and the older comes first
+    expect(await first(1)).toEqual([marsh, bird, machine]);
   });
 
   test('is refused for a dataset that the caller may not read as for one that does not exist', async () => {

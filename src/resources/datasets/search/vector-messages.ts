@@ -24,7 +24,6 @@ export interface RankJob {
   readonly type: 'rank';
   readonly id: number;
   readonly table: number;
-  readonly dimensions: number;
   readonly vector: Float32Array;
   readonly limit: number;
   /** In ascending order. */

@@ -71,7 +71,6 @@ class RankingThread implements VectorRanker {
       type: 'rank',
       id,
       table: table.id,
-      dimensions: table.dimensions,
       vector,
       limit,
       editions: Float64Array.from(editions, (one) => one.id),

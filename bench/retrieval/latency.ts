@@ -1,0 +1,122 @@
+/** Latencies of the search by synthetic passages. */
+import { join } from 'node:path';
+import { systemClock } from '#kit/async/clock';
+import { openStore, type Store } from '#store/open';
+import { openPassageIndex, openVectorRanker, openVectorTables, type Chunk } from '#resources/datasets/search/index';
+import { lexicalRanks, usualLimits } from '#resources/datasets/search/lexical';
+import { nearest } from '#resources/datasets/search/nearest';
+import { scopeOf } from '#resources/datasets/search/scope';
+import { unit } from '#resources/datasets/search/vectors';
+import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
+import { cpuTime } from '../processes.ts';
+import { add, dimensions, model, searchIn } from './asking.ts';
+
+/** Words as often as in a language: the n-th has a share of 1 / n. */
+function wordsBy(random: () => number): () => string {
+  const most = 30_000;
+  return () => `word${Math.floor(most ** random())}x`;
+}
+
+/** Directions that vary together, as those of a language do: 24 of them, and a little noise. Vectors of independent numbers are all equally far apart. */
+function vectorsBy(random: () => number): () => Float32Array {
+  const axes = Array.from({ length: 24 }, () => Float32Array.from({ length: dimensions }, () => random() - 0.5));
+  return () => {
+    const made = Float32Array.from({ length: dimensions }, () => (random() - 0.5) / 4);
+    for (const axis of axes) {
+      const share = random() + random() + random() - 1.5;
+      for (let at = 0; at < dimensions; at++) made[at]! += share * axis[at]!;
+    }
+    return made;
+  };
+}
+
+/** The part of the nearest 50 that the index of pgvector finds, too. */
+async function recall(store: Store, user: number, vector: () => Float32Array): Promise<number> {
+  const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
+  const table = (await openVectorTables(store).find({ model, dimensions }))!;
+  const ranker = openVectorRanker({ store, cacheBytes: () => 0 });
+  const one = { ...scope, languages: [] }; // as if there were few: all are compared
+  let found = 0;
+  for (let round = 0; round < 20; round++) {
+    const asked = { table, vector: unit(vector())!, limit: 50, signal: new AbortController().signal };
+    const exact = new Set((await nearest(store, ranker, one, asked)).map(({ id }) => id));
+    found += (await nearest(store, ranker, scope, asked)).filter(({ id }) => exact.has(id)).length;
+  }
+  return found / 1000;
+}
+
+/** How much of the best 50 by words is found where common words choose no passages. */
+async function lexicalRecall(store: Store, user: number, question: () => string): Promise<number> {
+  const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
+  let [found, all] = [0, 0];
+  for (let round = 0; round < 40; round++) {
+    const asked = question();
+    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, exact: Infinity, feedback: 0 }));
+    found += (await lexicalRanks(store.db, scope, asked, 50)).filter((id) => exact.has(id)).length;
+    all += exact.size;
+  }
+  return found / all;
+}
+
+/** Milliseconds of computing, of this process with its threads and of a database server. */
+function computed(databasePid: number) {
+  const [own, server] = [process.cpuUsage(), cpuTime(databasePid)];
+  return { own: (own.user + own.system) / 1000, server: (server.user + server.system) / 1000 };
+}
+
+export async function latency(
+  name: string,
+  {
+    folder,
+    count,
+    databaseUrl,
+    databasePid = 0,
+  }: { readonly folder: string; readonly count: number; readonly databaseUrl?: string; readonly databasePid?: number },
+): Promise<void> {
+  let seed = 17;
+  const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648;
+  const word = wordsBy(random);
+  const textOf = (length: number) => Array.from({ length }, word).join(' ');
+  const vector = vectorsBy(random);
+  const store = await openStore({
+    folder: join(folder, name.replaceAll(/\W/g, '-')),
+    migrations,
+    clock: systemClock,
+    ...(databaseUrl === undefined ? {} : { databaseUrl }),
+  });
+  await openPassageIndex(store).prepare({ model, dimensions });
+  const user = await newUser(store);
+  const dataset = await newDataset(store, user, { model, dimensions });
+  const started = performance.now();
+  const size = 200;
+  for (let done = 0; done < count; done += size) {
+    const chunks = Array.from({ length: size }, (_, ordinal): Chunk => {
+      const text = textOf(60);
+      return { ordinal, start: ordinal * 1000, end: ordinal * 1000 + text.length, page: ordinal, context: '', quote: text, text, tokens: 120 };
+    });
+    await add(store, { datasetId: dataset.id, fileId: await newFile(store, dataset.id), chunks, of: chunks.map(vector) });
+    if (done % 20_000 === 0) console.error(`${name}: ${done} passages`);
+  }
+  const filling = (performance.now() - started) / 1000;
+  await store.vacuum();
+  const ask = searchIn(store, async ({ texts }) => texts.map(vector));
+  const times: number[] = [];
+  let before = computed(databasePid);
+  for (let round = 0; round < 110; round++) {
+    if (round === 10) before = computed(databasePid); // the first ones read the vectors
+    const question = textOf(8);
+    const since = performance.now();
+    await ask(callerOf(user), question, { datasets: [dataset.name] });
+    if (round >= 10) times.push(performance.now() - since);
+  }
+  const after = computed(databasePid);
+  const each = (of: keyof typeof after) => ((after[of] - before[of]) / times.length).toFixed(1);
+  times.sort((a, b) => a - b);
+  console.log(
+    `${name}, ${count} passages: p50 ${times[50]!.toFixed(1)} ms, p95 ${times[95]!.toFixed(1)} ms, CPU ${each('own')} ms and of the server ${each('server')} ms a question, filled in ${filling.toFixed(0)} s`,
+  );
+  console.log(
+    `${name}: recall at 50 by words ${(await lexicalRecall(store, user, () => textOf(8))).toFixed(3)}, by vectors ${(await recall(store, user, vector)).toFixed(3)}`,
+  );
+  await store.close();
+}
