@@ -246,7 +246,9 @@ export class Exchange implements Memory, NeededMemory {
       this.#watchReader(this.#stallMilliseconds);
       if (!this.left && this.caller) this.#unsent = length; // what anybody may read is there once for all
     }
-    this.#response.end(body);
+    // A small one goes out in one piece with its head, which is text.
+    if (length > smallBytes || typeof body === 'string') this.#response.end(body);
+    else this.#response.end(Buffer.from(body.buffer, body.byteOffset, length).toString('latin1'), 'latin1');
   }
 
   /** 204. */

@@ -6,7 +6,7 @@ const lastWordsMilliseconds = 1000;
 /** Bytes that wait for a reader who has stopped; what comes then is left out, and counted. */
 const mostWaiting = 16_777_216;
 /** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
-const pieceBytes = { alone: 16_384, shared: 4096 };
+const pieceBytes = { alone: 65_536, shared: 4096 };
 
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */
 export interface Log {

@@ -54,6 +54,7 @@ test(proves('service.json-bodies', 'requests and answers are JSON, but for files
       "post /server/chatcompat/v1/audio/transcriptions",
       "post /v1/audio/transcriptions",
       "post /server/mine/datasets/{id}/files",
+      "post /server/execute-plugin → text/plain",
     ]
   `);
   for (const [path, body] of [
