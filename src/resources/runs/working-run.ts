@@ -133,8 +133,11 @@ export class WorkingRun implements Run, Toolbox {
       const number = this.numbered('steps');
       this.emit({ event: 'step.started', data: { step: writer.counted.steps, name } });
       await this.keep({ key: own, number, state: 'begun' });
-      const shorter = share < prompt + most ? { sampling: { ...call.sampling, maxTokens: Math.max(1, share - prompt) } } : {};
+      const isShort = share < prompt + most;
+      const shorter = isShort ? { sampling: { ...call.sampling, maxTokens: Math.max(1, share - prompt) } } : {};
       const result = await this.#begun({ ...asked, ...shorter }, number, isQuiet ? quiet : (shown ?? plain));
+      if (isShort && result.reason === 'length')
+        this.emit({ event: 'warning', data: { message: `An answer was cut off: few of the ${this.limits.tokens} tokens of the run were left.` } });
       this.#tellUsage();
       await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
       return result;
