@@ -38,7 +38,7 @@ test('a thread that dies before it has a script ends none', async () => {
   const others = openScripts(systemClock);
   onTestFinished(() => others.close());
   expect(await run('() => "first"', {}, others)).toBe('first');
-  await made.mock.contexts.at(-1)!.terminate();
+  await (made.mock.contexts.at(-1) as Worker).terminate();
   expect(await run('() => "second"', {}, others)).toBe('second');
 });
 

@@ -89,6 +89,16 @@ onBothDatabases('runs', ({ open }) => {
     await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
   });
 
+  test('end before an answer whose prompt alone has more tokens than are left', async () => {
+    const { caller, runs, work, begin } = await opened();
+    const turns = [{ role: 'user', parts: [{ type: 'text', text: 'heron '.repeat(1000) }] }] as const;
+    work(async (run) => ({ message: (await run.answer('a', { ...answerCall, turns })).text }));
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    const error = 'The run ended: it has reached its limit of 1000 tokens, of which too few are left for another answer.';
+    expect(await runs.one(caller.userId, id)).toMatchObject({ error, steps: 0 });
+  });
+
   test('tell when an answer was cut off because few tokens were left', async () => {
     const asked: (number | undefined)[] = [];
     const generate: Generate = async function* ({ sampling }) {
