@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { RunLoop } from '#core/run';
 import { systemClock, type Clock } from '#kit/async/clock';
@@ -87,6 +88,20 @@ onBothDatabases('runs', ({ open }) => {
     });
     const id = await begin('Go.');
     await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+  });
+
+  test('count what an answer has used that fails', async () => {
+    const generate: Generate = async function* (_, { progress }) {
+      yield [{ type: 'text', candidate: 0, text: 'The her' }];
+      await systemClock.sleep(300); // what was told before is written meanwhile
+      Object.assign(progress, { attempts: [{}], booked: { input: 70, output: 7 }, planTokens: 77 });
+      throw new Fault('upstream-failed', 'The provider went away.');
+    };
+    const { caller, runs, work, begin } = await opened({ generate });
+    work(async (run) => ({ message: (await run.answer('a', answerCall)).text }));
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The provider went away.', planTokens: 77 });
   });
 
   test('end before an answer whose prompt alone has more tokens than are left', async () => {
