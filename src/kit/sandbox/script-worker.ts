@@ -1,7 +1,6 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { constants, setPriority } from 'node:os';
-import { basename } from 'node:path';
+import { constants, getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { EvalFlags, QuickJS, type Deferred, type JSValueHandle } from 'quickjs-wasi';
 
@@ -45,8 +44,12 @@ const wasm = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi/q
 const compiled = new (WebAssembly as unknown as { readonly Module: new (bytes: Uint8Array) => object }).Module(wasm);
 const tell = (event: ScriptEvent) => port.postMessage(event);
 
-// Scripts give way to requests where the system has priorities of threads.
-if (process.platform === 'linux') setPriority(Number(basename(readlinkSync('/proc/thread-self'))), constants.priority.PRIORITY_BELOW_NORMAL);
+// Scripts give way to requests. On Linux 0 is the thread that asks; elsewhere it would be the whole process. https://man7.org/linux/man-pages/man2/setpriority.2.html
+try {
+  if (process.platform === 'linux') setPriority(0, Math.max(getPriority(0), constants.priority.PRIORITY_BELOW_NORMAL));
+} catch {
+  // where that is not allowed, it has the priority that it has
+}
 
 /** Made before the script is read, so that it cannot replace what these functions use. */
 const prelude = `((call, begun, failed) => {

@@ -50,6 +50,9 @@ export function openScripts(clock: Pick<Clock, 'after' | 'monotonic'>): Scripts 
     });
     worker.unref();
     worker.on('error', () => {}); // a run hears it itself
+    worker.once('exit', () => {
+      if (spare?.worker === worker) spare = undefined; // it died before it had a script
+    });
     return { worker, isReady: new Promise<void>((resolve) => worker.once('message', () => resolve())) };
   };
   const take = (): Thread => {

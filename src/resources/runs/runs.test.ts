@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import type { Generate } from '#core/generate';
 import type { RunLoop } from '#core/run';
 import { systemClock, type Clock } from '#kit/async/clock';
 import { sealer } from '#kit/crypto/sealing';
@@ -11,9 +13,19 @@ import { openRuns } from './store.ts';
 
 const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(folder, import.meta.url));
 const mebibyte = 2 ** 20;
+const noModel: Generate = () => {
+  throw new Error('No model is asked.');
+};
+const answerCall = { model: 'm', turns: [], asked: '', tools: [], output: { type: 'text' }, sampling: {}, extra: {} } as const;
 
 onBothDatabases('runs', ({ open }) => {
-  async function opened({ each = 4 * mebibyte, clock = systemClock }: { readonly each?: number; readonly clock?: Clock } = {}) {
+  interface Opening {
+    readonly each?: number;
+    readonly clock?: Clock;
+    readonly generate?: Generate;
+  }
+
+  async function opened({ each = 4 * mebibyte, clock = systemClock, generate = noModel }: Opening = {}) {
     const store = await open({ migrations });
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('ada@example.org', 'unlimited') returning id`.execute(store.db);
     const caller: Caller = { userId: rows[0]!.id, email: 'ada@example.org', role: 'user', plan: 'unlimited', teamIds: [], keyId: 1, keyName: 'k' };
@@ -27,7 +39,7 @@ onBothDatabases('runs', ({ open }) => {
       log: () => {},
     });
     onTestFinished(() => runs.close());
-    const work = (loop: RunLoop) => runs.work({ loops: { agent: loop, deep_agent: loop }, generate: () => { throw new Error('No model is asked.'); } }); // prettier-ignore
+    const work = (loop: RunLoop) => runs.work({ loops: { agent: loop, deep_agent: loop }, generate });
     const limits = { steps: 5, calls: 5, seconds: 60, tokens: 1000 };
     const begin = (message: string) =>
       runs.begin({ kind: 'agent', agentId: null, version: null, asked: { message, more: {} }, limits, requestId: 'req', caller, app: '' });
@@ -66,6 +78,60 @@ onBothDatabases('runs', ({ open }) => {
     const id = await begin('Go.');
     await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
     expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The run has reached its limit of 16777216 bytes.' });
+  });
+
+  test('end when answers fail that wait for the tokens of one another', async () => {
+    const { caller, runs, work, begin } = await opened();
+    work(async (run) => {
+      await run.all(['a', 'b', 'c'], (key) => run.answer(key, answerCall));
+      return { message: 'done' };
+    });
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+  });
+
+  test('count what an answer has used that fails', async () => {
+    const generate: Generate = async function* (_, { progress }) {
+      yield [{ type: 'text', candidate: 0, text: 'The her' }];
+      await systemClock.sleep(300); // what was told before is written meanwhile
+      Object.assign(progress, { attempts: [{}], booked: { input: 70, output: 7 }, planTokens: 77 });
+      throw new Fault('upstream-failed', 'The provider went away.');
+    };
+    const { caller, runs, work, begin } = await opened({ generate });
+    work(async (run) => ({ message: (await run.answer('a', answerCall)).text }));
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The provider went away.', planTokens: 77 });
+  });
+
+  test('end before an answer whose prompt alone has more tokens than are left', async () => {
+    const { caller, runs, work, begin } = await opened();
+    const turns = [{ role: 'user', parts: [{ type: 'text', text: 'heron '.repeat(1000) }] }] as const;
+    work(async (run) => ({ message: (await run.answer('a', { ...answerCall, turns })).text }));
+    const id = await begin('Go.');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    const error = 'The run ended: it has reached its limit of 1000 tokens, of which too few are left for another answer.';
+    expect(await runs.one(caller.userId, id)).toMatchObject({ error, steps: 0 });
+  });
+
+  test('tell when an answer was cut off because few tokens were left', async () => {
+    const asked: (number | undefined)[] = [];
+    const generate: Generate = async function* ({ sampling }) {
+      asked.push(sampling.maxTokens);
+      yield [
+        { type: 'started', model: 'm', ignored: [] },
+        { type: 'text', candidate: 0, text: 'The her' },
+        { type: 'finished', candidate: 0, reason: 'length', raw: 'length' },
+      ];
+    };
+    const { caller, runs, work, begin } = await opened({ generate });
+    work(async (run) => ({ message: (await run.answer('a', answerCall)).text }));
+    const id = await begin('Go.');
+    const told: string[] = [];
+    for await (const event of runs.follow(caller.userId, id, { after: 0, signal: new AbortController().signal }))
+      if (event?.event === 'warning') told.push(event.data.message);
+    expect(told).toEqual(['An answer was cut off: few of the 1000 tokens of the run were left.']);
+    expect(asked).toEqual([expect.toSatisfy((one: number) => one > 900 && one <= 1000)]);
   });
 
   test('are deleted after 30 days', async () => {

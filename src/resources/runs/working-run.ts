@@ -130,11 +130,15 @@ export class WorkingRun implements Run, Toolbox {
     const most = Math.min(usualAnswer, call.sampling.maxTokens ?? Infinity);
     const share = await shares.take({ left: () => this.#tokensLeft(), tokens: prompt + most, signal: this.signal });
     try {
+      if (share <= prompt) throw ended(`its limit of ${this.limits.tokens} tokens, of which too few are left for another answer`);
       const number = this.numbered('steps');
       this.emit({ event: 'step.started', data: { step: writer.counted.steps, name } });
       await this.keep({ key: own, number, state: 'begun' });
-      const shorter = share < prompt + most ? { sampling: { ...call.sampling, maxTokens: Math.max(1, share - prompt) } } : {};
+      const isShort = share < prompt + most;
+      const shorter = isShort ? { sampling: { ...call.sampling, maxTokens: share - prompt } } : {};
       const result = await this.#begun({ ...asked, ...shorter }, number, isQuiet ? quiet : (shown ?? plain));
+      if (isShort && result.reason === 'length')
+        this.emit({ event: 'warning', data: { message: `An answer was cut off: few of the ${this.limits.tokens} tokens of the run were left.` } });
       this.#tellUsage();
       await this.keep({ key: own, number, state: 'done' }, result as unknown as Json);
       return result;

@@ -45,6 +45,8 @@ export class RunWriter {
   #bytes: number;
   #seq: number;
   #since: number;
+  /** Of what is written. */
+  #used: number;
   #broken: Error | undefined;
 
   constructor(run: TakenRun, deps: WriterDeps) {
@@ -54,6 +56,7 @@ export class RunWriter {
     this.#deps = deps;
     this.#bytes = run.bytes;
     this.#seq = run.seq;
+    this.#used = usedOf(run);
     this.#since = deps.clock.monotonic();
   }
 
@@ -95,11 +98,11 @@ export class RunWriter {
     this.#steps.push({ ...step, sealed: this.#deps.rows.sealed(this.#run.userId, result) });
   }
 
-  /** Writes all that has gathered. @throws RunLost; Fault `unprocessable` for a run that has grown too large */
+  /** Writes all that has gathered, and what was counted since. @throws RunLost; Fault `unprocessable` for a run that has grown too large */
   async flush(): Promise<void> {
     while (this.#writing) await this.#writing;
     if (this.#broken !== undefined) throw this.#broken;
-    if (this.#events.length + this.#steps.length === 0) return;
+    if (this.#events.length + this.#steps.length === 0 && usedOf(this.counted) === this.#used) return;
     this.#writing = this.#write().finally(() => (this.#writing = undefined));
     await this.#writing;
   }
@@ -110,6 +113,7 @@ export class RunWriter {
     this.#cancelTimer = undefined;
     const [events, steps] = [this.#events, this.#steps];
     [this.#events, this.#steps] = [[], []];
+    this.#used = usedOf(this.counted);
     const now = clock.monotonic();
     if (this.#since !== Infinity) {
       this.counted.workedMs += now - this.#since;
@@ -136,6 +140,9 @@ export class RunWriter {
     }
   }
 }
+
+/** Tokens of all kinds: they grow only. */
+const usedOf = ({ inputTokens, outputTokens, planTokens }: Counted): number => inputTokens + outputTokens + planTokens;
 
 /** One row for each key: a statement changes none twice. */
 const latest = (steps: readonly StepRow[]) => [...new Map(steps.map((step) => [step.key, step])).values()];

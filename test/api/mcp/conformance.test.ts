@@ -93,7 +93,7 @@ describe('the client of MCP servers', () => {
   test('conforms in each scenario, but for what it does not do', { timeout: long }, async () => {
     const names = await scenariosOf('client');
     expect(names.length).toBeGreaterThan(20);
-    const ports = await freePorts(names.length * 2);
+    const ports = await freePorts(names.length * 4);
     const allow = JSON.stringify(ports.map((port) => `http://localhost:${port}`));
     const gateway = await startTestServer({ yaml: `mcp: { approval: never }\noutbound: { allow: ${allow} }\n` });
     onTestFinished(gateway.close);
@@ -110,12 +110,13 @@ describe('the client of MCP servers', () => {
     );
     const command = `${process.execPath} ${fileURLToPath(new URL('../../support/conformance-command.ts', import.meta.url))} ${driver}`;
     const found = await fewAtOnce(
-      names.map((name, at) => ({ name, listens: ports.slice(at * 2, at * 2 + 2) })),
+      names.map((name, at) => ({ name, listens: ports.slice(at * 4, at * 4 + 4) })),
       3,
       async ({ name, listens }) => {
-        const tried = () => conforms('client', name, ['--command', command], listens);
-        const first = await tried();
-        return { name, ...(first.problems.length > 0 && !(name in notOurs) ? await tried() : first) }; // some measure times, and the machine may be busy
+        const tried = (from: number) => conforms('client', name, ['--command', command], listens.slice(from, from + 2));
+        const first = await tried(0);
+        const isExpected = name in notOurs ? first.problems.length > 0 : first.problems.length === 0 && first.passed.length > 0;
+        return { name, ...(isExpected ? first : await tried(2)) }; // some measure times, or want a port that somebody has taken since: the machine may be busy
       },
     );
     for (const { name, passed, problems, printed } of found)
