@@ -62,3 +62,12 @@ test('five megabytes of numbers leave the event loop to others', async () => {
   clearInterval(counting);
   expect(turns).toBeGreaterThan(5);
 });
+
+test('a hundred thousand short elements leave the event loop to others', async () => {
+  const value = { data: Array.from({ length: 99_999 }, () => ({})) };
+  let turns = 0;
+  const counting = setInterval(() => turns++, 0);
+  expect(await readLongList(bytesOf(await writeLongList(value, 'data')), 'data')).toEqual(value);
+  clearInterval(counting);
+  expect(turns).toBeGreaterThan(5);
+});

@@ -1,5 +1,6 @@
 /* Vectors of the packaged sentence model, for many at once. */
-import { expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openTokens } from '#kit/tokens/index';
 import { embedder } from './embed.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
@@ -64,4 +65,23 @@ test('texts are read by several threads at once, to the same vectors in the same
     return 'vectors' in answer && answer.vectors;
   };
   expect(await vectorsBy(3)).toEqual(await vectorsBy(1));
+});
+
+test('threads that have nothing to read for a minute end, also while others go on', { timeout: 120_000 }, async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const ended = vi.spyOn(Worker.prototype, 'terminate');
+  onTestFinished(() => {
+    vi.useRealTimers();
+    ended.mockRestore();
+  });
+  const sentences = openSentences(3);
+  const job = { owner: '1', size: 10, signal: new AbortController().signal };
+  const [one] = await sentences.reading(job, (read) => Promise.all(['one', 'two', 'three'].map(read)));
+  for (let seconds = 0; seconds < 100; seconds += 20) {
+    vi.advanceTimersByTime(20_000);
+    expect(await sentences.reading(job, (read) => read('one'))).toEqual(one);
+  }
+  expect(ended).toHaveBeenCalledTimes(2);
+  vi.advanceTimersByTime(200_000);
+  expect(ended).toHaveBeenCalledTimes(2);
 });
