@@ -4,7 +4,8 @@ import { readLongList, writeLongList } from './long-list.ts';
 import { BadJson } from './scan.ts';
 
 const bytesOf = (text: string) => Buffer.from(text);
-const members = fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 4 });
+/** Without `__proto__`, which is refused outside the list. */
+const members = fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 4 }).filter((one) => !JSON.stringify(one).includes('__proto__'));
 
 test('an object with a long list is read and written as JSON.parse and JSON.stringify do', async () => {
   await fc.assert(
