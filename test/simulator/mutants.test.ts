@@ -152,7 +152,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['forgets that an answer was lost', 57, () => reads(LocalLease.prototype, 'isUnacknowledged', () => false)],
+  ['forgets that an answer was lost', 62, () => reads(LocalLease.prototype, 'isUnacknowledged', () => false)],
   [
     'spends what it gave back',
     3,
@@ -294,10 +294,10 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   ['tells the end before it is written', 270, () => planted({ journal: (journal) => changed(journal, { settled: async (row) => void journal.settled(row) }) })],
   ['begins without a word', 22, () => planted({ journal: (journal) => changed(journal, { began: async () => undefined }) })],
-  ['does not write down how far an answer is', 318, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
+  ['does not write down how far an answer is', 349, () => planted({ journal: (journal) => changed(journal, { spoke: () => undefined }) })],
   [
     'goes on where the disk takes no word of it',
-    1917,
+    2052,
     () =>
       planted({
         journal: (journal) =>
@@ -314,11 +314,11 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
       }),
   ],
   ['makes nothing last', 15, () => planted({ disk: (disk) => ({ ...disk, create: (path) => ({ ...disk.create(path), sync: async () => undefined }) }) })],
-  ['removes the files of calls that run', 420, () => reads(Replay.prototype, 'oldest', () => Infinity)],
+  ['removes the files of calls that run', 1139, () => reads(Replay.prototype, 'oldest', () => Infinity)],
   ['does not book who died', 22, () => replaced(Replay.prototype, 'deaths', () => () => [])],
   [
     'does not read how far an answer was',
-    54,
+    222,
     () =>
       replaced(
         Replay.prototype,
@@ -346,7 +346,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ['forgets how far a journal is in the books', 10, () => line(({ shipped }) => ({ shipped: { ...shipped, position: async () => 0 } }))],
   [
     'believes that a batch is in the books when the database is away',
-    34,
+    46,
     () =>
       line(({ shipped }) => ({
         shipped: {
@@ -407,7 +407,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ['does not tell its workers so', 2, () => planted({ shared: (source) => ({ ...source, onRecall: () => undefined }) })],
   [
     'keeps the share of a worker that died',
-    50,
+    107,
     () =>
       replaced(
         MachineLease.prototype,
@@ -420,7 +420,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'shares out what a dead worker had before it is known what that spent',
-    80,
+    182,
     () =>
       replaced(
         MachineLease.prototype,
@@ -432,11 +432,11 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
           },
       ),
   ],
-  ['does not count what a dead worker spent', 177, () => replaced(Bookings.prototype, 'take', () => () => [])],
+  ['does not count what a dead worker spent', 188, () => replaced(Bookings.prototype, 'take', () => () => [])],
   ['gives a run the same step each time it is taken up', 15, () => reads(steps.take, 'each', () => 0)],
   ['does not look up whose a run is when it is taken up', 229, () => rights(() => ({ callerOf: async (who) => someone(who) }))],
   ['lets the run of a suspended user go on', 2679, () => rights(() => ({ watch: () => () => undefined }))],
-  ['lets the request of a suspended user go on', 803, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
+  ['lets the request of a suspended user go on', 856, () => planted({ rights: (own) => ({ ...own, ongoing: new Set() }) })],
   [
     'keeps what it set aside to see whether a run can be paid for',
     4,
@@ -472,7 +472,7 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'does not look at the limits of keys',
-    1,
+    10,
     () =>
       reserving(
         (reserve) =>
@@ -482,12 +482,12 @@ const mistakes: readonly (readonly [what: string, from: number, plant: () => (()
   ],
   [
     'does not look at the limits of models',
-    1,
+    8,
     () => reserving((reserve) => (call, context) => reserve({ ...call, route: { ...call.route, name: `${call.route.name} as it is` } }, context)),
   ],
   [
     'does not count the tokens of a minute',
-    1,
+    5,
     () =>
       replaced(
         SlidingWindow.prototype,

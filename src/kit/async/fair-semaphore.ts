@@ -12,7 +12,7 @@ export interface FairSemaphore {
    * @throws QueueFull if the owner, or all owners together, have too much unfinished work; the signal's reason while the job waits; what `close` was given
    */
   run<Result>(job: Job, work: () => Promise<Result>): Promise<Result>;
-  /** Runs a job in pieces: `work` calls `turn` for each, one after the other. Throws as `run` does; an aborted signal ends the job before its next piece. */
+  /** Runs a job in pieces: `work` calls `turn` for each, also for several at once. Throws as `run` does; an aborted signal ends the job before its next piece. */
   runInPieces<Result>(job: Job, work: (turn: Turn) => Promise<Result>): Promise<Result>;
   /** Rejects the jobs that wait and those that come later. */
   close(reason: Error): void;

@@ -11,6 +11,8 @@ const mostBytes = 1_048_576;
 /** Bytes that are looked at, and bytes or characters that are parsed or serialized, in one turn. */
 const scannedInTurn = 4_194_304;
 const parsedInTurn = 524_288;
+/** What an element takes, however short it is, as bytes that are parsed in the same time. */
+const eachElement = 32;
 const maxDepth = 64;
 /** Bytes of white space in an empty list. */
 const mostSpace = 100;
@@ -40,7 +42,7 @@ export async function writeLongList(value: object, name: string): Promise<string
   for (const [at, element] of list.entries()) {
     const one = JSON.stringify(element);
     text += at === 0 ? one : `,${one}`;
-    left -= one.length;
+    left -= one.length + eachElement;
     if (left > 0) continue;
     await nextTurn();
     left = parsedInTurn;
@@ -59,7 +61,7 @@ async function elementsOf(buffer: Buffer, begin: number, ends: readonly number[]
     if (ends.length === 1 && piece.length < mostSpace && piece.toString().trim() === '') break; // the list is empty
     elements.push(parsed(withinLimit(piece)));
     from = end + 1;
-    left -= piece.length;
+    left -= piece.length + eachElement;
     if (left > 0) continue;
     await nextTurn();
     left = parsedInTurn;

@@ -1,5 +1,6 @@
 /* Vectors of the packaged sentence model, for many at once. */
-import { expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openTokens } from '#kit/tokens/index';
 import { embedder } from './embed.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
@@ -36,7 +37,7 @@ test('a question is embedded before the documents that wait, also before those o
   while (texts < 20) await new Promise((resolve) => setTimeout(resolve, 1));
   const before = texts;
   const question = await asked(1, 'RETRIEVAL_QUERY', [words(900)]);
-  expect(texts - before).toBeLessThanOrEqual(15); // the question, and what was read while its tokens were counted; without the rule it is the last but one
+  expect(texts - before).toBeLessThanOrEqual(30); // the question, and what was read while its tokens were counted; without the rule it is the last but one
   expect('vectors' in question.answer && question.answer.vectors).toHaveLength(1);
   expect(texts).toBeLessThan(61);
   await Promise.all(documents);
@@ -64,4 +65,23 @@ test('texts are read by several threads at once, to the same vectors in the same
     return 'vectors' in answer && answer.vectors;
   };
   expect(await vectorsBy(3)).toEqual(await vectorsBy(1));
+});
+
+test('threads that have nothing to read for a minute end, also while others go on', { timeout: 120_000 }, async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const ended = vi.spyOn(Worker.prototype, 'terminate');
+  onTestFinished(() => {
+    vi.useRealTimers();
+    ended.mockRestore();
+  });
+  const sentences = openSentences(3);
+  const job = { owner: '1', size: 10, signal: new AbortController().signal };
+  const [one] = await sentences.reading(job, (read) => Promise.all(['one', 'two', 'three'].map(read)));
+  for (let seconds = 0; seconds < 100; seconds += 20) {
+    vi.advanceTimersByTime(20_000);
+    expect(await sentences.reading(job, (read) => read('one'))).toEqual(one);
+  }
+  expect(ended).toHaveBeenCalledTimes(2);
+  vi.advanceTimersByTime(200_000);
+  expect(ended).toHaveBeenCalledTimes(2);
 });

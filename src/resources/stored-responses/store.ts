@@ -29,8 +29,8 @@ export interface StoredResponses<Body> {
   readonly mostItems: number;
   /** About how many bytes of memory an entry takes with everything that it goes on from. */
   bytes(userId: number, id: string): Promise<number>;
-  /** @returns false when it was not there */
-  change(userId: number, id: string, changed: (entry: Entry<Body>) => Entry<Body>): Promise<boolean>;
+  /** @param changed undefined leaves it as it is @returns false when it was not there, or is left */
+  change(userId: number, id: string, changed: (entry: Entry<Body>) => Entry<Body> | undefined): Promise<boolean>;
   /** @returns false when it was not there */
   remove(userId: number, id: string): Promise<boolean>;
   /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
@@ -128,9 +128,8 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
     change: (userId, id, changed) =>
       store.transaction(async ({ db }) => {
         const entry = await table.lock(userId, id, db);
-        if (!entry) return false;
-        const sealed = table.sealed(changed(entry));
-        return table.renew(sealed, [entry.status], db);
+        const other = entry && changed(entry);
+        return other !== undefined && table.renew(table.sealed(other), [entry!.status], db);
       }),
 
     async remove(userId, id) {

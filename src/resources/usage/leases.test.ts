@@ -9,6 +9,7 @@ import { onBothDatabases, onServer } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
+import { runningStreams } from './running-streams.ts';
 import { booksOf } from '../../../test/support/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
@@ -55,6 +56,17 @@ onBothDatabases('leases', ({ shared }) => {
     const account = tokens();
     expect(await lease([asks(account, 8000, 10, { wish: 500 })])).toEqual([{ granted: 500, spent: 0, left: 7500 }]);
     expect(await lease([asks(account, 8500, 10, { wish: 5000 })])).toEqual([{ granted: 1000, spent: 0, left: 7000 }]);
+  });
+
+  test('of streams are counted for however many owners', async () => {
+    const { lease } = await machine(store());
+    const accounts = Array.from({ length: 200 }, (): Account => ({ owner: `team:${++names}`, kind: 'streams', month: '' }));
+    await lease(accounts.map((account) => asks(account, 8, 1)));
+    const running = await runningStreams(
+      store(),
+      accounts.map(({ owner }) => owner as `team:${number}`),
+    );
+    expect(running.size).toBe(200);
   });
 
   /** As if the holder had been seen last so many seconds ago. */

@@ -15,8 +15,8 @@ export interface LeasesOptions {
 
 /** Holders are asked on it to give back what they do not need. */
 export const recallTopic = 'leases';
-/** Limit per notification: its payload has at most 7,900 bytes. */
-const mostTold = 50;
+/** Accounts of a notification: its payload has at most 7,900 bytes. */
+export const mostTold = 50;
 
 /** Takes leases of one holder from the database: one round trip for all requests, exact under concurrent requests of other holders. */
 export function openLeases({ store, holder, now }: LeasesOptions): LeaseSource {

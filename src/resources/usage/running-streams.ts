@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Owner } from '#core/account';
 import type { Store } from '#store/open';
-import { recallTopic } from './leases.ts';
+import { mostTold, recallTopic } from './leases.ts';
 
 /** Milliseconds between two looks, and for which holders are waited for. */
 const [lookMilliseconds, longestMilliseconds] = [25, 300];
@@ -14,7 +14,7 @@ const [lookMilliseconds, longestMilliseconds] = [25, 300];
 export async function runningStreams(store: Store, owners: readonly Owner[]): Promise<ReadonlyMap<Owner, number>> {
   let leased = await leasedStreams(store, owners);
   if (leased.size === 0) return leased;
-  const accounts = [...leased.keys()].map((owner) => ({ owner, kind: 'streams', month: '' }));
+  const accounts = [...leased.keys()].slice(0, mostTold).map((owner) => ({ owner, kind: 'streams', month: '' }));
   await store.publish(recallTopic, { holder: '', accounts });
   for (let waited = 0; waited < longestMilliseconds; waited += lookMilliseconds) {
     await sleep(lookMilliseconds);

@@ -651,7 +651,9 @@ describe('conversations', () => {
     const page = (await json(`${conversations}/${id}/items?limit=100`)).body;
     expect(page).toMatchObject({ has_more: true });
     const [last] = page.data as readonly { readonly id: string }[];
-    expect((await server.ask(`${conversations}/${id}/items/${last!.id}`, undefined, { method: 'DELETE' })).status).toBe(200);
+    const taken = await Promise.all([1, 2, 3, 4].map(() => server.ask(`${conversations}/${id}/items/${last!.id}`, undefined, { method: 'DELETE' })));
+    expect(taken.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 404, 404, 404]);
+    expect((await json(`${conversations}/${id}/items`, items(2))).status).toBe(400);
     upstream.script(ok());
     expect((await create({ model: 'gpt-x', input: 'the last', conversation: id })).status).toBe(200); // with its answer one too many
     expect((await json(`${conversations}/${id}/items?limit=1`)).body.data).toMatchObject([{ role: 'assistant' }]);

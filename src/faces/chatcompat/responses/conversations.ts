@@ -142,11 +142,11 @@ function itemRoutes(deps: KeepingDeps, found: (asked: Asked) => Promise<Conversa
       async answer(asked) {
         const conversation = await found(asked);
         const { item, entry } = await itemOf(deps, asked, conversation);
-        const without = ({ body, ...rest }: Entry) => ({
-          ...rest,
-          items: Math.max(0, rest.items - 1),
-          body: { ...body, removed: [...(body.removed ?? []), textOf(item['id'])] },
-        });
+        const id = textOf(item['id']);
+        const without = ({ body, items, ...rest }: Entry): Entry | undefined => {
+          const { removed = [] } = body;
+          return removed.includes(id) ? undefined : { ...rest, items: Math.max(0, items - 1), body: { ...body, removed: [...removed, id] } };
+        };
         if (!(await deps.responses.change(asked.caller.userId, entry.id, without))) throw gone(); // meanwhile
         return shown(conversation);
       },

@@ -55,7 +55,7 @@ export interface StoredResponses {
   find(userId: number, id: string, memory?: NeededMemory): Promise<Entry | undefined>;
   chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly Entry[]>;
   bytes(userId: number, id: string): Promise<number>;
-  change(userId: number, id: string, changed: (entry: Entry) => Entry): Promise<boolean>;
+  change(userId: number, id: string, changed: (entry: Entry) => Entry | undefined): Promise<boolean>;
   remove(userId: number, id: string): Promise<boolean>;
   /** Items of a conversation that a response may go on from. */
   readonly mostItems: number;

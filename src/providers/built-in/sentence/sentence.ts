@@ -26,25 +26,33 @@ export const sentenceDimensions = 512;
 
 /** Sizes are characters: 2,048 inputs, each of the maximum length that is read. */
 const unfinished = { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, size: 1 << 29 } };
-/** Milliseconds without a text after which all threads but one are ended. */
+/** Milliseconds without a text after which a thread is ended, unless it is the last one. */
 const idleMilliseconds = 60_000;
 
 export function openSentences(threads = 1): Sentences {
   const users = openFairSemaphore({ each: threads, all: threads, unfinished });
+  /** The one that was used last is first. */
   const free: SentenceThread[] = [];
-  let stopIdle: NodeJS.Timeout | undefined;
-  const endIdle = () => {
-    for (const thread of free.splice(1)) thread.end();
+  let begun = 0;
+  const begin = () => {
+    begun++;
+    return new SentenceThread();
+  };
+  const endIdle = (thread: SentenceThread) => {
+    if (begun === 1) return;
+    begun--;
+    free.splice(free.indexOf(thread), 1);
+    thread.end();
   };
 
   const read: Read = async (text) => {
-    const thread = free.shift() ?? new SentenceThread();
+    const thread = free.shift() ?? begin();
+    clearTimeout(thread.idle);
     try {
       return await thread.read(text);
     } finally {
       free.unshift(thread); // the same ones go on, so that the others may end
-      clearTimeout(stopIdle);
-      stopIdle = setTimeout(endIdle, idleMilliseconds).unref();
+      thread.idle = setTimeout(endIdle, idleMilliseconds, thread).unref();
     }
   };
 
@@ -53,6 +61,8 @@ export function openSentences(threads = 1): Sentences {
 
 /** A thread that has the model, and reads a text at a time. One that died is started again by the next text. */
 class SentenceThread {
+  /** Ends it. */
+  idle: NodeJS.Timeout | undefined;
   #worker: Worker | undefined;
   #waiting: PromiseWithResolvers<Float32Array> | undefined;
 

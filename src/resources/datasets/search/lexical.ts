@@ -10,6 +10,8 @@ const b = 0.75;
 /** Characters of a question whose words are searched, and different terms of it: what has more is a document. */
 const mostCharacters = 16_384;
 const mostTerms = 128;
+/** Postings of common terms that are looked up, some microseconds each: where very many terms are common, for fewer candidates. */
+const mostLookups = 100_000;
 
 /** How far a search reads. */
 export interface LexicalLimits {
@@ -114,6 +116,7 @@ function scoreIn({ languages }: Scope, size: number): RawBuilder<unknown> {
 }
 
 async function ranked(db: Database, scope: Scope, { size, score, chosen, common, limit, limits }: Ranking): Promise<readonly Scored[]> {
+  const candidates = common.length === 0 ? limit : Math.max(limit, Math.min(limits.candidates, Math.floor(mostLookups / common.length)));
   const weights = common.map(({ share }) => Math.log(1 + (size - size * share + 0.5) / (size * share + 0.5)));
   // a materialized scope: its permissions are found out once, and each posting is held against a hash of it
   const { rows } = await sql<Scored>`
@@ -126,7 +129,7 @@ async function ranked(db: Database, scope: Scope, { size, score, chosen, common,
     weight as (select term, ln(1 + (${size}::float8 - count + 0.5::float8) / (count + 0.5::float8)) as weight from counted),
     candidate as (
       select passage_id, min(dataset_id) as dataset_id, min(edition_id) as edition_id, ${score} as score from hit join weight using (term)
-      group by passage_id order by score desc, passage_id limit ${common.length > 0 ? limits.candidates : limit}
+      group by passage_id order by score desc, passage_id limit ${candidates}
     ),
     -- a term adds less than its weight: who is further behind the last place cannot come to it
     possible as (

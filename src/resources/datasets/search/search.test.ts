@@ -118,6 +118,30 @@ onBothDatabases('a search', ({ shared }) => {
     expect(await first(1)).toEqual([marsh, bird, machine]);
   });
 
+  test('ranks what a caller may read by nothing that they may not read', async () => {
+    const [owner, reader] = [await newUser(store()), await newUser(store())];
+    const { id } = await newDataset(store(), owner);
+    await grantTo(store(), 'dataset', id, reader, 'read');
+    const add = async (text: string) => {
+      const fileId = await newFile(store(), id);
+      await filed(store(), index, { datasetId: id, fileId, text });
+      return fileId;
+    };
+    for (let at = 0; at < 12; at++)
+      await add(`A heron ${at % 2 ? 'nests in the marsh' : 'is a machine'} ${at % 3 ? 'by the quay' : 'with an engine'} ${'of reeds '.repeat(at % 5)}`);
+    const ranks = async (user: number, exact: number) => {
+      const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: 'all' });
+      return lexicalRanks(store().db, scope, 'heron marsh quay', 10, { ...usualLimits, exact });
+    };
+    const [whole, large, owners] = [await ranks(reader, 100), await ranks(reader, 1), await ranks(owner, 100)];
+    for (let at = 0; at < 12; at++) {
+      const fileId = await add(`The heron heron in the marsh has an engine by the quay. ${'An engine of a machine. '.repeat(at)}`);
+      await sql`update dataset_files set narrowed = true where id = ${fileId}`.execute(store().db);
+    }
+    expect([await ranks(reader, 100), await ranks(reader, 1)]).toEqual([whole, large]);
+    expect(await ranks(owner, 100)).not.toEqual(owners);
+  });
+
   test('is refused for a dataset that the caller may not read as for one that does not exist', async () => {
     const [owner, other] = [await newUser(store()), await newUser(store())];
     const { id, name } = await newDataset(store(), owner);
