@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { readSettings, runningOllama, unreadSaid, watchSettings, type Reading, type SettingsArgs } from '#config/index';
 import { greeting } from './greeting.ts';
 import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
+import { systemClock } from '#kit/async/clock';
+import { collectGarbageOfStart } from '#kit/memory/collected';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
 import { providerModules } from '#providers/modules';
@@ -43,6 +45,7 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
     console.log('Stopped.');
   }, endSeconds);
   const server = await starting;
+  collectGarbageOfStart(systemClock, () => (server.inFlight?.() ?? 0) === 0);
   warnOfSettings(log, start);
   for (const variable of start.unread) log.warn({ variable: variable.name }, unreadSaid(variable));
   const failed = (error: Error) => log.error({ problem: error.message }, 'The new settings are invalid; the old ones stay in effect.');

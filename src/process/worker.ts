@@ -7,6 +7,7 @@ import { bareThroughout } from '#config/bare';
 import { reportedContact } from '#ledger/admission/contact';
 import { openChannel } from '#kit/ipc/channel';
 import { systemClock } from '#kit/async/clock';
+import { collectGarbageOfStart } from '#kit/memory/collected';
 import { causeOf, openLog } from '#telemetry/log';
 import type { Account } from '#core/account';
 import { startServer, type ServingProcess } from '#app/server';
@@ -52,6 +53,7 @@ const answers: WorkerAnswers = {
     );
     serving = started;
     resolveServer(started);
+    collectGarbageOfStart(systemClock, () => (started.inFlight?.() ?? 0) === 0);
     return { url: started.url, models: started.models() };
   },
   async change(settings) {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { testClock } from '../../../test/support/fakes/clock.ts';
+import { collectGarbageOfStart } from './collected.ts';
+
+const garbage = () => new WeakRef({ large: Buffer.alloc(1000) });
+const isThere = (one: WeakRef<object>): boolean => one.deref() !== undefined;
+
+test('the garbage of the start is collected once nobody waits for an answer, and the process goes on', async () => {
+  const clock = testClock();
+  let isIdle = false;
+  collectGarbageOfStart(clock, () => isIdle);
+  const left = garbage();
+  clock.advance(3000);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(isThere(left)).toBe(true);
+  isIdle = true;
+  clock.advance(3000);
+  await expect.poll(() => isThere(left)).toBe(false);
+});
+
+test('a process that is busy from the start is left alone', () => {
+  const clock = testClock();
+  let asked = 0;
+  collectGarbageOfStart(clock, () => (asked++, false));
+  for (let seconds = 0; seconds < 60; seconds++) clock.advance(1000);
+  expect(asked).toBe(3);
+});

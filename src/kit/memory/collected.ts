@@ -1,0 +1,28 @@
+import type { Clock } from '../async/clock.ts';
+
+/** Milliseconds: what begins with a process has begun by then. */
+const waitMilliseconds = 3000;
+/** How often a process that is busy is looked at. One that is busy from the start needs the memory itself. */
+const tries = 3;
+
+/**
+ * Collects the garbage of the start when nobody waits for an answer: a quarter of the memory of an idle process, which V8 would leave until as much again has
+ * been allocated. It takes about 100 ms. Later it would be dear: it forgets compiled code too.
+ */
+export function collectGarbageOfStart(clock: Pick<Clock, 'after'>, isIdle: () => boolean, left = tries): void {
+  clock.after(waitMilliseconds, () => {
+    if (isIdle()) void collect();
+    else if (left > 1) collectGarbageOfStart(clock, isIdle, left - 1);
+  });
+}
+
+async function collect(): Promise<void> {
+  try {
+    const { Session } = await import('node:inspector');
+    const session = new Session();
+    session.connect();
+    session.post('HeapProfiler.collectGarbage', () => setImmediate(() => session.disconnect())); // within the answer itself it would wait for ever
+  } catch {
+    // a Node without inspector: the garbage stays
+  }
+}
