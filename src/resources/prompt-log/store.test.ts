@@ -5,8 +5,10 @@ import { expect, test } from 'vitest';
 import type { ToldRequest } from '#core/prompt-log';
 import { requestId } from '#kit/crypto/ids';
 import { sealer } from '#kit/crypto/sealing';
+import { booksOf } from '../../../test/support/books-of.ts';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openPromptStore } from './store.ts';
 
 const told = (userId: number, text: string): ToldRequest => ({
@@ -19,7 +21,7 @@ const told = (userId: number, text: string): ToldRequest => ({
 });
 
 onBothDatabases('the rows of the prompt log', ({ shared }) => {
-  const store = shared({ migrations: [new URL('./', import.meta.url)] });
+  const store = shared({ migrations: ['./', '../usage/'].map((folder) => new URL(folder, import.meta.url)) });
   const seal = sealer(randomBytes(32));
 
   function opened(bodies: 'own' | 'all' | 'none' = 'own') {
@@ -50,6 +52,20 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
     expect(rows.length).toBeLessThan(12);
     expect(rows.reduce((sum, { many }) => sum + many, 0)).toBe(300);
     for (const { sealed } of rows) expect(sealed.includes('text')).toBe(false);
+    await log.close();
+  });
+
+  test('show of a request that was told twice, such as one that was interrupted, what was told first', async () => {
+    const { log, of, clock } = opened();
+    const [twice, other] = [told(80, 'first'), told(80, 'other')];
+    log.record(twice);
+    expect(await log.find(of(twice), false)).toMatchObject({ prompt: 'first' });
+    clock.advance(1000);
+    for (const one of [{ ...twice, prompt: 'second' }, other]) log.record(one);
+    for (const one of [twice, other]) expect(await log.find(of(one), false)).toMatchObject({ prompt: one.prompt });
+    await booksOf(store()).record([twice, other].map(({ requestId: id }) => usageRow({ requestId: id, userId: 80, at: clock.now() })));
+    const listed = await log.list(80, { limit: 10, forAdministrators: false });
+    expect(listed.map(({ prompt }) => prompt).toSorted()).toEqual(['first', 'other']);
     await log.close();
   });
 
