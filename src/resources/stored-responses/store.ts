@@ -116,7 +116,9 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       const links = await table.links(userId, id, most.items);
       const bytes = bytesOf(links);
       if (links.length > most.items || itemsOf(links) > most.items || bytes > most.bytes)
-        throw new Fault('invalid', `What ${field} goes on from is longer than ${most.items} items or ${most.bytes / 2 ** 20} MiB: begin a new conversation.`, { field });
+        throw new Fault('invalid', `What ${field} goes on from is longer than ${most.items} items or ${most.bytes / 2 ** 20} MiB: begin a new conversation.`, {
+          field,
+        });
       if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
       if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
       memory?.need(copies * bytes);
