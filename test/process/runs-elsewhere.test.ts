@@ -168,7 +168,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
       const { begin, runs, writes, held, seen } = beginner(here, ownerOfRun);
       await begin(['whole, as before', 'whole']);
       const [anns, bobs] = [await seen('whole, as before'), await seen('whole')];
-      const wholeOf = (message: string) => (isAnns(message) ? [anns, 'whole, as before'] : [bobs, 'whole']) as const;
+      const cameOfWhole = (message: string, refused?: string) => (isAnns(message) ? cameOf(anns, 'whole, as before', refused) : cameOf(bobs, 'whole', refused));
       const most = Math.max(...writes.values());
       expect(cameOf(bobs, 'whole')).toHaveLength(10); // four calls, their results, a citation and the end
       // others may write more often than the first, and one is to be held behind its last write
@@ -199,7 +199,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         expect([message, all]).toEqual([message, await followed(elsewhere, run)]);
         expect(all.map(({ id }) => Number(id))).toEqual(all.map((_, at) => at + 1));
         const refused = state === 'waiting' && !approved ? waitsFor.call : undefined;
-        expect([message, cameOf(all, message, refused)]).toEqual([message, cameOf(...wholeOf(message), refused)]);
+        expect([message, cameOf(all, message, refused)]).toEqual([message, cameOfWhole(message, refused)]);
         expect([message, lastText(all)]).toEqual([message, 'It lives at the north pond [1].']);
         expect([message, callsOf(two, message)]).toEqual([message, 1]);
         expect([1, 2]).toContain(callsOf(one, message));
