@@ -24,13 +24,13 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
   const store = shared({ migrations: ['./', '../usage/'].map((folder) => new URL(folder, import.meta.url)) });
   const seal = sealer(randomBytes(32));
 
-  function opened(bodies: 'own' | 'all' | 'none' = 'own') {
+  function opened(bodies: () => 'own' | 'all' | 'none' = () => 'own') {
     const clock = testClock();
     const log = openPromptStore({
       store: store(),
       seal,
       clock,
-      bodies: () => bodies,
+      bodies,
       days: () => 30,
       log: (problem, cause) => expect.unreachable(`${problem} ${String(cause)}`),
     });
@@ -92,10 +92,25 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
   });
 
   test('without texts are of requests of which nothing is kept', async () => {
-    const { log, of } = opened('none');
+    const { log, of } = opened(() => 'none');
     const one = told(77, 'gone');
     log.record({ ...one, prompt: '', answer: { ...one.answer, text: '' } });
     expect(await log.find(of(one), false)).toBeUndefined();
+    await log.close();
+  });
+
+  test('have no texts of what waited when the settings came to say that none are kept', async () => {
+    let bodies: 'own' | 'none' = 'own';
+    const { log, of } = opened(() => bodies);
+    const one = told(81, 'told before');
+    log.record(one);
+    bodies = 'none';
+    expect(await log.find(of(one), false)).toBeUndefined();
+    await booksOf(store()).record([usageRow({ requestId: one.requestId, userId: 81, at: Date.parse(of(one).at) })]);
+    const lengths = { prompt: '', answer: '', promptLength: one.promptLength, answerLength: one.answer.length, address: one.address };
+    expect(await log.list(81, { limit: 10, forAdministrators: false })).toMatchObject([lengths]);
+    const { rows } = await sql<{ sealed: Buffer }>`select sealed from prompt_log where user_id = 81`.execute(store().db);
+    expect(seal.open(rows[0]!.sealed, `prompt/81/${one.requestId}`).toString()).not.toContain('told before');
     await log.close();
   });
 

@@ -4,7 +4,7 @@ import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
-import { requestsIn, type Batch, type BatchedRequest } from './lot.ts';
+import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 
 /** The first characters of a prompt and of its answer. */
@@ -73,7 +73,7 @@ const tidyMilliseconds = 60_000;
 const pieceRows = 500;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
-  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), shown: bodies() === 'all', batches }), clock, log });
+  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), bodies: bodies(), batches }), clock, log });
   let cancel = () => {};
   const tidyLater = () => {
     cancel = clock.after(tidyMilliseconds, () => {
@@ -192,21 +192,26 @@ const contextOf = (userId: number, lastRequest: string): string => `prompt/${use
 
 interface Written {
   readonly at: number;
-  /** To administrators too. */
-  readonly shown: boolean;
+  /** As it is now, whatever it was when they were told. */
+  readonly bodies: 'own' | 'all' | 'none';
   readonly batches: readonly Batch[];
 }
 
 /** The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. */
-async function insert({ db }: Store, seal: Sealer, { at, shown: forAdministrators, batches }: Written): Promise<void> {
-  const rows = batches.map(({ userId, requests, plain }) => ({ userId, plain, requests: requests.join(','), ...endsOf(requests) }));
+async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Written): Promise<void> {
+  const rows = batches.map(({ userId, requests, plain }) => ({
+    userId,
+    plain: bodies === 'none' ? withoutTexts(plain) : plain,
+    requests: requests.join(','),
+    ...endsOf(requests),
+  }));
   const sealed = seal.sealAll(rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })));
   const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
   let end = 0;
   const starts = sealed.map(({ length }) => (end += length) - length + 1);
   await sql`
     insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
-    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${forAdministrators}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
+    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
       ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
       as given(user_id, first, last, requests, start, bytes)`.execute(db);
