@@ -23,7 +23,7 @@ import { placesOf } from '#core/target';
 import type { CountTokens } from '#core/measure';
 import type { PromptLog } from '#core/prompt-log';
 import type { ThoughtMemory } from '#core/thoughts';
-import { busyCores } from './cores.ts';
+import { embeddingThreads } from './cores.ts';
 import type { Accounting } from './accounting.ts';
 import { anyOtherName } from '#core/known-models';
 import type { Administration } from './administration.ts';
@@ -128,7 +128,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     hop,
     media: openGuardedFetch(outward),
     engineFetch: (more: readonly string[]) => openGuardedFetch({ ...outward, allow: more }),
-    sentences: openSentences(busyCores(first)),
+    sentences: openSentences(embeddingThreads(first)),
     voice: openVoice(clock),
     clock,
     log,

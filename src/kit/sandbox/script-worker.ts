@@ -44,9 +44,11 @@ const wasm = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi/q
 const compiled = new (WebAssembly as unknown as { readonly Module: new (bytes: Uint8Array) => object }).Module(wasm);
 const tell = (event: ScriptEvent) => port.postMessage(event);
 
-// Scripts give way to requests. On Linux 0 is the thread that asks; elsewhere it would be the whole process. https://man7.org/linux/man-pages/man2/setpriority.2.html
+// Scripts give way to requests, whatever the priority of the server. On Linux 0 is the thread that asks; elsewhere it would be the whole process.
+// https://man7.org/linux/man-pages/man2/setpriority.2.html
 try {
-  if (process.platform === 'linux') setPriority(0, Math.max(getPriority(0), constants.priority.PRIORITY_BELOW_NORMAL));
+  const { PRIORITY_BELOW_NORMAL: lower, PRIORITY_LOW: lowest } = constants.priority;
+  if (process.platform === 'linux') setPriority(0, Math.min(lowest, getPriority(0) + lower));
 } catch {
   // where that is not allowed, it has the priority that it has
 }

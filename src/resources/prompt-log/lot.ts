@@ -41,7 +41,7 @@ export class Lot {
 
   /** @returns false where there is no room for it; an empty lot has room for any */
   add({ requestId, userId, address, prompt, promptLength, answer }: ToldRequest): boolean {
-    const head = `${JSON.stringify([requestId, address, promptLength, answer.length, prompt.length, answer.text.length])}\n`;
+    const head = headOf([requestId, address, promptLength, answer.length, prompt.length, answer.text.length]);
     const from = this.#used;
     if (from + mostBytes * (head.length + prompt.length + answer.text.length) > lotBytes) return false;
     let to = from + this.#bytes.write(head, from);
@@ -91,5 +91,15 @@ export function* requestsIn(plain: string): Generator<BatchedRequest> {
     yield { requestId, address, promptLength, prompt: plain.slice(end, middle), answer: { text: plain.slice(middle, at), length: answerLength } };
   }
 }
+
+/** The same requests with neither prompts nor answers. */
+export const withoutTexts = (plain: Buffer): Buffer =>
+  Buffer.from(
+    [...requestsIn(plain.toString())]
+      .map(({ requestId, address, promptLength, answer }) => headOf([requestId, address, promptLength, answer.length, 0, 0]))
+      .join(''),
+  );
+
+const headOf = (head: Head): string => `${JSON.stringify(head)}\n`;
 
 type Head = [requestId: string, address: string, promptLength: number, answerLength: number, promptUnits: number, answerUnits: number];

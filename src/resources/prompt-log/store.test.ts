@@ -5,8 +5,10 @@ import { expect, test } from 'vitest';
 import type { ToldRequest } from '#core/prompt-log';
 import { requestId } from '#kit/crypto/ids';
 import { sealer } from '#kit/crypto/sealing';
+import { booksOf } from '../../../test/support/books-of.ts';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
+import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openPromptStore } from './store.ts';
 
 const told = (userId: number, text: string): ToldRequest => ({
@@ -19,16 +21,16 @@ const told = (userId: number, text: string): ToldRequest => ({
 });
 
 onBothDatabases('the rows of the prompt log', ({ shared }) => {
-  const store = shared({ migrations: [new URL('./', import.meta.url)] });
+  const store = shared({ migrations: ['./', '../usage/'].map((folder) => new URL(folder, import.meta.url)) });
   const seal = sealer(randomBytes(32));
 
-  function opened(bodies: 'own' | 'all' | 'none' = 'own') {
+  function opened(bodies: () => 'own' | 'all' | 'none' = () => 'own') {
     const clock = testClock();
     const log = openPromptStore({
       store: store(),
       seal,
       clock,
-      bodies: () => bodies,
+      bodies,
       days: () => 30,
       log: (problem, cause) => expect.unreachable(`${problem} ${String(cause)}`),
     });
@@ -50,6 +52,20 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
     expect(rows.length).toBeLessThan(12);
     expect(rows.reduce((sum, { many }) => sum + many, 0)).toBe(300);
     for (const { sealed } of rows) expect(sealed.includes('text')).toBe(false);
+    await log.close();
+  });
+
+  test('show of a request that was told twice, such as one that was interrupted, what was told first', async () => {
+    const { log, of, clock } = opened();
+    const [twice, other] = [told(80, 'first'), told(80, 'other')];
+    log.record(twice);
+    expect(await log.find(of(twice), false)).toMatchObject({ prompt: 'first' });
+    clock.advance(1000);
+    for (const one of [{ ...twice, prompt: 'second' }, other]) log.record(one);
+    for (const one of [twice, other]) expect(await log.find(of(one), false)).toMatchObject({ prompt: one.prompt });
+    await booksOf(store()).record([twice, other].map(({ requestId: id }) => usageRow({ requestId: id, userId: 80, at: clock.now() })));
+    const listed = await log.list(80, { limit: 10, forAdministrators: false });
+    expect(listed.map(({ prompt }) => prompt).toSorted()).toEqual(['first', 'other']);
     await log.close();
   });
 
@@ -76,10 +92,25 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
   });
 
   test('without texts are of requests of which nothing is kept', async () => {
-    const { log, of } = opened('none');
+    const { log, of } = opened(() => 'none');
     const one = told(77, 'gone');
     log.record({ ...one, prompt: '', answer: { ...one.answer, text: '' } });
     expect(await log.find(of(one), false)).toBeUndefined();
+    await log.close();
+  });
+
+  test('have no texts of what waited when the settings came to say that none are kept', async () => {
+    let bodies: 'own' | 'none' = 'own';
+    const { log, of } = opened(() => bodies);
+    const one = told(81, 'told before');
+    log.record(one);
+    bodies = 'none';
+    expect(await log.find(of(one), false)).toBeUndefined();
+    await booksOf(store()).record([usageRow({ requestId: one.requestId, userId: 81, at: Date.parse(of(one).at) })]);
+    const lengths = { prompt: '', answer: '', promptLength: one.promptLength, answerLength: one.answer.length, address: one.address };
+    expect(await log.list(81, { limit: 10, forAdministrators: false })).toMatchObject([lengths]);
+    const { rows } = await sql<{ sealed: Buffer }>`select sealed from prompt_log where user_id = 81`.execute(store().db);
+    expect(seal.open(rows[0]!.sealed, `prompt/81/${one.requestId}`).toString()).not.toContain('told before');
     await log.close();
   });
 

@@ -4,7 +4,7 @@ import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
-import { requestsIn, type Batch, type BatchedRequest } from './lot.ts';
+import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 
 /** The first characters of a prompt and of its answer. */
@@ -73,7 +73,7 @@ const tidyMilliseconds = 60_000;
 const pieceRows = 500;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
-  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), shown: bodies() === 'all', batches }), clock, log });
+  const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), bodies: bodies(), batches }), clock, log });
   let cancel = () => {};
   const tidyLater = () => {
     cancel = clock.after(tidyMilliseconds, () => {
@@ -132,7 +132,7 @@ interface SealedRow {
 /** Rows of 64 KB that are opened in one turn of the event loop. */
 const turnRows = 16;
 
-/** What the log has of some requests of a user, by their ids. */
+/** What the log has of some requests of a user, by their ids: of one that was told twice, what was told first. */
 async function textsOf(
   { db }: Store,
   seal: Sealer,
@@ -150,10 +150,11 @@ async function textsOf(
     from prompt_log
     where user_id = ${userId} and at between ${new Date(times[0]! - clockSlack)} and ${new Date(times.at(-1)! + longestCall)}
       and last_request >= ${ids[0]!} and coalesce(first_request, last_request) <= ${ids.at(-1)!}
-      and (last_request = any(${ids}::text[]) or requests && ${ids}::text[])`.execute(db);
+      and (last_request = any(${ids}::text[]) or requests && ${ids}::text[])
+    order by at ${ids.length === 1 ? sql`limit 1` : sql``}`.execute(db); // one request alone is found after 7 ms where its user has four rows a second, without the limit after 115
   for (const [at, row] of rows.entries()) {
     if (at > 0 && at % turnRows === 0) await new Promise((resolve) => setImmediate(resolve));
-    for (const one of openedRow(seal, userId, row)) texts.set(one.requestId, one);
+    for (const one of openedRow(seal, userId, row)) if (!texts.has(one.requestId)) texts.set(one.requestId, one);
   }
   return texts;
 }
@@ -191,21 +192,26 @@ const contextOf = (userId: number, lastRequest: string): string => `prompt/${use
 
 interface Written {
   readonly at: number;
-  /** To administrators too. */
-  readonly shown: boolean;
+  /** As it is now, whatever it was when they were told. */
+  readonly bodies: 'own' | 'all' | 'none';
   readonly batches: readonly Batch[];
 }
 
 /** The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. */
-async function insert({ db }: Store, seal: Sealer, { at, shown: forAdministrators, batches }: Written): Promise<void> {
-  const rows = batches.map(({ userId, requests, plain }) => ({ userId, plain, requests: requests.join(','), ...endsOf(requests) }));
+async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Written): Promise<void> {
+  const rows = batches.map(({ userId, requests, plain }) => ({
+    userId,
+    plain: bodies === 'none' ? withoutTexts(plain) : plain,
+    requests: requests.join(','),
+    ...endsOf(requests),
+  }));
   const sealed = seal.sealAll(rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })));
   const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
   let end = 0;
   const starts = sealed.map(({ length }) => (end += length) - length + 1);
   await sql`
     insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
-    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${forAdministrators}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
+    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
       ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
       as given(user_id, first, last, requests, start, bytes)`.execute(db);

@@ -43,6 +43,8 @@ const mostItems = 500;
 const mostBytes = 32 * 2 ** 20;
 /** Of what is only read. */
 const mostRead = { items: 5000, bytes: 64 * 2 ** 20 };
+/** Bytes of entries that are read in one turn of the event loop, unless a single one has more. */
+const turnBytes = 2 ** 20;
 
 export interface StoredDeps {
   readonly store: Store;
@@ -114,12 +116,14 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       const links = await table.links(userId, id, most.items);
       const bytes = bytesOf(links);
       if (links.length > most.items || itemsOf(links) > most.items || bytes > most.bytes)
-        throw new Fault('invalid', `What ${field} goes on from is longer than ${mostItems} items or 32 MiB: begin a new conversation.`, { field });
+        throw new Fault('invalid', `What ${field} goes on from is longer than ${most.items} items or ${most.bytes / 2 ** 20} MiB: begin a new conversation.`, {
+          field,
+        });
       if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
       if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
       memory?.need(copies * bytes);
-      const ids = links.map((link) => link.id);
-      const entries = new Map((await table.read(userId, ids)).map((entry) => [entry.id, entry]));
+      const entries = new Map<string, Entry<Body>>();
+      for (const ids of inTurns(links)) for (const entry of await table.read(userId, ids)) entries.set(entry.id, entry);
       return links.flatMap((link) => entries.get(link.id) ?? []);
     },
 
@@ -140,6 +144,21 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
 
     purge: openPurge(store),
   };
+}
+
+/** The ids of entries, in lists that are read in a turn each. */
+function* inTurns(links: readonly Link[]): Generator<readonly string[]> {
+  let ids: string[] = [];
+  let left = turnBytes;
+  for (const { id, bytes } of links) {
+    if (ids.length > 0 && bytes > left) {
+      yield ids;
+      [ids, left] = [[], turnBytes];
+    }
+    ids.push(id);
+    left -= bytes;
+  }
+  yield ids;
 }
 
 const itemsOf = (links: readonly Link[]) => links.reduce((sum, { items }) => sum + items, 0);

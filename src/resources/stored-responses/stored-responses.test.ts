@@ -9,6 +9,27 @@ import { openRuns } from './runs.ts';
 import { openStoredResponses, type StoredResponses } from './store.ts';
 import type { Entry } from './entry-table.ts';
 
+/** The most processor time that the event loop gave to one of its turns meanwhile (milliseconds). */
+async function longestStretch(work: () => Promise<unknown>): Promise<number> {
+  const used = () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  let [longest, before] = [0, used()];
+  const turn = () => {
+    longest = Math.max(longest, used() - before);
+    before = used();
+  };
+  const watching = setInterval(turn, 1);
+  try {
+    await work();
+    turn();
+    return longest;
+  } finally {
+    clearInterval(watching);
+  }
+}
+
 const migrations = ['../users/', './'].map((folder) => new URL(folder, import.meta.url));
 const seal = sealer(Buffer.alloc(32, 7));
 const day = 86_400_000;
@@ -124,6 +145,22 @@ onBothDatabases('stored responses', ({ shared }) => {
       await responses.keep(entry(`big${at}`, { body: { text: 'x'.repeat(12 * 2 ** 20) }, ...(at > 0 ? { previousId: `big${at - 1}` } : {}) }));
     expect(await responses.chain(ada, 'big1', 'id')).toHaveLength(2);
     await expect(responses.chain(ada, 'big2', 'id')).rejects.toMatchObject({ code: 'invalid' });
+  });
+
+  test('a chain that is only read may be longer, and its refusal says how long', async () => {
+    await keepChain(6, 1000);
+    expect(await responses.chain(ada, 'r4', 'conversation_id', undefined, 'read')).toHaveLength(5);
+    await expect(responses.chain(ada, 'r4', 'conversation_id')).rejects.toThrow('longer than 500 items or 32 MiB');
+    await expect(responses.chain(ada, 'r5', 'conversation_id', undefined, 'read')).rejects.toThrow('longer than 5000 items or 64 MiB');
+  });
+
+  test('a chain of 56 MiB is read without holding the event loop for 50 ms', { timeout: 60_000 }, async () => {
+    const text = 'A line of "some" length.\n'.repeat(40_000);
+    for (let at = 0; at < 56; at++) await responses.keep(entry(`r${at}`, { body: { text }, ...(at > 0 ? { previousId: `r${at - 1}` } : {}) }));
+    const stretches: number[] = [];
+    while (stretches.length < 5 && !stretches.some((one) => one < 50))
+      stretches.push(await longestStretch(() => responses.chain(ada, 'r55', 'id', undefined, 'read')));
+    expect(Math.min(...stretches)).toBeLessThan(50);
   });
 
   /** As if so much time had passed. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { monthOf } from '#core/plan';
 import type { Database, Store } from '#store/open';
 
 /** A sum that differs from its rows. */
@@ -14,10 +15,11 @@ export interface Drift {
 const page = 200;
 const seconds = 600;
 const hour = 3_600_000;
+const day = 24 * hour;
 
 /**
  * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, all teams at once, since they are few, the sums
- * of all users with those of single ones, and the books that limits have asked for by the page.
+ * of all users with those of single ones a day at a time, and the books that limits have asked for by the page.
  * Each comparison uses one snapshot, so rows that arrive meanwhile are no drift.
  *
  * @param signal stops between two pages
@@ -43,8 +45,10 @@ export async function reconcile(store: Store, month: string, signal?: AbortSigna
     signal?.throwIfAborted();
     drifts.push(...(await hourSums(db, month, new Date(at))), ...(await strangers(db, month, new Date(at))));
   }
-  signal?.throwIfAborted();
-  drifts.push(...(await overallSums(db, month)));
+  for (let at = Date.parse(`${month}-01`); monthOf(at) === month; at += day) {
+    signal?.throwIfAborted();
+    drifts.push(...(await overallSums(db, month, at)));
+  }
   return drifts;
 }
 
@@ -118,15 +122,16 @@ async function hourSums(db: Database, month: string, start: Date): Promise<Drift
   return rows;
 }
 
-/** The sums of all users: of hours they are those of the single ones, of days those of their hours. */
-async function overallSums(db: Database, month: string): Promise<Drift[]> {
+/** The sums of all users of a day: of hours they are those of the single ones, of days those of their hours. */
+async function overallSums(db: Database, month: string, start: number): Promise<Drift[]> {
   const figures = ['requests', 'plan_tokens', 'cost_usd', 'input_tokens', 'output_tokens', 'errors', 'cached_tokens', 'unpriced'].map((one) => sql.ref(one));
   const less = sql.join(figures.map((one) => sql`-${one}`));
+  const within = sql`month = ${month} and hour >= ${new Date(start)} and hour < ${new Date(start + day)}`;
   const { rows } = await sql<Drift & { at: Date }>`
     select hour as at, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
     from (
-      select hour, span, face, model, provider, region, balance, ${sql.join(figures)} from usage_overall where month = ${month} union all
-      select start, span, face, model, provider, region, balance, ${less} from usage_hour, spans(hour) where month = ${month}
+      select hour, span, face, model, provider, region, balance, ${sql.join(figures)} from usage_overall where ${within} union all
+      select start, span, face, model, provider, region, balance, ${less} from usage_hour, spans(hour) where ${within}
     ) as one group by hour, span, face, model, provider, region, balance
     having (${sql.join(figures.map((one) => sql`sum(${one})`))}) <> (0, 0, 0, 0, 0, 0, 0, 0)`.execute(db);
   return rows.map(({ at, ...drift }) => ({ ...drift, of: at.toISOString() }));

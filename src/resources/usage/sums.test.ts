@@ -77,6 +77,10 @@ onBothDatabases('sums of usage', ({ shared }) => {
     await sql`update usage_overall set requests = requests + 2 where span = 'day' and hour = '2026-11-29T00:00:00Z' and model = 'model 1' and face = 'messages' and balance = 'inference'`.execute(
       store().db,
     );
+    await sql`
+      insert into usage_overall select month, '2026-12-31T23:00:00Z', span, face, model, provider, region, balance, 5, 0, 0, 0, 0, 0, 0, 0, '{}', '{}', series
+      from usage_overall where span = 'hour' and month = '2026-12' order by hour limit 1`.execute(store().db);
     expect(await reconcile(store(), '2026-11')).toEqual([{ of: '2026-11-29T00:00:00.000Z', requests: 2, planTokens: 0, costUsd: 0 }]);
+    expect(await reconcile(store(), '2026-12')).toEqual([{ of: '2026-12-31T23:00:00.000Z', requests: 5, planTokens: 0, costUsd: 0 }]);
   });
 });
