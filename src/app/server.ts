@@ -90,7 +90,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
   const identities = await openIdentities({ database, settings, clock, log, issuer: () => settings().publicUrl || listening.url, ongoing: () => ongoing() });
-  const { identity, administration, rights, tokens, logins, prompts } = identities;
+  const { identity, signedIn, administration, rights, passwords, sessions, tokens, logins, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
@@ -105,7 +105,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const budget = new ByteBudget(memory);
   const base = { database, first, settings, clock, log };
   const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
-  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
+  const people = { signedIn, passwords, sessions, tokens, logins };
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, people, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
@@ -114,6 +115,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const http: HttpServerDeps = {
     faces: interfaces({ ...shared, journal: accounting.journal, url: () => listening.url, isStopping: () => isStopping }),
     identify: identifying(identities, localToken),
+    identifySession: signedIn.identify,
     limits: () => settings().limits,
     keyInQuery: () => settings().auth.keyInQuery,
     hop,
