@@ -18,6 +18,7 @@ import { causeOf, type Log } from '#telemetry/log';
 import { openAdministration } from './administration.ts';
 import type { Database } from './database.ts';
 import { openPrompts } from './prompt-log.ts';
+import type { People } from './signing-in.ts';
 
 export interface IdentitiesDeps {
   readonly database: Database;
@@ -101,5 +102,6 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     });
   };
   const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
-  return { identity, signedIn, administration, rights, passwords, sessions, tokens, logins, prompts, userBy, close };
+  const people: People = { signedIn, passwords, sessions, tokens, logins };
+  return { identity, administration, rights, people, prompts, userBy, close };
 }

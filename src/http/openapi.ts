@@ -132,7 +132,10 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
     },
     ...(route.scope === 'public'
       ? { security: [] }
-      : { security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key', 'session'].map((name) => ({ [name]: [] }))], 'x-scope': route.scope }),
+      : {
+          security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key', 'session'].map((name) => ({ [name]: [] }))],
+          'x-scope': route.scope,
+        }),
   };
 }
 

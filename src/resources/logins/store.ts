@@ -99,8 +99,7 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
         select id, at, address, is_good as "isGood", comment from login where user_id = ${userId} order by id desc limit ${limit}`.execute(store.db);
       return rows;
     },
-    failures: (account, address, within) =>
-      counted(store, sql`account = ${account} and address = ${address} and not is_good and sign_up_from is null`, within),
+    failures: (account, address, within) => counted(store, sql`account = ${account} and address = ${address} and not is_good and sign_up_from is null`, within),
     signUps: (network, within) => counted(store, sql`sign_up_from = ${network}`, within),
     async close() {
       cancel();
@@ -123,9 +122,7 @@ async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
     insert into login (at, account, user_id, address, is_good, comment, sign_up_from)
     select now(), given.* from unnest(${column(({ account }) => account)}::text[], ${column(({ userId }) => userId)}::bigint[],
       ${column(({ address }) => address)}::text[], ${column(({ isGood }) => isGood)}::boolean[], ${column(({ comment }) => comment)}::text[],
-      ${column(({ network }) => network)}::text[]) as given`.execute(
-    db,
-  );
+      ${column(({ network }) => network)}::text[]) as given`.execute(db);
   const users = [...new Set(column(({ userId }) => userId).filter((userId) => userId !== null))];
   await sql`
     delete from login using (

@@ -73,7 +73,9 @@ export function openSessions(store: Store, pepper: Buffer): Sessions {
       returning id`.execute(inside.db);
     if (rows.length === 0) throw new Fault('unauthenticated', 'The user has changed meanwhile: sign in again.');
     const crowded = await sql`
-      delete from session where id in (select id from session where user_id = ${userId} order by used_at desc, id desc offset ${mostOfUser})`.execute(inside.db);
+      delete from session where id in (select id from session where user_id = ${userId} order by used_at desc, id desc offset ${mostOfUser})`.execute(
+      inside.db,
+    );
     if (crowded.numAffectedRows) await inside.publish('api-keys', { userId });
     return text;
   }
@@ -83,7 +85,9 @@ export function openSessions(store: Store, pepper: Buffer): Sessions {
       const text = inside ? await beginIn(inside, user) : await store.transaction((one) => beginIn(one, user));
       await sql`
         delete from session where id in (
-          select id from session where used_at < now() - interval '12 hours' order by used_at limit ${pieceRows} for update skip locked)`.execute((inside ?? store).db);
+          select id from session where used_at < now() - interval '12 hours' order by used_at limit ${pieceRows} for update skip locked)`.execute(
+        (inside ?? store).db,
+      );
       return text;
     },
     async find(texts) {
