@@ -32,7 +32,7 @@ export function signingIn({ people, store, settings }: SigningInDeps): SigningIn
   const signUp = openSignUp({ store, audit, passwords, plan: () => newUsers().plan, domains: () => newUsers().domains, begin: sessions.begin });
   return {
     async signIn(account, password, address) {
-      const user = await logins.letIn({ account, address, by: 'sign-in with password' }, () => tokens.judgePassword(account, password, address));
+      const user = await logins.letIn({ account, address, by: 'password' }, () => tokens.judgePassword(account, password, address));
       return sessions.begin(user);
     },
     async signUp(wanted, by) {

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import { Fault } from '#core/fault';
+import { badSession, Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Change, Store } from '#store/open';
 import { userIn } from './identify.ts';
@@ -91,7 +91,7 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
     );
     if (going.length === 0) return;
     const found = await foundOf(going.map(({ who }) => who));
-    for (const [at, { work }] of going.entries()) if (!isGood(found[at])) work.cut(revoked());
+    for (const [at, { work, who }] of going.entries()) if (!isGood(found[at])) work.cut(who.session ? badSession() : revoked());
   }
 
   /** What is known of each, in their order. */

@@ -43,7 +43,7 @@ onBothDatabases('sign-ups', ({ open }) => {
         code: 'conflict',
       });
     expect(await logins.list(1, 100)).toHaveLength(12);
-    expect(await logins.letIn({ ...visitor, by: 'sign-in with password' }, async () => ({ userId: 1, owner: 'ada' }))).toBe('ada');
+    expect(await logins.letIn({ ...visitor, by: 'password' }, async () => ({ userId: 1, owner: 'ada' }))).toBe('ada');
   });
 });
 

@@ -140,6 +140,7 @@ describe('work that goes on', () => {
     await one.ask('DELETE', '/server/session');
     const { text } = (await ends).body as { text: string };
     expect(text).toContain('invalid_api_key');
+    expect(text).toContain('The session is over');
     expect(text).not.toContain('[DONE]');
     expect(await Promise.race([goesOn, new Promise((resolve) => setTimeout(resolve, 300, 'goes on'))])).toBe('goes on');
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });

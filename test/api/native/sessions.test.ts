@@ -33,7 +33,7 @@ onBothDatabases('sessions', ({ place }) => {
     expect((await here.ask('GET', session)).body).toMatchObject({ id: ada.id, expiresAt: expect.any(String) as string });
     expect((await here.ask('POST', chat, chatBody)).status).toBe(200);
     expect((await here.ask('POST', '/server/mine/keys', { name: 'by hand' })).status).toBe(201);
-    expect((await here.ask('POST', '/user/get-user-logins')).body['response']).toMatchObject([{ status: 'Success', comment: 'sign-in with password' }]);
+    expect((await here.ask('POST', '/user/get-user-logins')).body['response']).toMatchObject([{ status: 'Success', comment: 'password' }]);
 
     const elsewhere = await browser(all, ada.email, password);
     expect(elsewhere.cookie).not.toBe(here.cookie);
