@@ -124,6 +124,17 @@ onBothDatabases('own keys', ({ place }) => {
     expect((await ada.ask('GET', '/server/mine')).status).toBe(401);
   });
 
+  test('scopes that come as a file make no key, least of all one that may do everything', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const form = new FormData();
+    form.set('name', 'form');
+    form.set('token_scopes', new File(['query'], 'scopes.txt'));
+    const answer = await fetch(`${all.server.url}/user/user-api-key`, { method: 'POST', body: form, headers: { 'x-access-tokens': ada.key } });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { response: 'token_scopes must be text, not a file.' }]);
+    expect((await ada.ask('GET', '/server/mine/keys')).body['items']).toHaveLength(1);
+  });
+
   test("another's key is 404 wherever it is named, for administrators it is there", { timeout: long }, async () => {
     const all = await visited(await place());
     const [ada, bob] = [await person(all), await person(all)];
