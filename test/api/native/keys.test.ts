@@ -210,9 +210,10 @@ onBothDatabases('own keys', ({ place }) => {
   test('a user has at most 100 keys, also when the last two are asked for at once', { timeout: long }, async () => {
     const all = await visited(await place());
     const ada = await person(all);
-    const made = await Promise.all(Array.from({ length: 105 }, () => ada.ask('POST', '/user/user-api-key', { name: 'n' })));
-    expect(made.filter(({ status }) => status === 200)).toHaveLength(99);
-    expect(made.filter(({ status }) => status === 409)).toHaveLength(6);
+    const make = async (count: number) =>
+      (await Promise.all(Array.from({ length: count }, () => ada.ask('POST', '/user/user-api-key', { name: 'n' })))).map(({ status }) => status);
+    for (let n = 0; n < 12; n++) expect(new Set(await make(8))).toEqual(new Set([200])); // all at once would wait for the database longer than requests do
+    expect((await make(9)).toSorted((one, other) => one - other)).toEqual([...Array.from({ length: 3 }, () => 200), ...Array.from({ length: 6 }, () => 409)]);
     expect((await all.admin('POST', `/server/admin/users/${ada.id}/keys`, { name: 'n' })).status).toBe(409);
     expect((await ada.ask('POST', '/user/get-user-api-keys')).body['response']).toHaveLength(100);
   });
