@@ -14,6 +14,7 @@ import { lessonRoutes } from '#resources/lessons/routes';
 import { openLessons, type LessonStore } from '#resources/lessons/store';
 import { planRoutes } from '#resources/plans/routes';
 import { openPlans } from '#resources/plans/store';
+import type { Passwords } from '#resources/passwords';
 import type { LoggedRequest, PromptStore } from '#resources/prompt-log/store';
 import { teamRoutes } from '#resources/teams/routes';
 import { administered, ownTeamRoutes } from '#resources/teams/own-routes';
@@ -62,13 +63,14 @@ export interface AdministrationDeps {
   readonly database: Database;
   readonly settings: () => Settings;
   readonly clock: Clock;
+  readonly passwords: Passwords;
   readonly prompts: Pick<PromptStore, 'find'>;
   /** Called when the members of teams may have changed. */
   readonly teamsChanged: () => void;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-export async function openAdministration({ database, settings, clock, prompts, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
+export async function openAdministration({ database, settings, clock, passwords, prompts, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans, newUserPlan: () => settings().newUsers.plan });
   const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
@@ -85,6 +87,7 @@ export async function openAdministration({ database, settings, clock, prompts, t
       ...userRoutes({
         store,
         audit,
+        passwords,
         removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
         plans: planNames,
         newUserPlan: () => settings().newUsers.plan,

@@ -25,6 +25,7 @@ export const migrations = [
   'lessons',
   'tokens',
   'logins',
+  'sessions',
   'prompt-log',
   'datasets',
   'personas',

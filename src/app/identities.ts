@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
+import { badSession, Fault } from '#core/fault';
 import type { Settings } from '#config/index';
 import type { Clock } from '#kit/async/clock';
 import { openIdentity } from '#resources/api-keys/identify';
@@ -9,6 +9,8 @@ import { openLastUsed } from '#resources/api-keys/last-used';
 import { openApiKeys } from '#resources/api-keys/store';
 import type { Found } from '#resources/callers';
 import { openLogins } from '#resources/logins/logins';
+import { openPasswords } from '#resources/passwords';
+import { isSession, openSessions } from '#resources/sessions/store';
 import { openTokens } from '#resources/tokens/tokens';
 import { isToken } from '#kit/crypto/jwt';
 import { runAll } from '#kit/async/run-all';
@@ -16,6 +18,7 @@ import { causeOf, type Log } from '#telemetry/log';
 import { openAdministration } from './administration.ts';
 import type { Database } from './database.ts';
 import { openPrompts } from './prompt-log.ts';
+import type { People } from './signing-in.ts';
 
 export interface IdentitiesDeps {
   readonly database: Database;
@@ -33,7 +36,9 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   const { store, seal, pepper } = database;
   const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
   const keys = openApiKeys(store, pepper);
-  const tokens = await openTokens({ store, seal, pepper, clock, issuer, log: note });
+  const passwords = openPasswords(clock);
+  const sessions = openSessions(store, pepper);
+  const tokens = await openTokens({ store, seal, pepper, passwords, clock, issuer, log: note });
   const logins = openLogins({ store, clock, months: () => settings().retention.usageMonths, log: note });
   const lastUsed = openLastUsed(store, clock);
   /** Makes sure that the plans and teams of the callers found are in memory: another process may have just made them. */
@@ -46,13 +51,27 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     const byKey = await keys.find(credentials);
     return met(credentials.map((_, at) => byToken[at] ?? byKey[at]));
   };
-  const identity = openIdentity({ find }, store, clock, () => settings().limits.staleCredentialSeconds, lastUsed.note);
+  const staleSeconds = () => settings().limits.staleCredentialSeconds;
+  const identity = openIdentity({ find }, store, clock, staleSeconds, lastUsed.note);
+  /** Sessions apart from keys: what a request with a key costs does not depend on them. */
+  const signedIn = openIdentity({ find: async (texts) => met(await sessions.find(texts)), isOne: isSession, bad: badSession }, store, clock, staleSeconds);
+  const forget = () => {
+    identity.forget();
+    signedIn.forget();
+  };
   const prompts = openPrompts({ database, settings, clock, log });
-  const administration = await openAdministration({ database, settings, clock, prompts: prompts.kept, teamsChanged: identity.forget, log: note });
+  const administration = await openAdministration({ database, settings, clock, passwords, prompts: prompts.kept, teamsChanged: forget, log: note });
   const rights = openRights({
     keys: {
       async callers(keyIds) {
         const found = await keys.callers(keyIds);
+        await met(found.values());
+        return found;
+      },
+    },
+    sessions: {
+      async callers(ids) {
+        const found = await sessions.callers(ids);
         await met(found.values());
         return found;
       },
@@ -83,5 +102,6 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     });
   };
   const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
-  return { identity, administration, rights, tokens, logins, prompts, userBy, close };
+  const people: People = { signedIn, passwords, sessions, tokens, logins };
+  return { identity, administration, rights, people, prompts, userBy, close };
 }

@@ -23,16 +23,15 @@ import { nativeKeyRoutes } from '#resources/api-keys/native-routes';
 import type { Rights } from '#resources/api-keys/rights';
 import { ownKeyRoutes } from '#resources/api-keys/routes';
 import { audit } from '#resources/audit/store';
-import type { Logins } from '#resources/logins/logins';
 import { loginRoutes } from '#resources/logins/routes';
 import { mineRoutes, nativeUserRoutes } from '#resources/mine/routes';
+import { sessionRoutes } from '#resources/mine/session-routes';
 import type { Keeping } from '#resources/stored-responses/index';
 import { openCounters } from '#resources/usage/counters';
 import { counterRoutes } from '#resources/usage/native-routes';
 import { promptLogRoutes } from '#resources/prompt-log/routes';
 import type { PromptStore } from '#resources/prompt-log/store';
 import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
-import type { Tokens } from '#resources/tokens/tokens';
 import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
 import { nativeAdminRoutes } from '#resources/users/native-routes';
 import { runningStreams } from '#resources/usage/running-streams';
@@ -49,6 +48,7 @@ import { doctorRoutes } from './diagnostics/routes.ts';
 import { regionRoutes } from './diagnostics/region-routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
+import { signingIn, type People } from './signing-in.ts';
 import { version } from './version.ts';
 
 export interface InterfacesDeps {
@@ -56,8 +56,7 @@ export interface InterfacesDeps {
   readonly keeping: Keeping<StoredResponseBody>;
   readonly rights: Rights;
   readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'holders' | 'planOf' | 'teamPlan'>;
-  readonly tokens: Tokens;
-  readonly logins: Logins;
+  readonly people: People;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
   readonly acting: Pick<Acting, 'native' | 'own' | 'offered' | 'signedIn'>;
@@ -78,8 +77,7 @@ export function interfaces({
   keeping,
   rights,
   administration,
-  tokens,
-  logins,
+  people,
   prompts,
   knowledge,
   acting,
@@ -133,8 +131,7 @@ export function interfaces({
       ...answering,
       store,
       administration,
-      tokens,
-      logins,
+      people,
       prompts,
       knowledge,
       acting,
@@ -174,8 +171,7 @@ const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered, signedIn }: 
 function users({
   store,
   administration: { own: administered, keys, planOf, teamPlan },
-  tokens,
-  logins,
+  people,
   prompts,
   knowledge,
   acting,
@@ -184,17 +180,17 @@ function users({
   modelName,
   clock,
   limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'tokens' | 'logins' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
+}: Pick<InterfacesDeps, 'store' | 'administration' | 'people' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
   models: ModelsOf;
   settings: () => Settings;
   modelName: (name: string) => string | undefined;
   limits: () => Settings['limits'];
 }): readonly Face[] {
+  const { passwords, tokens, logins } = people;
   const limits = { limitsOf: planOf, teamLimits: teamPlan };
   const own = {
     ...limits,
     store,
-    end: tokens.end,
     datasetsOf: knowledge.datasetsOf,
     usedRoom: (userId: number) => usedRoom(store, blobColumns, userId),
     runningStreams: (owners: readonly Owner[]) => runningStreams(store, owners),
@@ -212,10 +208,11 @@ function users({
     mine([
       ...administered,
       ...mineRoutes(own),
+      ...sessionRoutes({ ...own, ...signingIn({ people, store, settings }) }),
       ...knowledge.own,
       ...acting.own,
       ...ownKeyRoutes(keys),
-      ...passwordRoutes({ store, audit, isRight }),
+      ...passwordRoutes({ store, audit, passwords, isRight }),
       ...signingKeyRoutes(tokens),
     ]),
     native(

@@ -90,7 +90,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const database = await openDatabase(first, clock, log);
   const { store, pepper } = database;
   const identities = await openIdentities({ database, settings, clock, log, issuer: () => settings().publicUrl || listening.url, ongoing: () => ongoing() });
-  const { identity, administration, rights, tokens, logins, prompts } = identities;
+  const { identity, administration, rights, people, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
@@ -105,7 +105,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const budget = new ByteBudget(memory);
   const base = { database, first, settings, clock, log };
   const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
-  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, tokens, logins, knowledge, acting, metrics, budget, store, clock, parent };
+  const shared = { calls, keeping, prompts: prompts.kept, rights, administration, people, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
   let isStopping = false;
   const makeFirstUser = async () => (parent || !listens ? undefined : firstUser(store, pepper, { email: first.adminEmail, key: first.adminApiKey }));
@@ -113,7 +113,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   let made = first.adminApiKey === undefined ? undefined : await makeFirstUser();
   const http: HttpServerDeps = {
     faces: interfaces({ ...shared, journal: accounting.journal, url: () => listening.url, isStopping: () => isStopping }),
-    identify: identifying(identities, localToken),
+    ...identifying(identities, localToken),
     limits: () => settings().limits,
     keyInQuery: () => settings().auth.keyInQuery,
     hop,
@@ -168,12 +168,16 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
 const hopOf = (pepper: Buffer): string => createHmac('sha256', pepper).update('hop').digest('base64url').slice(0, 16);
 
 /** Whose credential it is: that of a user, or of the operator of this machine. */
-const identifying =
-  ({ identity, userBy }: Pick<Awaited<ReturnType<typeof openIdentities>>, 'identity' | 'userBy'>, token: string): HttpServerDeps['identify'] =>
-  (credential, { owner }, exchange) =>
+const identifying = (
+  { identity, people, userBy }: Pick<Awaited<ReturnType<typeof openIdentities>>, 'identity' | 'people' | 'userBy'>,
+  token: string,
+): Pick<HttpServerDeps, 'identify' | 'identifySession'> => ({
+  identify: (credential, { owner }, exchange) =>
     isLocalToken(credential)
       ? localOperator(credential, { token, local: exchange.local, owner, email: exchange.header(actingHeader), userBy })
-      : identity.identify(credential, exchange.connection);
+      : identity.identify(credential, exchange.connection),
+  identifySession: people.signedIn.identify,
+});
 
 const surroundingsIn = ({ trustedProxies, cors: { origins }, publicUrl }: Settings) => ({ trustedProxies, origins, publicUrl });
 

@@ -6,6 +6,7 @@ import type { AdminClient } from './admin-client.ts';
 import type { Bytes } from '#http/noun-route';
 import { systemClock } from '#kit/async/clock';
 import { operator, operatorHere } from '#app/local-token';
+import { openPasswords } from '#resources/passwords';
 import { causeOf, openLog } from '#telemetry/log';
 import { Fault } from '#core/fault';
 
@@ -17,6 +18,7 @@ export async function localAdmin(settings: Settings): Promise<AdminClient> {
     database,
     settings: () => settings,
     clock: systemClock,
+    passwords: openPasswords(systemClock),
     prompts: { find: () => Promise.resolve(undefined) }, // texts are shown by servers alone
     teamsChanged: () => {},
     log: (problem, cause) => log.error(causeOf(cause), problem),

@@ -7,10 +7,10 @@ test('names the settings of the file that are not yet in effect, and no others',
   const { notInEffect } = readFrom(`
 trustedProxies: [10.0.0.0/8]
 limits: { bodyBytes: 1000, fileBytes: 1000 }
-newUsers: { signup: true }
+otel: { endpoint: 'http://127.0.0.1:4318' }
 models: { vectors: { kind: embedding, targets: [{ provider: built-in }], dimensions: 512 } }
 `);
-  expect(notInEffect).toEqual(['newUsers.signup', 'models.vectors.dimensions']);
+  expect(notInEffect).toEqual(['otel', 'models.vectors.dimensions']);
 });
 
 test('names none where none is set', () => {

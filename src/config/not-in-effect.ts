@@ -4,8 +4,6 @@ import type { Rule } from './form.ts';
 const table: ReadonlySet<string> = new Set([
   'auth.oidc', // no sign-in
   'models.*.dimensions', // embeddings have the length that a request or the model says
-  'newUsers.domains', // no sign-up
-  'newUsers.signup',
   'otel', // no traces
 ]);
 

@@ -31,6 +31,15 @@ export interface Caller {
   readonly expires?: true;
   /** Present where the credential is an access token. */
   readonly token?: AccessToken;
+  /** Present where the credential is the cookie of a session; its `keyId` is then 0. */
+  readonly session?: Session;
+}
+
+/** Somebody who is signed in, in one browser. */
+export interface Session {
+  readonly id: number;
+  /** When it ends if it is not used again, in milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
 /** An access token that stands for a key, or for a password: its `keyId` is then 0. */

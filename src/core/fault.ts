@@ -101,6 +101,9 @@ export function queueFull({ whose }: { readonly whose: 'owner' | 'all' }): Fault
 /** A credential that lets nobody in. The text is the same for all reasons, so that guessing tells nothing. */
 export const badKey = () => new Fault('unauthenticated', 'The API key is not valid: it is mistyped, has expired or was revoked, or belongs to another server.');
 
+/** The same of a session. */
+export const badSession = () => new Fault('unauthenticated', 'The session is over: sign in again.');
+
 /** The same of an access token. */
 export const badToken = () => new Fault('unauthenticated', 'The access token is not valid: it has ended or was revoked, or belongs to another server.');
 

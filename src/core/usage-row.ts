@@ -1,19 +1,21 @@
 import type { Balance, Book } from './account.ts';
 import type { Attempt, Tags } from './context.ts';
 
-/** How a call ended. */
-export type End =
-  | 'completed'
-  | 'length'
-  | 'tool'
-  | 'refused'
-  | 'client-left'
-  | 'upstream-cut'
-  | 'upstream-failed'
-  | 'timed-out'
-  | 'quota-ended'
-  | 'gateway-died'
-  | 'cancelled';
+/** How a call may end. */
+export const ends = [
+  'completed',
+  'length',
+  'tool',
+  'refused',
+  'client-left',
+  'upstream-cut',
+  'upstream-failed',
+  'timed-out',
+  'quota-ended',
+  'gateway-died',
+  'cancelled',
+] as const;
+export type End = (typeof ends)[number];
 
 /** A usage row: the cost and the outcome of one step of a request. */
 export interface UsageRow {

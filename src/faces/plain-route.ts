@@ -1,5 +1,6 @@
 import type { Exchange } from '#http/exchange';
-import { Accepted, Bytes, eventText, isUpdates, Updates, type NounRoute } from '#http/noun-route';
+import { Accepted, Bytes, eventText, isUpdates, Updates, WithSession, type NounRoute } from '#http/noun-route';
+import { refuseForeignPage, sessionCookie } from '#http/session-cookie';
 import type { Route } from '#http/route';
 
 /** A noun's route as plain REST: JSON without an envelope, and updates as server-sent events. */
@@ -7,11 +8,13 @@ export function plainRoute(route: NounRoute): Route {
   return {
     ...route,
     async answer({ exchange, caller, json, files }) {
+      if (route.isForOwnPages) refuseForeignPage(exchange);
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { params, query, signal } = exchange;
       const answer = await route.answer({ caller, by, params, query, json, files, signal, ...lastEventOf(exchange) });
       if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
       if (answer instanceof Bytes) return sendBytes(exchange, answer);
+      if (answer instanceof WithSession) return exchange.sendJson(route.makes ? 201 : 200, answer.value, cookieOf(answer, exchange));
       if (answer instanceof Updates) return sendPieces(exchange, eventsOf(answer), events);
       return isUpdates(answer) ? sendPieces(exchange, framed(answer), events) : answer;
     },
@@ -19,6 +22,8 @@ export function plainRoute(route: NounRoute): Route {
 }
 
 const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
+
+const cookieOf = ({ text }: WithSession, { secure }: Exchange) => ['set-cookie', sessionCookie(text, secure)];
 
 /** The last update that a client has which comes back. */
 export function lastEventOf(exchange: Exchange): { readonly lastEventId?: string } {

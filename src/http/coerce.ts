@@ -4,6 +4,7 @@ import { Fault } from '#core/fault';
 /** The part of JSON Schema that says what a text may become. */
 interface Rule {
   readonly type?: string;
+  readonly format?: string;
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Rule[];
@@ -39,6 +40,22 @@ export function coerced(pairs: Iterable<readonly [name: string, text: string]>, 
     return [name, all.map((text) => valueOf(text, list?.items, read))];
   });
   return Object.fromEntries(values);
+}
+
+/** The first of these fields whose values are no files, as the schema names it; what the schema does not know may be a file. */
+export function fieldOfText(fields: Iterable<string>, schema: TSchema | undefined): string | undefined {
+  const { properties = {} } = (schema ?? {}) as Rule;
+  for (const field of fields) {
+    const name = Object.hasOwn(properties, field) ? field : field.replace(/\[\]$/, '');
+    if (Object.hasOwn(properties, name) && !isFile(properties[name]!)) return name;
+  }
+  return undefined;
+}
+
+/** May it be a file: bytes, a list of them, or anything at all? */
+function isFile({ type, format, const: only, enum: some, items, anyOf = [] }: Rule): boolean {
+  if (format === 'binary' || (items && isFile(items)) || anyOf.some(isFile)) return true;
+  return type === undefined && only === undefined && some === undefined && anyOf.length === 0;
 }
 
 /**

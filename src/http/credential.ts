@@ -5,9 +5,10 @@ import type { Exchange } from './exchange.ts';
  * The key or token a request carries: the first of `x-access-tokens`, `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` and, where switched on,
  * `?key=` that is present decides, and a bad one is not saved by a later good one.
  *
+ * @returns nothing where there is none of them
  * @throws Fault `unauthenticated`
  */
-export function credentialOf(exchange: Exchange, keyInQuery: boolean): string {
+export function credentialOf(exchange: Exchange, keyInQuery: boolean): string | undefined {
   const token = exchange.header('x-access-tokens');
   if (token !== undefined) return proper(token);
   const authorization = exchange.header('authorization');
@@ -17,14 +18,16 @@ export function credentialOf(exchange: Exchange, keyInQuery: boolean): string {
     return proper(bearer);
   }
   const key = exchange.header('x-api-key') ?? exchange.header('x-goog-api-key') ?? (keyInQuery ? queryKey(exchange.url) : undefined);
-  if (key === undefined && queryKey(exchange.url) !== undefined)
-    throw new Fault(
-      'unauthenticated',
-      'A key in the address (?key=) is not accepted here: send it in the header x-goog-api-key or as Authorization: Bearer KEY.',
-    );
-  if (key === undefined)
-    throw new Fault('unauthenticated', 'No API key was given: send it as Authorization: Bearer KEY, or in the header x-api-key or x-goog-api-key.');
-  return proper(key);
+  return key === undefined ? undefined : proper(key);
+}
+
+/** Of a request without a credential. */
+export function noCredential(exchange: Exchange): Fault {
+  const message =
+    queryKey(exchange.url) === undefined
+      ? 'No API key was given: send it as Authorization: Bearer KEY, or in the header x-api-key or x-goog-api-key.'
+      : 'A key in the address (?key=) is not accepted here: send it in the header x-goog-api-key or as Authorization: Bearer KEY.';
+  return new Fault('unauthenticated', message);
 }
 
 function proper(credential: string): string {

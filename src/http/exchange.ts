@@ -143,6 +143,17 @@ export class Exchange implements Memory, NeededMemory {
     return this.#around.isSecure(this.#request);
   }
 
+  /** Does the request come from a page of this server? `undefined`: no browser sent it. */
+  get isFromOwnPage(): boolean | undefined {
+    return this.#around.isFromOwnPage(this.#request);
+  }
+
+  /** Does its head say that a body follows? */
+  get announcesBody(): boolean {
+    const { 'transfer-encoding': coding, 'content-length': length } = this.#request.headers;
+    return coding !== undefined || Number(length ?? 0) > 0;
+  }
+
   /** Does the client run on this machine? What a proxy brings does not count. */
   get local(): boolean {
     const { remoteAddress: from, localAddress: to } = this.#request.socket;
@@ -334,8 +345,7 @@ export class Exchange implements Memory, NeededMemory {
 
   #head(status: number, headers: Headers): void {
     this.status = status;
-    const { complete, headers: asked } = this.#request; // of a request without body nothing is known to be complete yet
-    const unread = !complete && (asked['transfer-encoding'] !== undefined || Number(asked['content-length'] ?? 0) > 0);
+    const unread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
     const closing = unread || this.#draining() ? ['connection', 'close'] : [];
     this.#response.writeHead(status, [
       'x-request-id',

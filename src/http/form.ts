@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import type { JsonText } from '#kit/json/scan';
 import { readBody, refuseCompressed, type BodyLimits } from './body.ts';
-import { coerced, takesJson } from './coerce.ts';
+import { coerced, fieldOfText, takesJson } from './coerce.ts';
 import type { Exchange } from './exchange.ts';
 import { readFileBody } from './file-body.ts';
 import { readMultipart, type MultipartForm } from './multipart.ts';
@@ -63,6 +63,11 @@ async function multipart(exchange: Exchange, { takes, input, type }: Described &
   });
   try {
     exchange.signal.throwIfAborted();
+    const text = fieldOfText(
+      form.files.map(({ field }) => field),
+      input,
+    );
+    if (text !== undefined) throw new Fault('invalid', `${text} must be text, not a file.`, { field: text });
     const bytes = standIn(form);
     exchange.bodyBytes = bytes.length + form.files.reduce((sum, { size }) => sum + size, 0);
     return { json: await valuesOf(form.fields, input, deps), bytes, files: form.files, remove: () => form.remove() };

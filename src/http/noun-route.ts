@@ -14,7 +14,7 @@ import type { Route } from './route.ts';
 import type { UploadedFile } from './uploads.ts';
 
 /**
- * A route of a noun: it answers with a value, `Accepted`, `Bytes`, `Updates` or an async iterable, and knows nothing of the connection. A face decides in which words it
+ * A route of a noun: it answers with a value, `Accepted`, `Bytes`, `WithSession`, `Updates` or an async iterable, and knows nothing of the connection. A face decides in which words it
  * is spoken to, and how updates are framed.
  */
 export interface NounRoute extends Omit<Route, 'answer'> {
@@ -43,6 +43,18 @@ export class Accepted {
 
   constructor(value: object) {
     this.value = value;
+  }
+}
+
+/** What begins or ends a session: the face sends its cookie along. */
+export class WithSession {
+  readonly value: object;
+  /** What the cookie holds; empty: the session is over. */
+  readonly text: string;
+
+  constructor(value: object, text: string) {
+    this.value = value;
+    this.text = text;
   }
 }
 

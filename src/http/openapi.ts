@@ -46,6 +46,13 @@ export function openApi(faces: readonly Face[], { version, server, examples }: A
             { type: 'apiKey', in: 'header', name, description: 'The same, in another header.' },
           ]),
         ),
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-dragoman',
+          description:
+            'The cookie of `POST /server/session`; over plain http its name is `dragoman`. It counts where none of the others is sent. What changes something must then come from a page of this server (`Origin`, else `Sec-Fetch-Site`), with a body that is JSON or application/octet-stream.',
+        },
       },
       schemas: described.schemas,
     },
@@ -125,7 +132,10 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
     },
     ...(route.scope === 'public'
       ? { security: [] }
-      : { security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key'].map((name) => ({ [name]: [] }))], 'x-scope': route.scope }),
+      : {
+          security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key', 'session'].map((name) => ({ [name]: [] }))],
+          'x-scope': route.scope,
+        }),
   };
 }
 

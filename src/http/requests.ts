@@ -12,11 +12,12 @@ import { mistakeIn } from '#kit/json/mistake';
 import { BadJson, readJson, type JsonText, type Parsing } from '#kit/json/scan';
 import type { ByteBudget } from '#kit/memory/byte-budget';
 import { readBody, type BodyLimits } from './body.ts';
-import { credentialOf } from './credential.ts';
+import { credentialOf, noCredential } from './credential.ts';
 import { Exchange } from './exchange.ts';
 import { beginsOn } from './pipelining.ts';
 import { readForm } from './form.ts';
 import { covered, type Asked, type Face, type Once, type Route } from './route.ts';
+import { requireOwnPage, sessionTextIn } from './session-cookie.ts';
 import { oddHead } from './strict-head.ts';
 import { surroundings, type Surroundings, type SurroundingSettings } from './surroundings.ts';
 import type { Uploads } from './uploads.ts';
@@ -26,6 +27,8 @@ export interface RequestDeps {
   readonly faces: readonly Face[];
   /** The caller who has this credential, on this route. @throws Fault `unauthenticated` */
   readonly identify: (credential: string, route: Route, exchange: Exchange) => Caller | Promise<Caller>;
+  /** The caller whose session this is; absent: there are none. @throws Fault `unauthenticated` */
+  readonly identifySession?: (text: string, connection: object) => Caller | Promise<Caller>;
   readonly limits: () => BodyLimits;
   readonly keyInQuery: () => boolean;
   /** What this gateway is called in the hops of requests; absent: none of them is its own. */
@@ -122,7 +125,7 @@ export class Requests {
       if (preflight) return exchange.sendNothing(preflight);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : wrongMethod(allow);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
-      if (route.scope !== 'public') exchange.caller = caller = await deps.identify(credentialOf(exchange, deps.keyInQuery()), route, exchange);
+      if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
       await this.#read(route, exchange, caller ?? nobody);
     } catch (thrown) {
@@ -135,6 +138,22 @@ export class Requests {
       deps.done({ exchange, face: face.name, route, caller, fault });
       this.ended();
     }
+  }
+
+  #callerOf(route: Route, exchange: Exchange): Caller | Promise<Caller> {
+    const { identify, keyInQuery } = this.#deps;
+    const credential = credentialOf(exchange, keyInQuery());
+    return credential === undefined ? this.#signedIn(exchange) : identify(credential, route, exchange);
+  }
+
+  /** Who comes with the cookie of a session. */
+  async #signedIn(exchange: Exchange): Promise<Caller> {
+    const { identifySession } = this.#deps;
+    const text = sessionTextIn(exchange);
+    if (text === undefined || !identifySession) throw noCredential(exchange);
+    const caller = await identifySession(text, exchange.connection);
+    if (exchange.method !== 'GET' && exchange.method !== 'HEAD') requireOwnPage(exchange);
+    return caller;
   }
 
   /** Reads the body and runs the route. */

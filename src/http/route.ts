@@ -20,6 +20,8 @@ export interface Route extends Address {
   readonly scope: Scope | 'public' | 'any' | 'unscoped';
   /** It may give rights that the credential does not have itself: one that is narrowed in any way (`core/narrowed`) is refused. */
   readonly givesRights?: true;
+  /** Browsers ask it from pages of this server alone, whatever `cors.origins` says. */
+  readonly isForOwnPages?: true;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */

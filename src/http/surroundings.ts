@@ -17,6 +17,8 @@ export interface Surroundings {
   clientOf(request: IncomingMessage): string | null;
   /** Does the client speak https, to a proxy of ours or as the public address says? */
   isSecure(request: IncomingMessage): boolean;
+  /** Does it come from a page of this server, by `Origin`, else by `Sec-Fetch-Site`? `undefined`: it has neither, and so no browser sent it. */
+  isFromOwnPage(request: IncomingMessage): boolean | undefined;
   /** Headers of every answer to this request. */
   headers(request: IncomingMessage): Headers;
   /** Headers of the answer to a preflight from an allowed origin; `undefined` for any other request. @param allow the methods of the address */
@@ -57,6 +59,15 @@ export function surroundings(settings: () => SurroundingSettings): Surroundings 
   };
   return {
     isSecure,
+    isFromOwnPage(request) {
+      const { origin, host, 'sec-fetch-site': site } = request.headers;
+      if (origin === undefined) return site === undefined ? undefined : site === 'same-origin';
+      const from = URL.parse(origin);
+      if (!from || !/^https?:$/.test(from.protocol)) return false;
+      if (from.origin === URL.parse(current().publicUrl)?.origin) return true;
+      // A proxy that is not known as one may speak https to the client: its scheme is then believed.
+      return from.origin === URL.parse(`${isSecure(request) ? 'https:' : from.protocol}//${host}`)?.origin;
+    },
     clientOf(request) {
       const peer = peerOf(request);
       return throughProxy(request) ? (clientAmong(request.headers['x-forwarded-for'], isTrusted) ?? peer) : peer;

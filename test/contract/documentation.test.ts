@@ -131,7 +131,7 @@ const asTyped = (text: string, shell: string) =>
     .replaceAll('127.0.0.1:8080', new URL(url).host)
     .replaceAll('dgm_…', key)
     .replaceAll('sk-…', 'sk-documentation')
-    .replaceAll(/\b(ada|grace|order-17|search-team|press-team)\b/g, `$1-${shell}`);
+    .replaceAll(/\b(ada|grace|mary|order-17|search-team|press-team)\b/g, `$1-${shell}`);
 
 async function session(page: string, shell: keyof typeof shells, steps: readonly Step[]): Promise<Session & { readonly calls: readonly string[] }> {
   const cwd = await workplace(`${shell}-${page.replaceAll(/\W/g, '-')}`);

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { examples } from '../../src/faces/monitoring/examples.ts';
 import { startTestServer } from '../support/server.ts';
 import { madeExamples } from './examples.ts';
-import { without } from './requests.ts';
+import { settings, without } from './requests.ts';
 
 test('each operation has an example, and the examples of /docs are what a server answers: npm run examples writes them', async () => {
-  const server = await startTestServer();
+  const server = await startTestServer(settings);
   try {
     expect(JSON.parse(JSON.stringify(await madeExamples(server)))).toEqual(examples);
     const { paths } = (await (await server.ask('/openapi.json')).json()) as {

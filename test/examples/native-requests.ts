@@ -39,6 +39,7 @@ const account: readonly Step[] = [
   shown('mine', 'GET', '/server/session'),
   own('PUT', '/password', { body: { new: 'a long and secret sentence' } }),
   user('get-token', { body: { email: 'admin@localhost', password: 'a long and secret sentence' }, keeps: { token: 'response.access_token' } }),
+  shown('mine', 'POST', '/server/session', { body: { email: 'admin@localhost', password: 'a long and secret sentence' } }),
   shown('mine', 'DELETE', '/server/session', { credential: '{token}' }),
   user('get-token-with-api-key', { body: { email: 'admin@localhost', api_key: 'k'.repeat(64) } }),
   shown('native', 'POST', '/user/validate_token_with_full_user'),
@@ -181,4 +182,5 @@ export const nativeSteps: readonly Step[] = [
   ...acting,
   ...chats,
   ...counters,
+  shown('mine', 'POST', '/server/session/signup', { body: { email: 'grace@example.org', password: 'a long and secret sentence' } }),
 ];

@@ -8,6 +8,9 @@ const admin = '/server/admin';
 const hello = [{ role: 'user', content: 'Say exactly: hello' }];
 const contents = [{ role: 'user', parts: [{ text: 'Say exactly: hello' }] }];
 
+/** Of the server that is asked. */
+export const settings = { yaml: 'newUsers: { signup: true }' };
+
 export const steps: readonly Step[] = [
   { operation: 'chatcompat-post-server-chatcompat-v1-chat-completions', path: `${chat}/chat/completions`, body: { model: 'built-in', messages: hello } },
   {

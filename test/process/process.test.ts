@@ -208,7 +208,7 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
   const file = join(home, 'dragoman.yaml');
-  await writeFile(file, 'newUsers: { signup: true, domains: [example.org] }\n');
+  await writeFile(file, 'otel: { endpoint: "http://127.0.0.1:4318" }\nauth: { oidc: { issuer: "https://sign-in.example.org" } }\n');
   const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { DRAGOMAN_CONFIG: file });
   const warnings = () =>
     errors()
@@ -216,11 +216,11 @@ test('settings that are not yet in effect are named in one warning, at the start
       .filter((line) => line.includes('not yet in effect'))
       .map((line) => JSON.parse(line) as unknown);
   await until(() => warnings().length > 0);
-  await writeFile(file, 'newUsers: { signup: true }\n');
+  await writeFile(file, 'otel: { endpoint: "http://127.0.0.1:4318" }\n');
   await until(() => warnings().length > 1);
   expect(warnings()).toMatchObject([
-    { level: 'warn', settings: ['newUsers.signup', 'newUsers.domains'], msg: 'These settings are accepted but not yet in effect.' },
-    { level: 'warn', settings: ['newUsers.signup'] },
+    { level: 'warn', settings: ['otel', 'auth.oidc'], msg: 'These settings are accepted but not yet in effect.' },
+    { level: 'warn', settings: ['otel'] },
   ]);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import type { Log } from '../../src/telemetry/log.ts';
+import { browser } from '../api/native/browsers.ts';
 import { person, visited } from '../api/native/visitors.ts';
 import { onBothDatabases, type Place } from '../support/databases.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
@@ -68,9 +69,11 @@ onBothDatabases('keys and secrets', ({ place }) => {
       const token = (
         (await all.nobody('POST', '/user/get-token-with-api-key', { email: ada.email, api_key: ada.key })).body['response'] as { access_token: string }
       ).access_token;
-      const told = { ...canaries, key: ada.key, own: String(own['key']), token, admin: all.server.key };
-
       await ada.ask('PUT', '/server/mine/password', { new: canaries.password });
+      const { cookie } = await browser(all, ada.email, canaries.password);
+      const session = cookie.split('=')[1]!;
+      expect(session).toHaveLength(47);
+      const told = { ...canaries, key: ada.key, own: String(own['key']), token, session, admin: all.server.key };
       await ada.ask('POST', '/server/mine/secrets', { name: 'KEEPER', value: canaries.secret });
       const { body: tools } = await ada.ask('POST', '/server/mine/mcp-servers', {
         name: 's',
@@ -108,10 +111,14 @@ onBothDatabases('keys and secrets', ({ place }) => {
         await ask(`/server/gencompat/v1beta/models/gpt-4o-mini:generateContent?key=${wrong}`, json({ contents: [] }, {}));
         await ask('/user/get-token-with-api-key', json({ email: ada.email, api_key: wrong }, {}));
         await ask('/user/get-token', json({ email: ada.email, password: `${canaries.password}x` }, {}));
+        await ask('/server/session', json({ email: ada.email, password: `${canaries.password}x` }, {}));
       }
       await ask(`/server/gencompat/v1beta/models/gpt-4o-mini:generateContent?key=${ada.key}`, json({ contents: 'no list' }, {}));
       await ask(`/nowhere?key=${ada.key}&token=${token}`);
       await ask(`/server/mine/keys/${ada.key}`, { headers: { authorization: `Bearer ${token}` } });
+      await ask('/server/mine/keys', { headers: { cookie } });
+      await ask(chat, json(message, { cookie }));
+      await ask('/server/session/signup', json({ email: 'eve@example.org', password: canaries.password }, {}));
       await ask(chat, json(`{"model": "${ada.key}", `));
       await ask(chat, json({ ...message, temperature: ada.key }));
       await ask('/server/mine/secrets', json({ name: 'KEEPER', value: canaries.secret }));

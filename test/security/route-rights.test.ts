@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 const lines: Readonly<Record<string, string>> = {
   public: `GET /, GET /favicon.ico, GET /healthz, GET /readyz, GET /metrics, GET /openapi.json, GET /docs, GET /docs.css, GET /.well-known/jwks.json,
     GET /server/mcp/oauth/callback,
-    POST /user/get-token-with-api-key, POST /user/get-token`,
+    POST /user/get-token-with-api-key, POST /user/get-token, POST /server/session, POST /server/session/signup`,
   any: `GET /server/mine, GET /server/session, DELETE /server/session, POST /user/validate_token_with_full_user,
     POST /server/get-models`,
   unscoped: `GET /server/mine/keys, GET /server/mine/keys/{id}, DELETE /server/mine/keys/{id}, POST /user/get-user-api-keys, DELETE /user/user-api-key,
@@ -93,6 +93,8 @@ interface Credential {
   /** Absent: all. */
   readonly scopes?: readonly string[];
   readonly isNarrowed: boolean;
+  /** It is no key or token but the cookie of a session. */
+  readonly isCookie?: true;
 }
 
 let server: TestServer;
@@ -103,14 +105,22 @@ let ownKey = 0;
 let othersKey = 0;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ yaml: 'newUsers: { signup: true }' });
   const ask = async (path: string, body?: object, method = 'POST', key = server.key) =>
     (await (await server.ask(path, body, { method: body ? method : 'GET', headers: { authorization: `Bearer ${key}` } })).json()) as {
       id: number;
       key: string;
       response: { access_token: string };
     };
-  const user = async (email: string, role: string) => (await ask('/server/admin/users', { email, role })).id;
+  const user = async (email: string, role: string) => (await ask('/server/admin/users', { email, role, password: 'correct horse' })).id;
+  const cookie = async (email: string) => {
+    const answer = await fetch(`${server.url}/server/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password: 'correct horse' }),
+    });
+    return answer.headers.getSetCookie()[0]!.split(';')[0]!;
+  };
   const key = (id: number, narrow: object = {}) => ask(`/server/admin/users/${id}/keys`, { name: 'k', ...narrow });
   const token = async (email: string, text: string) => (await ask('/user/get-token-with-api-key', { email, api_key: text })).response.access_token;
   const [ada, bob, root] = [await user('ada@example.org', 'user'), await user('bob@example.org', 'user'), await user('root@example.org', 'admin')];
@@ -134,6 +144,7 @@ beforeAll(async () => {
       isNarrowed: true,
     });
     add('a key for one model', (await key(id, { models: ['built-in'] })).key, { isNarrowed: true });
+    add('a session', await cookie(email), { isCookie: true });
     add('a key that expires', (await key(id, { expiresAt: '2090-01-01T00:00:00Z' })).key, { isNarrowed: true });
   }
   const revoked = await key(ada);
@@ -177,6 +188,9 @@ async function asked({ method, path, requestBody, parameters = [] }: Address, cr
   await answer.arrayBuffer();
   return answer.status;
 }
+
+/** With a cookie no form is sent. */
+const takesCookie = ({ requestBody }: Address) => requestBody === undefined || Object.hasOwn(requestBody.content, 'application/json');
 
 /** Statuses of those who may not enter; nothing for those who may. */
 function refusedWith(line: string, { isAdmin, scopes: its, isNarrowed }: Credential): number | undefined {
@@ -225,16 +239,26 @@ describe('at every address', () => {
         const line = lineOf(address)!;
         if (line === 'public') continue;
         for (const [at, credential] of good.entries()) {
-          if (nameOf(address) === 'DELETE /server/session' && credential.name.startsWith('a token')) continue; // it would end
-          const { text } = credential;
+          if (nameOf(address) === 'DELETE /server/session' && /^a (token|session)/.test(credential.name)) continue; // it would end
+          const { text, isCookie } = credential;
+          if (isCookie && !takesCookie(address)) continue;
           const ways = [{ 'x-access-tokens': text }, { authorization: `Bearer ${text}` }, { 'x-api-key': text }, { 'x-goog-api-key': text }];
-          const status = await asked(address, ways[at % ways.length]!);
+          const status = await asked(address, isCookie ? { cookie: text, origin: server.url } : ways[at % ways.length]!);
           const expected = refusedWith(line, credential) ?? expect.toBeOneOf([200, 201, 400, 404, 405, 409, 415]);
           expect([nameOf(address), credential.name, status]).toEqual([nameOf(address), credential.name, expected]);
         }
       }
     },
   );
+
+  test('a session changes nothing from a page elsewhere, whatever may be done with it', { timeout: 120_000 }, async () => {
+    for (const address of addresses) {
+      if (lineOf(address) === 'public' || address.method === 'GET') continue;
+      for (const { name, text } of good.filter(({ isCookie }) => isCookie))
+        for (const page of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, {}])
+          expect([nameOf(address), name, await asked(address, { cookie: text, ...page })]).toEqual([nameOf(address), name, 403]);
+    }
+  });
 
   test("where an id stands, another's is as if it were not there, whatever is asked", async () => {
     const [key] = good;

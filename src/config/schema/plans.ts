@@ -56,8 +56,11 @@ export const plans = named(
 
 export const newUsers = group('Defaults for new users.', {
   plan: Type.Optional(word('Plan of a new user; absent: `free` if there is a plan of that name, otherwise `unlimited`.', { examples: ['free'] })),
-  signup: yes('Whether people may sign up themselves.', false),
-  domains: list('Domains of the e-mail addresses that may sign up; empty: all.', word('A domain.')),
+  signup: yes(
+    'Whether people may sign up themselves, at POST /server/session/signup. Nobody proves there that the e-mail address is theirs; they get `plan`, so name one with limits.',
+    false,
+  ),
+  domains: list('Domains of the e-mail addresses that may sign up; subdomains are not included; empty: all.', word('A domain.')),
 });
 
 export const charge = group('Balances that usage is charged to.', {

@@ -34,7 +34,7 @@ export function docsPage(document: Document): string {
 <nav class="contents"><details><summary>Contents</summary><ul>${contents.join('')}<li><a href="#keys">Keys</a></li><li><a href="#errors">Errors</a></li><li><a href="#schemas">Schemas</a></li></ul></details></nav>
 <main>
 <section><h2 id="keys">Keys</h2>
-<p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs.</p></section>
+<p>Send your API key in one of these headers: <code>Authorization: Bearer KEY</code>, <code>x-access-tokens: KEY</code>, <code>x-api-key: KEY</code> or <code>x-goog-api-key: KEY</code>. A key may be narrowed to scopes; each entry names the one that it needs. In a browser, the cookie of <code>POST /server/session</code> takes the place of a key.</p></section>
 ${sections.join('\n')}
 ${errorsHtml(entries)}
 <section><h2 id="schemas">Schemas</h2>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { badKey, badToken } from '#core/fault';
+import { badKey, badToken, type Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
@@ -32,6 +32,17 @@ const mostTries = 5;
 /** A flood of unknown credentials is 100 queries a second. */
 const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
+/** Credentials of one kind. */
+export interface Credentials extends Pick<ApiKeys, 'find'> {
+  /** Could this be one at all? What could not is never looked up. Absent: they are API keys and access tokens. */
+  readonly isOne?: (text: string) => boolean;
+  /** What is said of a bad one. */
+  readonly bad?: (text: string) => Fault;
+}
+
+const isKeyOrToken = (text: string) => isKey(text) || isToken(text);
+const badKeyOrToken = (text: string) => (isToken(text) ? badToken() : badKey());
+
 export interface Identity {
   /** @param connection that it came over: the next request of a client nearly always brings the same credential, which is then not hashed again */
   identify(credential: string, connection?: object): Caller | Promise<Caller>;
@@ -47,11 +58,10 @@ export interface Identity {
  * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
  * them is no flood of queries and drives nobody out.
  *
- * @param credentials API keys, and access tokens that stand for one
  * @param used told of each key that is used, at most twice a minute
  */
 export function openIdentity(
-  credentials: Pick<ApiKeys, 'find'>,
+  { find: findAll, isOne = isKeyOrToken, bad: fault = badKeyOrToken }: Credentials,
   store: Pick<Store, 'subscribe' | 'isAway'>,
   clock: Clock,
   staleSeconds: () => number,
@@ -78,8 +88,8 @@ export function openIdentity(
   };
   store.subscribe('api-keys', heard);
   store.subscribe('users', heard);
-  const enter = entering(used);
-  const find = batched({ ask: (some: readonly string[]) => credentials.find(some), clock, ...lookups });
+  const enter = entering(used, fault);
+  const find = batched({ ask: (some: readonly string[]) => findAll(some), clock, ...lookups });
 
   const learn = async (credential: string, name: string): Promise<Caller> => {
     const before = known.get(name);
@@ -123,7 +133,7 @@ export function openIdentity(
       const found = known.get(name);
       const now = clock.monotonic();
       if (found && (now < found.freshUntil || (store.isAway && now < found.staleUntil))) return enter(found, now, credential);
-      if (!found && ((!isKey(credential) && !isToken(credential)) || now < (bad.get(name) ?? 0))) return enter(undefined, now, credential);
+      if (!found && (!isOne(credential) || now < (bad.get(name) ?? 0))) return enter(undefined, now, credential);
       let answer = asking.get(name);
       if (!answer) {
         answer = learn(credential, name).finally(() => asking.delete(name));
@@ -144,9 +154,9 @@ const knownOf = ({ caller, expiresIn = Infinity }: Found, startedAt: number, { n
 
 /** Lets in whoever has a good credential, and notes its use. @throws Fault `unauthenticated` */
 const entering =
-  (used: (keyId: number) => void) =>
+  (used: (keyId: number) => void, fault: (credential: string) => Fault) =>
   (found: Known | undefined, now: number, credential: string): Caller => {
-    if (!found || found.expiresAt <= now) throw isToken(credential) ? badToken() : badKey();
+    if (!found || found.expiresAt <= now) throw fault(credential);
     if (found.noteAt <= now) {
       found.noteAt = now + noteMilliseconds;
       used(found.caller.keyId);

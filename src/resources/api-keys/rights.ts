@@ -1,12 +1,12 @@
 import type { Clock } from '#kit/async/clock';
-import { Fault } from '#core/fault';
+import { badSession, Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import type { Change, Store } from '#store/open';
 import { userIn } from './identify.ts';
 import type { ApiKeys, Found } from './store.ts';
 
-/** Somebody with a key, an access token, or a token that was had by password. */
-type Who = Pick<Caller, 'userId' | 'keyId' | 'token'>;
+/** Somebody with a key, an access token, a token that was had by password, or a session. */
+type Who = Pick<Caller, 'userId' | 'keyId' | 'token' | 'session'>;
 
 /** Work that goes on for somebody. */
 export interface Ongoing {
@@ -34,6 +34,8 @@ export interface RightsDeps {
     callers(tokens: readonly (Pick<Caller, 'userId' | 'keyId'> & { readonly tokenId: string })[]): Promise<ReadonlyMap<string, Found>>;
     user(userId: number): Promise<Found | undefined>;
   };
+  /** Absent: nobody is signed in. */
+  readonly sessions?: { callers(ids: readonly number[]): Promise<ReadonlyMap<number, Found>> };
   readonly store: Pick<Store, 'subscribe'>;
   readonly clock: Clock;
   /** What goes on besides what is watched: the requests of this process. */
@@ -45,7 +47,7 @@ export interface RightsDeps {
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
 
-export function openRights({ keys, tokens, store, clock, ongoing, log }: RightsDeps): Rights {
+export function openRights({ keys, tokens, sessions, store, clock, ongoing, log }: RightsDeps): Rights {
   const watched = new Set<Ongoing>();
   const listeners: ((userId: number) => Promise<void>)[] = [];
   let users = new Set<number>();
@@ -89,19 +91,25 @@ export function openRights({ keys, tokens, store, clock, ongoing, log }: RightsD
     );
     if (going.length === 0) return;
     const found = await foundOf(going.map(({ who }) => who));
-    for (const [at, { work }] of going.entries()) if (!isGood(found[at])) work.cut(revoked());
+    for (const [at, { work, who }] of going.entries()) if (!isGood(found[at])) work.cut(who.session ? badSession() : revoked());
   }
 
   /** What is known of each, in their order. */
   async function foundOf(all: readonly Who[]): Promise<readonly (Found | undefined)[]> {
     const keyIds = new Set(all.flatMap(({ keyId, token }) => (token || keyId === 0 ? [] : [keyId])));
     const holders = new Map(all.flatMap(({ userId, keyId, token }) => (token ? [[token.id, { userId, keyId, tokenId: token.id }] as const] : [])));
-    const userIds = new Set(all.flatMap(({ userId, keyId, token }) => (token || keyId !== 0 ? [] : [userId])));
+    const sessionIds = new Set(all.flatMap(({ session }) => (session ? [session.id] : [])));
+    const userIds = new Set(all.flatMap(({ userId, keyId, token, session }) => (token || session || keyId !== 0 ? [] : [userId])));
     const byKey = keyIds.size > 0 ? await keys.callers([...keyIds]) : undefined;
     const byToken = holders.size > 0 ? await tokens?.callers([...holders.values()]) : undefined;
+    const bySession = sessionIds.size > 0 ? await sessions?.callers([...sessionIds]) : undefined;
     const byUser = new Map<number, Found | undefined>();
     for (const userId of userIds) byUser.set(userId, await tokens?.user(userId));
-    return all.map(({ userId, keyId, token }) => (token ? byToken?.get(token.id) : keyId === 0 ? byUser.get(userId) : byKey?.get(keyId)));
+    return all.map(({ userId, keyId, token, session }) => {
+      if (token) return byToken?.get(token.id);
+      if (session) return bySession?.get(session.id);
+      return keyId === 0 ? byUser.get(userId) : byKey?.get(keyId);
+    });
   }
 
   return {

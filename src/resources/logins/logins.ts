@@ -1,5 +1,7 @@
 import { Fault } from '#core/fault';
-import { openLoginStore, type Login, type LoginStoreDeps } from './store.ts';
+import { networkOf } from './network.ts';
+import { openPlaces, type Place } from './places.ts';
+import { openLoginStore, type Counted, type Login, type LoginStoreDeps } from './store.ts';
 
 /** Someone who wants to be let in. */
 export interface Visitor {
@@ -23,87 +25,62 @@ interface Finding<Owner> {
 export interface Logins {
   /** @throws Fault `unauthenticated` for a wrong pair, `rate-limited`, and what `judge` throws */
   letIn<Owner>(visitor: Visitor, judge: () => Promise<Finding<Owner>>): Promise<Owner>;
+  /** Lets somebody sign up: one at a time from a network, at most 50 an hour, and each of them recorded. @throws Fault `conflict` where `make` gives nobody, `rate-limited`, and what `make` throws */
+  letSignUp<Owner>(visitor: Pick<Visitor, 'account' | 'address'>, make: () => Promise<Finding<Owner>>): Promise<Owner>;
   list(userId: number, limit: number): Promise<readonly Login[]>;
   close(): Promise<void>;
 }
 
-const mostFailures = 10;
-const windowMilliseconds = 60_000;
-/** Of an account from an address. */
-const mostInLine = 100;
-const mostPlaces = 20_000;
-
-/** A visitor's failures of this process, and the line of those who are judged one after the other. */
-interface Place {
-  /** Monotonic milliseconds. */
-  failures: number[];
-  inLine: number;
-  last: Promise<unknown>;
-}
+const failures = { most: 10, seconds: 60 };
+const signUps = { most: 50, seconds: 3600 };
 
 export function openLogins(deps: LoginStoreDeps): Logins {
   const { clock } = deps;
   const kept = openLoginStore(deps);
-  const places = new Map<string, Place>();
-
-  const placeOf = ({ account, address }: Visitor): Place => {
-    const name = `${address} ${account}`;
-    const place = places.get(name) ?? { failures: [], inLine: 0, last: Promise.resolve() };
-    places.delete(name);
-    places.set(name, place); // the one that was used last is the last to be forgotten
-    if (places.size > mostPlaces) forget(places, clock.monotonic() - windowMilliseconds);
-    return place;
-  };
+  const failed = openPlaces(clock, failures.seconds * 1000);
+  const signedUp = openPlaces(clock, signUps.seconds * 1000);
 
   /** Other processes, and those before this one, have written theirs to the database. @throws Fault `rate-limited` */
-  async function mayTry({ account, address }: Visitor, place: Place): Promise<void> {
+  async function mayTry({ times }: Place, { most, seconds }: typeof failures, inDatabase: () => Promise<Counted>, tooMany: (age: number) => Fault) {
     const now = clock.monotonic();
-    place.failures = place.failures.filter((at) => at > now - windowMilliseconds);
-    const [oldest = now] = place.failures;
-    if (place.failures.length >= mostFailures) throw tooMany((now - oldest) / 1000);
-    const { count, age } = await kept.failures(account, address, mostFailures);
-    if (count >= mostFailures) throw tooMany(age);
-  }
-
-  async function tried<Owner>(visitor: Visitor, place: Place, judge: () => Promise<Finding<Owner>>): Promise<Owner> {
-    await mayTry(visitor, place);
-    const { userId, owner, why } = await judge();
-    const { account, address, by, isIn } = visitor;
-    if (owner === undefined) place.failures.push(clock.monotonic());
-    if (owner === undefined || !isIn) kept.record({ account, userId, address, isGood: owner !== undefined, comment: why === undefined ? by : `${by}: ${why}` });
-    if (owner === undefined) throw new Fault('unauthenticated', 'The e-mail address and the secret do not belong together.');
-    return owner;
+    if (times.length >= most) throw tooMany((now - (times.at(-most) ?? now)) / 1000);
+    const { count, age } = await inDatabase();
+    if (count >= most) throw tooMany(Math.min(age, seconds));
   }
 
   return {
-    async letIn(visitor, judge) {
-      const place = placeOf(visitor);
-      if (place.inLine >= mostInLine) throw tooMany(windowMilliseconds / 1000 - 1);
-      place.inLine++;
-      const mine = place.last.then(() => tried(visitor, place, judge));
-      place.last = mine.catch(() => {});
-      try {
-        return await mine;
-      } finally {
-        place.inLine--;
-      }
+    letIn: (visitor, judge) =>
+      failed.inTurn(`${visitor.address} ${visitor.account}`, tooManyFailures, async (place) => {
+        const { account, address, by, isIn } = visitor;
+        await mayTry(place, failures, () => kept.failures(account, address, failures), tooManyFailures);
+        const { userId, owner, why } = await judge();
+        const isGood = owner !== undefined;
+        if (!isGood) place.times.push(clock.monotonic());
+        if (!isGood || !isIn) kept.record({ account, userId, address, isGood, comment: why === undefined ? by : `${by}: ${why}`, network: null });
+        if (!isGood) throw new Fault('unauthenticated', 'The e-mail address and the secret do not belong together.');
+        return owner;
+      }),
+    letSignUp({ account, address }, make) {
+      const network = networkOf(address);
+      return signedUp.inTurn(network, tooManySignUps, async (place) => {
+        await mayTry(place, signUps, () => kept.signUps(network, signUps), tooManySignUps);
+        const { userId, owner, why } = await make();
+        place.times.push(clock.monotonic());
+        kept.record({ account, userId, address, isGood: owner !== undefined, comment: why === undefined ? 'sign-up' : `sign-up: ${why}`, network });
+        if (owner === undefined) throw new Fault('conflict', 'Nobody can sign up with this e-mail address: it is in use.', { field: 'email' });
+        return owner;
+      });
     },
     list: kept.list,
     close: kept.close,
   };
 }
 
-/** Forgets who has no failure that counts, and beyond that the tenth that came first. */
-function forget(places: Map<string, Place>, since: number): void {
-  for (const [name, { inLine, failures }] of places) if (inLine === 0 && (failures.at(-1) ?? 0) < since) places.delete(name);
-  for (const [name, { inLine }] of places) {
-    if (places.size <= mostPlaces * 0.9) return;
-    if (inLine === 0) places.delete(name);
-  }
-}
-
 /** @param age of the oldest failure that counts, in seconds */
-const tooMany = (age: number) =>
+const tooManyFailures = (age = failures.seconds - 1) =>
   new Fault('rate-limited', 'Too many failed attempts for this account from this address: try again in a minute.', {
-    retryAfter: Math.max(1, windowMilliseconds / 1000 - age),
+    retryAfter: Math.max(1, failures.seconds - age),
   });
+
+const tooManySignUps = (age = signUps.seconds - 1) =>
+  new Fault('rate-limited', 'Too many people have signed up from this address: try again in an hour.', { retryAfter: Math.max(1, signUps.seconds - age) });

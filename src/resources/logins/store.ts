@@ -11,6 +11,8 @@ export interface Attempt {
   readonly address: string;
   readonly isGood: boolean;
   readonly comment: string;
+  /** Of a sign-up: where it came from; null for all others. */
+  readonly network: string | null;
 }
 
 export interface Login {
@@ -21,14 +23,28 @@ export interface Login {
   readonly comment: string;
 }
 
+/** Rows as far as they count: so many of so many seconds. */
+export interface Within {
+  readonly most: number;
+  readonly seconds: number;
+}
+
+export interface Counted {
+  readonly count: number;
+  /** Of the oldest that counts, in seconds. */
+  readonly age: number;
+}
+
 /** The records of sign-ins. */
 export interface LoginStore {
   /** Written in the background, many at once; what is too much, or cannot be written, is dropped. */
   record(attempt: Attempt): void;
   /** The newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, limit: number): Promise<readonly Login[]>;
-  /** Wrong pairs of the last minute, as far as they count, and the age of the oldest of them in seconds. @throws Fault `overloaded` */
-  failures(account: string, address: string, most: number): Promise<{ readonly count: number; readonly age: number }>;
+  /** Wrong pairs. @throws Fault `overloaded` */
+  failures(account: string, address: string, within: Within): Promise<Counted>;
+  /** Sign-ups, good or not. @throws Fault `overloaded` */
+  signUps(network: string, within: Within): Promise<Counted>;
   /** Writes what waits. */
   close(): Promise<void>;
 }
@@ -83,14 +99,8 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
         select id, at, address, is_good as "isGood", comment from login where user_id = ${userId} order by id desc limit ${limit}`.execute(store.db);
       return rows;
     },
-    async failures(account, address, most) {
-      const { rows } = await sql<{ count: number; age: number | null }>`
-        select count(*)::int as count, extract(epoch from now() - min(at))::double precision as age
-        from (select at from login where account = ${account} and address = ${address} and not is_good and at > now() - interval '1 minute'
-          order by at desc limit ${most}) as recent`.execute(store.db);
-      const { count, age } = rows[0]!;
-      return { count, age: age ?? 0 };
-    },
+    failures: (account, address, within) => counted(store, sql`account = ${account} and address = ${address} and not is_good and sign_up_from is null`, within),
+    signUps: (network, within) => counted(store, sql`sign_up_from = ${network}`, within),
     async close() {
       cancel();
       await written();
@@ -98,14 +108,21 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
   };
 }
 
+async function counted({ db }: Store, which: ReturnType<typeof sql>, { most, seconds }: Within): Promise<Counted> {
+  const { rows } = await sql<{ count: number; age: number | null }>`
+    select count(*)::int as count, extract(epoch from now() - min(at))::double precision as age
+    from (select at from login where ${which} and at > now() - make_interval(secs => ${seconds}) order by at desc limit ${most}) as recent`.execute(db);
+  const { count, age } = rows[0]!;
+  return { count, age: age ?? 0 };
+}
+
 async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
   const column = <Value>(of: (attempt: Attempt) => Value) => some.map(of);
   await sql`
-    insert into login (at, account, user_id, address, is_good, comment)
+    insert into login (at, account, user_id, address, is_good, comment, sign_up_from)
     select now(), given.* from unnest(${column(({ account }) => account)}::text[], ${column(({ userId }) => userId)}::bigint[],
-      ${column(({ address }) => address)}::text[], ${column(({ isGood }) => isGood)}::boolean[], ${column(({ comment }) => comment)}::text[]) as given`.execute(
-    db,
-  );
+      ${column(({ address }) => address)}::text[], ${column(({ isGood }) => isGood)}::boolean[], ${column(({ comment }) => comment)}::text[],
+      ${column(({ network }) => network)}::text[]) as given`.execute(db);
   const users = [...new Set(column(({ userId }) => userId).filter((userId) => userId !== null))];
   await sql`
     delete from login using (

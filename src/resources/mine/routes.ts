@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { databaseNow } from '#store/database-clock';
@@ -17,13 +16,11 @@ export interface MineDeps extends Reading {
   readonly modelNames: (caller: Caller) => readonly string[];
   /** The datasets that the caller may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
-  /** Ends an access token. */
-  readonly end: (token: NonNullable<Caller['token']>, userId: number) => Promise<void>;
 }
 
 const orNull = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-const whoami = {
+export const whoami = {
   id: Type.Integer(),
   email: Type.String(),
   role: Type.String(),
@@ -56,26 +53,6 @@ export function mineRoutes(deps: MineDeps): readonly NounRoute[] {
       query: Type.Object(ownerQuery, { additionalProperties: false }),
       output: Type.Object(whoami),
       answer: ({ caller, query }) => described(deps, caller, ownerOf(caller, query)),
-    }),
-    nounRoute({
-      ...common,
-      method: 'GET',
-      path: '/server/session',
-      summary: 'Who you are, and until when the access token is good that you came with.',
-      output: Type.Object({ ...whoami, expiresAt: orNull(Type.String()) }),
-      answer: async ({ caller }) => ({ ...(await described(deps, caller, caller.userId)), expiresAt: expiryOf(caller) }),
-    }),
-    nounRoute({
-      ...common,
-      method: 'DELETE',
-      path: '/server/session',
-      summary: 'Ends the access token that you came with.',
-      output: Type.Object({ expiresAt: orNull(Type.String()) }),
-      async answer({ caller }) {
-        if (!caller.token) throw new Fault('invalid', 'This request came with an API key, which is no session: it is revoked under /server/mine/keys.');
-        await deps.end(caller.token, caller.userId);
-        return { expiresAt: expiryOf(caller) };
-      },
     }),
   ];
 }
@@ -135,9 +112,8 @@ export function nativeUserRoutes({ limitsOf, modelNames, datasetsOf }: Pick<Mine
 /** What is said to be left where nothing limits. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
-const expiryOf = ({ token }: Caller) => (token ? new Date(token.expiresAt).toISOString() : null);
-
-async function described({ store, limitsOf, teamLimits, modelName, usedRoom, runningStreams }: MineDeps, caller: Caller, userId: number) {
+/** Who it is, and what is left of the limits. @param userId of somebody else, of whom an administrator asks */
+export async function described({ store, limitsOf, teamLimits, modelName, usedRoom, runningStreams }: MineDeps, caller: Caller, userId: number) {
   const profile = await profileOf(store, userId);
   if (!profile) throw unknownThing('user');
   const { limits: own, teams, ...user } = profile;

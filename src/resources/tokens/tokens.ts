@@ -1,13 +1,11 @@
 import type { AccessToken, Caller } from '#core/context';
-import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
-import { openFairSemaphore, QueueFull } from '#kit/async/fair-semaphore';
 import { randomText } from '#kit/crypto/ids';
 import { isToken, keyIdOf, verified, type PublicJwk } from '#kit/crypto/jwt';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import type { Found } from '../callers.ts';
-import { isPassword } from '../password.ts';
+import type { Passwords } from '../passwords.ts';
 import { openSigningKeys } from './signing-keys.ts';
 import { digestOf, openTokenStore, tokenId, type Holder, type Owner } from './store.ts';
 
@@ -42,6 +40,7 @@ export interface TokensDeps {
   readonly store: Store;
   readonly seal: Sealer;
   readonly pepper: Buffer;
+  readonly passwords: Pick<Passwords, 'isRight'>;
   readonly clock: Clock;
   /** Who gives the tokens, and takes them: the address of this service. */
   readonly issuer: () => string;
@@ -49,14 +48,10 @@ export interface TokensDeps {
 }
 
 const tokenSeconds = 86_400;
-/** Each check of a password takes a thread for a tenth of a second and 32 MB. */
-const passwords = { each: 2, all: 2, unfinished: { each: { jobs: 20, size: 20 }, all: { jobs: 200, size: 200 } } };
 
-export async function openTokens({ store, seal, pepper, clock, issuer, log }: TokensDeps): Promise<Tokens> {
+export async function openTokens({ store, seal, pepper, passwords, clock, issuer, log }: TokensDeps): Promise<Tokens> {
   const keys = await openSigningKeys({ store, seal, clock, log });
   const kept = openTokenStore(store);
-  const line = openFairSemaphore(passwords, clock);
-  const never = new AbortController().signal;
   const seconds = () => Math.floor(clock.now() / 1000);
 
   async function read(text: string): Promise<(Holder & { readonly expiresAt: number }) | undefined> {
@@ -82,7 +77,7 @@ export async function openTokens({ store, seal, pepper, clock, issuer, log }: To
     },
     async judgePassword(email, password, address) {
       const { userId, isActive, sealed, version } = await kept.byPassword(email);
-      const isRight = await line.run({ owner: address, size: 1, signal: never }, () => isPassword(password, sealed)).catch(refused);
+      const isRight = await passwords.isRight(password, sealed, address);
       if (userId !== null && isRight && isActive) return { userId, owner: { userId, keyId: 0, version } };
       return { userId, owner: undefined, why: isActive ? 'the password is not right' : suspended };
     },
@@ -105,9 +100,4 @@ const suspended = 'the user is suspended';
 /** The caller of a key, who came with a token. */
 function withToken({ caller, expiresIn = Infinity }: Found, token: AccessToken, now: number): { caller: Caller; expiresIn: number } {
   return { caller: { ...caller, token }, expiresIn: Math.min(expiresIn, token.expiresAt - now) };
-}
-
-function refused(error: unknown): never {
-  if (!(error instanceof QueueFull)) throw error;
-  throw new Fault('overloaded', 'Too many passwords are being checked: try again in a moment.', { retryAfter: 1 });
 }

@@ -4,6 +4,7 @@ import { instantOf } from '#kit/async/instant';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
+import { ends } from '#core/usage-row';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, report } from './reports.ts';
@@ -27,7 +28,7 @@ const filters = {
   provider: word('Provider that answered.'),
   region: word('Region that answered.'),
   status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),
-  end: word('How the call ended.'),
+  end: Type.Optional(Type.Enum([...ends], { description: 'How the call ended.' })),
   tag: Type.Optional(Type.String({ maxLength: 300, description: 'NAME:VALUE of a tag that the caller sent as x-dragoman-tags.' })),
   format: Type.Optional(Type.Enum(['csv', 'jsonl'], { description: 'The whole list as a file; formulas are escaped.' })),
 };

@@ -3,20 +3,20 @@ import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { sealedPassword } from '../password.ts';
+import { newPassword } from '../password-field.ts';
+import type { Passwords } from '../passwords.ts';
 import { openUsers } from './store.ts';
-
-export const password = Type.String({ minLength: 8, maxLength: 256, description: 'Kept as a salted hash, and never shown.' });
 
 export interface PasswordRoutesDeps {
   readonly store: Store;
   readonly audit: Audit;
+  readonly passwords: Pick<Passwords, 'sealed'>;
   /** Whether it is the user's password. @throws Fault `rate-limited` after too many that were not, `overloaded` */
   readonly isRight: (user: { readonly email: string; readonly address: string }, password: string) => Promise<boolean>;
 }
 
 /** The password of whoever asks. */
-export function passwordRoutes({ store, audit, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
+export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
   return [
     nounRoute({
       method: 'PUT',
@@ -24,11 +24,11 @@ export function passwordRoutes({ store, audit, isRight }: PasswordRoutesDeps): r
       scope: 'unscoped',
       givesRights: true,
       owner: 'caller',
-      summary: 'Sets your password. Access tokens that were had by the one before end, but for the one that you came with.',
+      summary: 'Sets your password. Your sessions, and access tokens that were had by the password before, end, but for the one that you came with.',
       input: Type.Object(
         {
           old: Type.Optional(Type.String({ maxLength: 256, description: 'Left out where there is none.' })),
-          new: password,
+          new: newPassword,
         },
         { additionalProperties: false },
       ),
@@ -38,10 +38,11 @@ export function passwordRoutes({ store, audit, isRight }: PasswordRoutesDeps): r
         const kept = await openUsers(store).password(id);
         if (kept === undefined) throw unknownThing('user');
         if (kept !== null) await requireOld(old, (given) => isRight({ email: caller.email, address: by.address ?? '' }, given));
-        const sealed = await sealedPassword(wanted);
-        const { keyId, token } = caller;
+        const sealed = await passwords.sealed(wanted, by.address ?? '');
+        const { keyId, token, session } = caller;
         await store.transaction(async (inside) => {
-          if (!(await openUsers(inside).setPassword(id, sealed, keyId === 0 ? token?.id : undefined))) throw unknownThing('user');
+          if (!(await openUsers(inside).setPassword(id, sealed, { tokenId: keyId === 0 ? token?.id : undefined, sessionId: session?.id })))
+            throw unknownThing('user');
           const after = { password: kept === null ? 'set' : 'changed' };
           await audit(inside, { by, action: 'user.password', target: { kind: 'user', id }, after });
         });

@@ -6,7 +6,7 @@ import { onBothDatabases } from '../../../test/support/databases.ts';
 import { askForRemoval, workOnRemovals } from './removal.ts';
 import { openUsers } from './store.ts';
 
-const migrations = ['users', 'api-keys', 'teams', 'stored-responses'].map((noun) => new URL(`../${noun}/`, import.meta.url));
+const migrations = ['users', 'api-keys', 'teams', 'sessions', 'stored-responses'].map((noun) => new URL(`../${noun}/`, import.meta.url));
 const owned = [{ table: 'stored_response', bytes: 'bytes' }, { table: 'conversation' }];
 
 onBothDatabases('removing a user', ({ open }) => {

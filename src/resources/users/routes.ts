@@ -9,13 +9,14 @@ import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Access, Store } from '#store/open';
 import { emailAddress as email } from '../email-address.ts';
-import { password } from './password-routes.ts';
-import { sealedPassword } from '../password.ts';
+import { newPassword } from '../password-field.ts';
+import type { Passwords } from '../passwords.ts';
 import { openUsers, shownUser } from './store.ts';
 
 export interface UserRoutesDeps {
   readonly store: Store;
   readonly audit: Audit;
+  readonly passwords: Pick<Passwords, 'sealed'>;
   /** Has what is left of a deleted user taken away. */
   readonly removal: (userId: number, inside: Access) => Promise<void>;
   readonly plans: PlanNames;
@@ -28,7 +29,7 @@ const status = Type.Enum(['active', 'suspended']);
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
 
 const NewUser = Type.Object(
-  { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(password) },
+  { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(newPassword) },
   { additionalProperties: false },
 );
 
@@ -38,7 +39,7 @@ const UserPatch = Type.Object(
     plan: Type.Optional(plan),
     role: Type.Optional(role),
     status: Type.Optional(status),
-    password: Type.Optional(password),
+    password: Type.Optional(newPassword),
     ...changedLimits,
     ...changedStorage,
   },
@@ -59,7 +60,7 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the server, for its administrators. */
-export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
+export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
   const known = async (name: string) => {
@@ -79,7 +80,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
         if (role !== 'user') mayRaise(caller, 'role');
         if (given !== undefined) mayRaise(caller, 'password');
         const named = await known(plan ?? newUserPlan());
-        const password = given === undefined ? null : await sealedPassword(given);
+        const password = given === undefined ? null : await passwords.sealed(given, by.address ?? '');
         return store.transaction(async (inside) => {
           const made = shownUser(await openUsers(inside).add({ email, role, plan: named, password }));
           await audit(inside, { by, action: 'user.add', target: target(made.id), after: { ...made, hasPassword: password !== null } });
@@ -119,7 +120,7 @@ export function userRoutes({ store, audit, removal, plans: { hasPlan, unknownPla
         if (input.role !== undefined && input.role !== 'user') mayRaise(caller, 'role');
         if (input.password !== undefined) mayRaise(caller, 'password');
         if (input.plan !== undefined) await known(input.plan);
-        const sealed = input.password === undefined ? undefined : await sealedPassword(input.password);
+        const sealed = input.password === undefined ? undefined : await passwords.sealed(input.password, by.address ?? '');
         return store.transaction(async (inside) => {
           const { before, after } = there(await openUsers(inside).change(id, changeOf(input)));
           if (sealed !== undefined) await openUsers(inside).setPassword(id, sealed);

@@ -53,8 +53,8 @@ export interface Users {
   change(id: number, change: UserChange): Promise<{ readonly before: User; readonly after: User } | undefined>;
   /** What is stored of the user's password; undefined for nobody. */
   password(id: number): Promise<string | null | undefined>;
-  /** Access tokens had by the password before are no longer good, but for the one with this id. To be called in a transaction. @returns false for nobody */
-  setPassword(id: number, sealed: string, keptToken?: string): Promise<boolean>;
+  /** Sessions, and access tokens had by the password before, are no longer good but for what is kept. To be called in a transaction. @returns false for nobody */
+  setPassword(id: number, sealed: string, kept?: { readonly tokenId: string | undefined; readonly sessionId: number | undefined }): Promise<boolean>;
   /**
    * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
    * transaction.
@@ -78,6 +78,8 @@ export function openUsers(access: Access): Users {
     const all = await db.selectFrom('users').select('id').where('role', '=', 'admin').where('status', '=', 'active').orderBy('id').forUpdate().execute();
     if (all.length === 1 && all[0]!.id === id) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
   }
+
+  const endSessions = (userId: number, keptId = 0) => sql`delete from session where user_id = ${userId} and id <> ${keptId}`.execute(db);
 
   return {
     async add({ email, role, plan, password = null }) {
@@ -108,6 +110,7 @@ export function openUsers(access: Access): Users {
         .where('id', '=', id)
         .returning(columns)
         .executeTakeFirstOrThrow();
+      if (after.status === 'suspended') await endSessions(id);
       await changed(access, id);
       return { before, after };
     },
@@ -115,10 +118,11 @@ export function openUsers(access: Access): Users {
       const row = await present().select('password').where('id', '=', id).executeTakeFirst();
       return row?.password;
     },
-    async setPassword(id, sealed, keptToken) {
+    async setPassword(id, sealed, kept) {
       const { rows } = await sql`
-        update users set password = ${sealed}, password_version = password_version + 1, password_kept = ${keptToken ?? null}
+        update users set password = ${sealed}, password_version = password_version + 1, password_kept = ${kept?.tokenId ?? null}
         where id = ${id} and removed_at is null returning id`.execute(db);
+      await endSessions(id, kept?.sessionId);
       if (rows.length > 0) await changed(access, id);
       return rows.length > 0;
     },
@@ -132,10 +136,17 @@ export function openUsers(access: Access): Users {
         .where('id', '=', id)
         .execute();
       await sql`delete from api_keys where user_id = ${id}`.execute(db);
+      await endSessions(id);
       await sql`delete from team_members where user_id = ${id}`.execute(db);
       await sql`delete from team_admins where user_id = ${id}`.execute(db);
       await changed(access, id);
       return user;
     },
   };
+}
+
+/** The id of the user with this address, in lower case. */
+export async function userWith({ db }: Access, email: string): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`select id from users where lower(email) = ${email} and removed_at is null`.execute(db);
+  return rows[0]?.id ?? null;
 }

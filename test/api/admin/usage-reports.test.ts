@@ -59,6 +59,7 @@ describe('filters', () => {
     ['userId=0', 'userId'],
     ['team=x', 'team'],
     ['tag=nothing', 'tag'],
+    ['end=error', 'end'],
     ['from=yesterday', 'from'],
     ['format=xml', 'format'],
     ['nobody=1', 'nobody'],

@@ -229,6 +229,8 @@ describe('refused, naming what is wrong, with nothing kept', () => {
       400,
       'The body is not a form: too much of it belongs to no part.',
     ],
+    ['a file in the place of a text', `${filePart('message', 'x')}--b--`, multipart, 400, 'message must be text, not a file.'],
+    ['a file in the place of a list', `${filePart('names[]', 'x')}--b--`, multipart, 400, 'names must be text, not a file.'],
     ['bytes that are no text', new Uint8Array([0x6d, 0x3d, 0xff]), 'application/x-www-form-urlencoded', 400, 'm must be in UTF-8.'],
     ['limit twice', 'limit=1&limit=2', 'application/x-www-form-urlencoded', 400, 'limit is given more than once.'],
     [

@@ -7,6 +7,7 @@ import { embedded, onServer } from '../../support/databases.ts';
 import { administer } from '../../support/postgres.ts';
 import { askFace } from '../../support/all-faces.ts';
 import { headersThenHang, ok, startUpstream } from '../../support/fakes/upstream/index.ts';
+import { browser } from './browsers.ts';
 import { chatBody, person, tokenOf, visited, type Visited } from './visitors.ts';
 
 const long = 90_000;
@@ -39,6 +40,21 @@ describe.skipIf(!inject('postgres'))('two machines on one database', () => {
     expect(await everywhere(rotated['key'] as string)).toEqual([200, 200]);
     await there.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
     await expect.poll(() => everywhere(rotated['key'] as string), { timeout: 2000 }).toEqual([401, 401]);
+  });
+
+  test('a session of one is good on the other at once, and ends there within two seconds, with what its cookie had asked for', { timeout: long }, async () => {
+    const { here, there } = await twoMachines();
+    const password = 'correct horse';
+    const ada = await person(here, { password });
+    const browsers = [await browser(here, ada.email, password), await browser(there, ada.email, password), await browser(here, ada.email, password)];
+    const asked = (machine: Visited, cookie: string, method = 'GET', path = '/server/mine') =>
+      machine.nobody(method, path, undefined, { headers: { cookie, origin: 'https://gateway.example.org' } }).then(({ status }) => status);
+    const everywhere = () => Promise.all(browsers.flatMap(({ cookie }) => [asked(here, cookie), asked(there, cookie)]));
+    expect(await everywhere()).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(await asked(there, browsers[0]!.cookie, 'DELETE', '/server/session')).toBe(200);
+    await expect.poll(everywhere, { timeout: 2000 }).toEqual([401, 401, 200, 200, 200, 200]);
+    await there.admin('PATCH', `/server/admin/users/${ada.id}`, { password: 'another horse' });
+    await expect.poll(everywhere, { timeout: 2000 }).toEqual([401, 401, 401, 401, 401, 401]);
   });
 
   test('with the notify channel cut, an ended token and a deleted key are refused within five seconds', { timeout: long }, async () => {
@@ -106,6 +122,29 @@ describe('work that goes on', () => {
     expect(await Promise.race([goesOn, new Promise((resolve) => setTimeout(resolve, 300, 'goes on'))])).toBe('goes on');
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
     expect(await goesOn).toMatchObject({ complete: false, error: 'invalid_api_key' });
+  });
+
+  test('a stream ends when its session is ended, one of another session goes on', { timeout: long }, async () => {
+    const upstream = await startUpstream();
+    onTestFinished(() => upstream.close());
+    const all = await visited(await embedded.place(), { upstream: upstream.url });
+    const password = 'correct horse';
+    const ada = await person(all, { password });
+    const [one, other] = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
+    upstream.script(headersThenHang({ afterEvents: 3 }), headersThenHang({ afterEvents: 3 }));
+    const body = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three four' }], stream: true };
+    const ends = one.ask('POST', chat, body);
+    await upstream.arrived(0);
+    const goesOn = other.ask('POST', chat, body);
+    await upstream.arrived(1);
+    await one.ask('DELETE', '/server/session');
+    const { text } = (await ends).body as { text: string };
+    expect(text).toContain('invalid_api_key');
+    expect(text).toContain('The session is over');
+    expect(text).not.toContain('[DONE]');
+    expect(await Promise.race([goesOn, new Promise((resolve) => setTimeout(resolve, 300, 'goes on'))])).toBe('goes on');
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
+    expect((await goesOn).body['text']).toContain('invalid_api_key');
   });
 
   test('a background response that was asked for with a token had by password is completed', { timeout: long }, async () => {

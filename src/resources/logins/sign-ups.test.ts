@@ -1,0 +1,61 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { Fault } from '#core/fault';
+import { systemClock, type Clock } from '#kit/async/clock';
+import { onBothDatabases } from '../../../test/support/databases.ts';
+import { openLogins } from './logins.ts';
+import { networkOf } from './network.ts';
+
+const migrations = ['users', 'logins'].map((noun) => new URL(`../${noun}/`, import.meta.url));
+
+onBothDatabases('sign-ups', ({ open }) => {
+  test('are at most 50 in an hour from a network, in this process and in others', { timeout: 60_000 }, async () => {
+    const store = await open({ migrations });
+    const process = (clock: Clock = systemClock) => {
+      const logins = openLogins({ store, clock, months: () => 13, log: (problem, cause) => expect.fail(`${problem} ${String(cause)}`) });
+      onTestFinished(() => logins.close());
+      return logins;
+    };
+    let made = 0;
+    const signUp = (logins: ReturnType<typeof process>, address: string) =>
+      logins
+        .letSignUp({ account: `person-${++made}@example.org`, address }, async () => ({ userId: made, owner: made }))
+        .then(
+          () => 'made',
+          (error: Fault) => error.code,
+        );
+    const one = process();
+    const outcomes = await Promise.all(Array.from({ length: 60 }, (_, at) => signUp(one, `2001:db8:0:7::${at.toString(16)}`)));
+    expect(outcomes.filter((outcome) => outcome === 'made')).toHaveLength(50);
+    expect(outcomes.filter((outcome) => outcome === 'rate-limited')).toHaveLength(10);
+    await one.close(); // what it has noted is written
+    const other = process();
+    expect(await signUp(other, '2001:db8:0:7:ffff::1')).toBe('rate-limited');
+    expect([await signUp(other, '2001:db8:0:8::1'), await signUp(other, '192.0.2.1')]).toEqual(['made', 'made']);
+  });
+
+  test('that fail count as well, and are no failed sign-ins of the account', async () => {
+    const store = await open({ migrations });
+    const logins = openLogins({ store, clock: systemClock, months: () => 13, log: () => {} });
+    onTestFinished(() => logins.close());
+    const visitor = { account: 'ada@example.org', address: '192.0.2.1' };
+    for (let n = 0; n < 12; n++)
+      await expect(logins.letSignUp(visitor, async () => ({ userId: 1, owner: undefined, why: 'the address is in use' }))).rejects.toMatchObject({
+        code: 'conflict',
+      });
+    expect(await logins.list(1, 100)).toHaveLength(12);
+    expect(await logins.letIn({ ...visitor, by: 'password' }, async () => ({ userId: 1, owner: 'ada' }))).toBe('ada');
+  });
+});
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+  ['', ''],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
