@@ -17,7 +17,7 @@ const isThere = (pid: number) => {
 test('a program ends with the process that started it, even when that is killed', { timeout: 30_000 }, async () => {
   const starter = `
     const { childTransport } = await import(${JSON.stringify(path)});
-    const transport = childTransport({ command: process.execPath, args: ['-e', ${JSON.stringify(stubborn)}], env: {} }, 100000);
+    const transport = childTransport({ command: process.execPath, args: ['-e', ${JSON.stringify(stubborn)}], env: {} }, { bytes: 100000, values: 1000 });
     transport.onmessage = ({ pid }) => console.log(pid);
     await transport.start();`;
   const gateway = spawn(process.execPath, ['--input-type=module', '-e', starter], { stdio: ['ignore', 'pipe', 'inherit'] });
