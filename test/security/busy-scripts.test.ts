@@ -76,6 +76,7 @@ test('scripts that call with as much as they can hold the event loop nowhere', {
   const keys = `Array.from({ length: 9 }, (_, at) => Object.fromEntries(Array.from({ length: 8000 }, (_, key) => [\`k\${at}\${key}\`, 1])))`;
   const codes = {
     keys: `export default async ({ llm }) => { const given = ${keys}; ${twentyAtOnce('given')} }`,
+    smallObjects: `export default async ({ llm }) => { const given = Array.from({ length: 3000 }, (_, at) => Object.fromEntries(Array.from({ length: 16 }, (_one, key) => [(at * 16 + key).toString(36), 1]))); ${twentyAtOnce('given')} }`,
     texts: `export default async ({ llm }) => { const given = { prompt: 'x'.repeat(900_000) }; ${twentyAtOnce('given')} }`,
     lists: `export default async ({ llm }) => { const given = { toJSON: () => JSON.parse('['.repeat(5000) + ']'.repeat(5000)) }; ${twentyAtOnce('given')} }`,
   };

@@ -9,7 +9,7 @@ export const [callMilliseconds, patienceMilliseconds] = [60_000, 600_000];
 /** Longest exchange of a call that may wait. */
 const patientSeconds = (callMilliseconds + patienceMilliseconds) / 1000 + 5;
 /** Of a message, with what is around a result. */
-export const messageLimits: MessageLimits = { bytes: mostResultBytes + 131_072, values: 300_000 };
+export const messageLimits: MessageLimits = { bytes: mostResultBytes + 131_072, values: 250_000 };
 /** Bytes of all messages of an answer, and of those of a stream without an end. */
 const [mostAnswer, mostStream] = [4_194_304, 67_108_864];
 

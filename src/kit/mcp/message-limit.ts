@@ -5,7 +5,7 @@ import { splitter } from '../upstream/sse.ts';
 export interface MessageLimits {
   /** Bytes of a JSON body, or of an event of an event stream. */
   readonly bytes: number;
-  /** Values and keys. */
+  /** Values and keys: a key counts as four, as one that no other object has takes so long to parse. */
   readonly values: number;
 }
 
@@ -35,9 +35,10 @@ export function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
   while (blanks.has(bytes[at] ?? 0)) at++;
   if (bytes[at] === openingList) throw new Error('Batches of messages are not taken.');
-  if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values });
+  if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values, weights });
 }
 
+const weights = { string: 1, list: 1, object: 1, key: 4 };
 const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const [openingList, openingObject] = [0x5b, 0x7b];
 
