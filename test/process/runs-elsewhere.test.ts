@@ -10,8 +10,11 @@ import { startProcess, type ServerProcess } from '../support/server-process.ts';
 import { eventsIn, type SentEvent } from '../api/native/run-events.ts';
 import type { Held } from './held-writes.ts';
 
+/** A server with the key of one of its users. */
+type Visited = Pick<ServerProcess, 'url' | 'key'>;
+
 const asker =
-  ({ url, key }: ServerProcess) =>
+  ({ url, key }: Visited) =>
   async (method: string, path: string, body?: object) => {
     const headers = { 'x-access-tokens': key, 'content-type': 'application/json' };
     const answer = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
@@ -31,17 +34,18 @@ async function twoMachines(upstream: Upstream, origins: readonly string[]) {
 }
 
 /** Calls two servers at once, then searches, has a plugin write, and answers: which of it is next it sees by the results so far. */
-const worker = (dataset: number) =>
+const worker = () =>
   always({
     name: 'worker',
     async answer(exchange) {
-      const { messages, tools } = JSON.parse(exchange.request.body.toString()) as { messages: { role: string; content: string }[]; tools?: unknown };
+      const { messages, tools } = JSON.parse(exchange.request.body.toString()) as { messages: { role: string; content: string }[]; tools?: { function: { name: string } }[] };
       if (!tools) return ok({ text: 'A short text.' }).answer(exchange);
       const run = messages.findLast(({ role }) => role === 'user')!.content;
       const json = JSON.stringify({ run });
+      const search = tools.find(({ function: { name } }) => name.startsWith('search_ponds_'))!.function.name;
       const rounds = new Map([
         [0, toolCalls([{ name: 'one__look', json }, { name: 'two__send', json }])], // prettier-ignore
-        [2, toolCalls([{ name: `search_ponds_${dataset}`, json: '{"question":"Where does the heron live?"}' }])],
+        [2, toolCalls([{ name: search, json: '{"question":"Where does the heron live?"}' }])],
         [3, toolCalls([{ name: 'plugin__summarise', json: '{"text":"A long text."}' }])],
       ]);
       const round = rounds.get(messages.filter(({ role }) => role === 'tool').length);
@@ -63,11 +67,11 @@ async function agentOf(ask: Ask, servers: readonly ScriptedMcp[]) {
     tools.push({ type: 'mcp', server: id, approval: 'never' });
   }
   const { id: agent } = await ask('POST', '/server/mine/agents', { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model: 'gpt-4o-mini', tools });
-  return { agent: agent as number, dataset: response.id };
+  return agent as number;
 }
 
 /** Reads the events of a run until they end, or where `isKilled` says so, the connection does. */
-async function followed({ url, key }: ServerProcess, run: string, { after, isKilled = false }: { after?: string | undefined; isKilled?: boolean } = {}) {
+async function followed({ url, key }: Visited, run: string, { after, isKilled = false }: { after?: string | undefined; isKilled?: boolean } = {}) {
   let text = '';
   try {
     const headers = { 'x-access-tokens': key, ...(after === undefined ? {} : { 'last-event-id': after }) };
@@ -85,10 +89,13 @@ const callsOf = ({ asked }: ScriptedMcp, message: string) =>
 
 const of = (events: readonly SentEvent[], ...names: readonly string[]) => events.filter(({ event }) => names.includes(event));
 
+/** What differs from one user to another. */
+const ofUser = /(?<=user_custom_|search_ponds_|"chunk_id":)\d+/g;
+
 /** What came of a run: its calls with their results, what it cites and how it ended, whatever the order of calls that were made at once. */
 function cameOf(events: readonly SentEvent[], message: string, refused?: string) {
   return of(events, 'tool.call', 'tool.result', 'citation', 'run.completed')
-    .map(({ event, data: { place, data } }) => JSON.stringify({ event, place, data }).replaceAll(message, 'the message'))
+    .map(({ event, data: { place, data } }) => JSON.stringify({ event, place, data }).replaceAll(message, 'the message').replaceAll(ofUser, ''))
     .filter((one) => refused === undefined || !one.startsWith(`{"event":"tool.result","place":"main","data":{"call":"${refused}"`))
     .toSorted();
 }
@@ -99,14 +106,20 @@ const lastText = (events: readonly SentEvent[]) =>
     .map(({ data }) => (data['data'] as { delta: string }).delta)
     .join('');
 
+/** Another user of a server, with a key. */
+async function anotherUser(ask: Ask): Promise<string> {
+  const { id } = await ask('POST', '/server/admin/users', { email: 'another@example.org' });
+  return (await ask('POST', `/server/admin/users/${id as number}/keys`, { name: 'k' }))['key'] as string;
+}
+
 /** Begins runs on a machine that holds them at the moment that their message names, and follows each as a client does. */
-function beginner(here: ServerProcess, agent: number) {
-  const [ask, runs, writes, held, ended] = [asker(here), new Map<string, string>(), new Map<string, number>(), new Set<string>(), new Set<string>()];
+function beginner(here: ServerProcess, keyOf: (message: string) => string, agents: ReadonlyMap<string, number>) {
+  const [runs, writes, held, ended] = [new Map<string, string>(), new Map<string, number>(), new Set<string>(), new Set<string>()];
   const seen = new Map<string, Promise<readonly SentEvent[]>>();
   here.child.on('message', ({ run, message, at, isHeld }: Held) => {
     runs.set(message, run);
     writes.set(message, at);
-    if (at > 0 && !seen.has(message)) seen.set(message, followed(here, run, { isKilled: true }));
+    if (at > 0 && !seen.has(message)) seen.set(message, followed({ url: here.url, key: keyOf(message) }, run, { isKilled: true }));
     if (isHeld) held.add(message);
   });
   return {
@@ -116,11 +129,13 @@ function beginner(here: ServerProcess, agent: number) {
     seen: async (message: string) => seen.get(message)!,
     /** @returns when each is over or held */
     async begin(messages: readonly string[]) {
-      for (const message of messages)
-        void ask('POST', '/server/execute-agent', { agent_id: agent, message, streaming: false }).then(
+      for (const message of messages) {
+        const key = keyOf(message);
+        void asker({ url: here.url, key })('POST', '/server/execute-agent', { agent_id: agents.get(key), message, streaming: false }).then(
           () => ended.add(message),
           () => {}, // its machine was killed
         );
+      }
       await expect.poll(() => messages.every((message) => held.has(message) || ended.has(message)), { timeout: 20_000, interval: 10 }).toBe(true);
     },
   };
@@ -138,30 +153,35 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
       ];
       onTestFinished(() => upstream.close());
       const { here, startOther } = await twoMachines(upstream, [one.origin, two.origin]);
-      const { agent, dataset } = await agentOf(asker(here), [one, two]);
-      upstream.script(worker(dataset));
-      const { begin, runs, writes, held, seen } = beginner(here, agent);
+      // runs that are held keep their places, of which a user has 48
+      const keys = [here.key, await anotherUser(asker(here))] as const;
+      const agents = new Map<string, number>();
+      for (const key of keys) agents.set(key, await agentOf(asker({ url: here.url, key }), [one, two]));
+      upstream.script(worker());
+      const keyOf = (message: string) => keys[message.startsWith('after') ? 1 : 0];
+      const { begin, runs, writes, held, seen } = beginner(here, keyOf, agents);
       await begin(['whole']);
       const whole = await seen('whole');
       const wanted = cameOf(whole, 'whole');
       expect(wanted).toHaveLength(10); // four calls, their results, a citation and the end
-      // others may write more often than the first, and one is to be held behind its last write
-      const moments = Array.from({ length: writes.get('whole')! + 2 }, (_, at) => [`before ${at + 1}`, `after ${at + 1}`]).flat();
+      // others may write more often than the first
+      const moments = [...Array.from({ length: writes.get('whole')! + 2 }, (_, at) => at + 1), 'the end'].flatMap((at) => [`before ${at}`, `after ${at}`]);
       for (let at = 0; at < moments.length; at += 4) await begin(moments.slice(at, at + 4));
       expect(held.size).toBeGreaterThan(writes.get('whole')!); // what is told at about one time is written together, so not all are held
       const there = await startOther();
       await here.kill();
 
-      const ask = asker(there);
-      const stateOf = async (run: string) => (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
+      const stateOf = async (ask: Ask, run: string) => (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
       const [cutBehind, decided] = [new Set<string | undefined>(), new Set<boolean>()];
       const gone = async (message: string) => {
         const run = runs.get(message)!;
+        const mine = { url: there.url, key: keyOf(message) };
+        const ask = asker(mine);
         const before = await seen(message);
         cutBehind.add(before.at(-1)?.event);
-        const after = followed(there, run, { after: before.at(-1)?.id });
-        await expect.poll(async () => (await stateOf(run)).state, { timeout: 60_000, interval: 200 }).toMatch(/waiting|completed|failed/);
-        const { state, waitsFor } = await stateOf(run);
+        const after = followed(mine, run, { after: before.at(-1)?.id });
+        await expect.poll(async () => (await stateOf(ask, run)).state, { timeout: 60_000, interval: 200 }).toMatch(/waiting|completed|failed/);
+        const { state, waitsFor } = await stateOf(ask, run);
         const approved = callsOf(two, message) === 0;
         if (state === 'waiting') {
           expect([message, waitsFor.tool]).toEqual([message, 'send']);
@@ -169,7 +189,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
           decided.add(approved);
         }
         const all = [...before, ...(await after)];
-        expect([message, all]).toEqual([message, await followed(there, run)]);
+        expect([message, all]).toEqual([message, await followed(mine, run)]);
         expect(all.map(({ id }) => Number(id))).toEqual(all.map((_, at) => at + 1));
         const refused = state === 'waiting' && !approved ? waitsFor.call : undefined;
         expect([message, cameOf(all, message, refused)]).toEqual([message, refused ? cameOf(whole, 'whole', refused) : wanted]);
