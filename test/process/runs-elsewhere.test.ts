@@ -38,7 +38,10 @@ const worker = () =>
   always({
     name: 'worker',
     async answer(exchange) {
-      const { messages, tools } = JSON.parse(exchange.request.body.toString()) as { messages: { role: string; content: string }[]; tools?: { function: { name: string } }[] };
+      const { messages, tools } = JSON.parse(exchange.request.body.toString()) as {
+        messages: { role: string; content: string }[];
+        tools?: { function: { name: string } }[];
+      };
       if (!tools) return ok({ text: 'A short text.' }).answer(exchange);
       const run = messages.findLast(({ role }) => role === 'user')!.content;
       const json = JSON.stringify({ run });
@@ -171,7 +174,8 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
       const there = await startOther();
       await here.kill();
 
-      const stateOf = async (ask: Ask, run: string) => (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
+      const stateOf = async (ask: Ask, run: string) =>
+        (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
       const [cutBehind, decided] = [new Set<string | undefined>(), new Set<boolean>()];
       const gone = async (message: string) => {
         const run = runs.get(message)!;

@@ -128,7 +128,10 @@ test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms,
       await longest(`${what} as ${type}`, listing(script));
     }
 
-  const tools = { 'names that are none': wrongSchema({ required: Array(2000).fill(0) }), 'lists in schemas': wrongSchema({ properties: { a: Array(2000).fill([0]) } }) };
+  const tools = {
+    'names that are none': wrongSchema({ required: Array(2000).fill(0) }),
+    'lists in schemas': wrongSchema({ properties: { a: Array.from({ length: 2000 }, () => [0]) } }),
+  };
   for (const [what, tool] of Object.entries(tools)) {
     const list = { tools: Array.from({ length: 128 }, (_, at) => tool(`t${at}`)) };
     // the session forgets its list when it is told to
@@ -151,6 +154,9 @@ test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms,
       response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}\n\n`);
       return undefined;
     });
-  await longest('a question for a model', asking({ id: 77, method: 'sampling/createMessage', params: { messages: Array(90_000).fill({}) } }));
-  await longest('a progress of nothing', asking({ method: 'notifications/progress', params: { progressToken: Array(90_000).fill({}) } }));
+  await longest(
+    'a question for a model',
+    asking({ id: 77, method: 'sampling/createMessage', params: { messages: Array.from({ length: 90_000 }, () => ({})) } }),
+  );
+  await longest('a progress of nothing', asking({ method: 'notifications/progress', params: { progressToken: Array.from({ length: 90_000 }, () => ({})) } }));
 });

@@ -25,7 +25,10 @@ export function plainMessage(message: unknown, collected: Collected): unknown {
   return isRecord(params) && !isQuestion ? { ...message, params: smallMembers(params) } : message;
 }
 
-function plainResult({ tools, nextCursor, content, structuredContent, inputRequests, ...others }: Readonly<Record<string, unknown>>, collected: Collected): object {
+function plainResult(
+  { tools, nextCursor, content, structuredContent, inputRequests, ...others }: Readonly<Record<string, unknown>>,
+  collected: Collected,
+): object {
   const rest = smallMembers(others);
   if (Array.isArray(tools)) return { ...rest, ...collectedTools(tools as readonly unknown[], nextCursor, collected) };
   const text = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';

@@ -273,7 +273,10 @@ test(
     const serverOf = async (who: Person, url: string) => (await who.ask('POST', servers, { name: 's', url })).body['id'] as number;
     const everybody = { items: [{ everybody: true, right: 'read' }] };
     const grants = `${servers}/${await serverOf(eve, everybodys.url)}/grants`;
-    expect(await eve.ask('PUT', grants, everybody)).toMatchObject({ status: 403, body: { error: 'items[0].everybody: only administrators share this with everybody.' } });
+    expect(await eve.ask('PUT', grants, everybody)).toMatchObject({
+      status: 403,
+      body: { error: 'items[0].everybody: only administrators share this with everybody.' },
+    });
     expect(await all.admin('PUT', `${grants}?owner=${eve.id}`, everybody)).toMatchObject({ status: 200, body: everybody });
     expect(await eve.ask('PUT', grants, everybody)).toMatchObject({ status: 200, body: everybody });
     await bob.ask('PUT', `${servers}/${await serverOf(bob, given.url)}/grants`, { items: [{ user: ada.id, right: 'read' }] });
