@@ -35,8 +35,10 @@ test('a line that would take long to parse is left out, and the program goes on'
   const transport = childTransport({ command: process.execPath, args: ['-e', code], env: {} }, { bytes: 1_000_000, values: 1000 });
   onTestFinished(() => transport.close());
   const [messages, errors]: [unknown[], string[]] = [[], []];
-  transport.onmessage = (message: unknown) => void messages.push(message);
-  transport.onerror = ({ message }) => void errors.push(message);
+  Object.assign(transport, {
+    onmessage: (message: unknown) => void messages.push(message),
+    onerror: ({ message }: Error) => void errors.push(message),
+  });
   await transport.start();
   await expect.poll(() => messages, { timeout: 20_000 }).toEqual([{ id: 1 }]);
   expect(errors).toEqual([
