@@ -83,6 +83,7 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
     deepRuns: deepRunsBy(agents.runs, settings),
     generate: calls.pipeline.chatcompat,
     affords: calls.pipeline.affords,
+    enters: calls.pipeline.enters,
     models,
     defaults: () => defaultsIn(settings()),
     promptOf: async (caller, persona) => (await personas.usable(caller, persona)).prompt,

@@ -1,5 +1,6 @@
 import { program as command } from '#config/program';
 import type { Command } from 'commander';
+import { fetched, type AdminClient } from './admin-client.ts';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain, table } from './table.ts';
@@ -37,6 +38,8 @@ export function keyCommands(program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: expires }),
       };
       const made = (await admin.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
+      for (const one of await unknownModels(admin, made.key, words(models ?? '')))
+        console.error(`The server has no model ${plain(one)} now: the key cannot use it until there is one.`);
       if (json) return console.log(JSON.stringify(made));
       console.log(
         `Created the API key "${made.name}" for ${email}${made.scopes ? `, limited to ${made.scopes.join(', ')}` : ''}. Save it: it is not shown again.\n\n  ${made.key}\n`,
@@ -91,6 +94,19 @@ export function keyCommands(program: Command): void {
 function secondsIn(text: string): number {
   if (!/^\d{1,7}$/.test(text)) throw new CliError(`--grace must be a number of seconds such as 3600, not ${plain(text)}.`, 400);
   return Number(text);
+}
+
+/** Which of the models the server does not have; where none runs, nothing is known of that. */
+async function unknownModels({ url }: Pick<AdminClient, 'url'>, key: string, models: readonly string[]): Promise<readonly string[]> {
+  if (url === undefined) return [];
+  const unknown: string[] = [];
+  for (const name of models) {
+    if (name === '') continue;
+    const response = await fetched(`${url}/v1/models/${encodeURIComponent(name)}`, { headers: { 'x-access-tokens': key }, redirect: 'error' });
+    await response.body?.cancel();
+    if (response.status === 404) unknown.push(name);
+  }
+  return unknown;
 }
 
 const words = (text: string) => text.split(',').map((word) => word.trim());

@@ -76,7 +76,7 @@ interface RawReply {
 }
 
 /** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
-const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12 } };
+const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12, key: 4 } };
 const exactly = { ...jsonLimits, numbersAsWritten: true };
 
 /**

@@ -43,6 +43,8 @@ export interface OwnThings<Thing extends { readonly id: number }, Fields extends
   readonly sharing: Pick<Sharing, 'list' | 'set'>;
   /** The id, for who may say who else uses the thing. @throws Fault `forbidden` */
   readonly administered: (reader: Reader, id: number) => Promise<number>;
+  /** As of `grantRoutes`. */
+  readonly mayGiveToEverybody?: (caller: Caller) => boolean;
 }
 
 /** The routes of such things: the list, one of them, making, replacing, deleting, and who else may use one. */
@@ -99,7 +101,14 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       summary: summaries.remove,
       answer: async (request) => shown(await things.remove(idOf(request.params), askedIn(request))),
     }),
-    ...grantRoutes({ sharing, scope, path, what, administered: (caller, params, query) => things.administered(readerOf(caller, query), idOf(params)) }),
+    ...grantRoutes({
+      sharing,
+      scope,
+      path,
+      what,
+      administered: (caller, params, query) => things.administered(readerOf(caller, query), idOf(params)),
+      mayGiveToEverybody: things.mayGiveToEverybody,
+    }),
   ];
 }
 

@@ -6,7 +6,13 @@ import type { UploadedFile } from '#http/uploads';
 
 /** What becomes of a plugin with its values: a question for a model, or an answer that it makes itself. */
 export type PluginRun =
-  | { readonly type: 'question'; readonly message: string; readonly output?: Output }
+  | {
+      readonly type: 'question';
+      readonly message: string;
+      /** The message with what has to be read for it, in its place: called when it is known that the answer can be paid for. @throws Fault `invalid` */
+      readonly whole?: () => Promise<string>;
+      readonly output?: Output;
+    }
   | { readonly type: 'own'; readonly generate: Generate };
 
 export interface AskedPlugin {

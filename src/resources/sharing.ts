@@ -148,10 +148,12 @@ export interface GrantRoutesDeps {
   readonly what: string;
   /** The thing's id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
   readonly administered: (caller: Caller, params: Readonly<Record<string, string>>, query: { readonly owner?: number | undefined }) => Promise<number>;
+  /** Who may give it to everybody; absent: whoever may say who else uses it. */
+  readonly mayGiveToEverybody?: ((caller: Caller) => boolean) | undefined;
 }
 
 /** Who may do what with a thing, for those who may say so. */
-export function grantRoutes({ sharing, scope, path, what, administered }: GrantRoutesDeps): readonly NounRoute[] {
+export function grantRoutes({ sharing, scope, path, what, administered, mayGiveToEverybody = () => true }: GrantRoutesDeps): readonly NounRoute[] {
   const common = {
     scope,
     owner: 'caller',
@@ -171,7 +173,13 @@ export function grantRoutes({ sharing, scope, path, what, administered }: GrantR
       method: 'PUT',
       summary: `Says who may do what with a ${what}, beside its owner.`,
       input: GrantList,
-      answer: async ({ caller, by, params, query, input }) => ({ items: await sharing.set(await administered(caller, params, query), input.items, by) }),
+      async answer({ caller, by, params, query, input: { items } }) {
+        const thing = await administered(caller, params, query);
+        const at = items.findIndex(({ everybody }) => everybody);
+        if (at >= 0 && !mayGiveToEverybody(caller) && !(await sharing.list(thing)).some(({ everybody }) => everybody))
+          throw new Fault('forbidden', `items[${at}].everybody: only administrators share this with everybody.`, { field: `items[${at}].everybody` });
+        return { items: await sharing.set(thing, items, by) };
+      },
     }),
   ];
 }

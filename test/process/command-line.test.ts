@@ -165,6 +165,11 @@ describe('the command line at a running server', () => {
     expect(code === 0 ? errors : out).toBe('');
     expect(errors).not.toMatch(/\n {4}at /);
   });
+
+  test('a key for a model that the server does not have is made, with a warning', async () => {
+    const made = ['key', 'create', '--email', 'admin@localhost', '--name', 'narrow', '--models', 'built-in, bilt-in', '--json'];
+    expect(await ran(home, ...made)).toMatchObject({ code: 0, errors: 'The server has no model bilt-in now: the key cannot use it until there is one.\n' });
+  });
 });
 
 describe('the command line without a server', () => {

@@ -1,6 +1,7 @@
 /*
  * Loaded before the server: what a run writes at one moment is held back, or its answer is, for ever. So the process can be killed there. A run whose message
- * is `before 7` is held before its seventh write, one with `after 7` behind it. The test is told of each.
+ * is `before 7` is held before its seventh write, one with `after 7` behind it, and one with `before the end` or `after the end` at the write that ends it,
+ * whichever that is. The test is told of each.
  */
 import { RunRows } from '../../src/resources/runs/rows.ts';
 
@@ -28,12 +29,12 @@ rows.add = async function (run, job, access) {
 };
 
 /** A write of a run, unless it is the one to be held. */
-async function written<Result>(run: string, work: () => Promise<Result>): Promise<Result> {
+async function written<Result>(run: string, work: () => Promise<Result>, name?: string): Promise<Result> {
   const at = (writes.get(run) ?? 0) + 1;
   writes.set(run, at);
   const message = messages.get(run) ?? '';
   const held = async (when: string) => {
-    if (message !== `${when} ${at}`) return;
+    if (message !== `${when} ${at}` && message !== `${when} ${name}`) return;
     tell({ run, message, at, isHeld: true });
     await forEver();
   };
@@ -51,5 +52,5 @@ rows.wait = function (id, ...more) {
   return written(id, () => wait.call(this, id, ...more));
 };
 rows.end = function (id, ...more) {
-  return written(id, () => end.call(this, id, ...more));
+  return written(id, () => end.call(this, id, ...more), 'the end');
 };

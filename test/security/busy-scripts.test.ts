@@ -1,4 +1,4 @@
-/* Many scripts of plugins at once, beside chats. */
+/* Scripts of plugins that have much to do, beside chats. */
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
@@ -8,7 +8,8 @@ import { startUpstream } from '../support/fakes/upstream/index.ts';
 
 const long = 300_000;
 
-test('a hundred scripts at once hold the event loop nowhere, and chats beside them wait at most twice as long', { timeout: long }, async () => {
+/** The whole server as a process. */
+async function withServer() {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const server = await startProcess(await embedded.place(), upstream.url, '', { preload: new URL('./loop-watch.ts', import.meta.url) });
@@ -17,6 +18,16 @@ test('a hundred scripts at once hold the event loop nowhere, and chats beside th
     const answer = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
   };
+  const watched = async () => {
+    const seen = once(server.child, 'message');
+    server.child.send('');
+    return ((await seen) as [Watched])[0];
+  };
+  return { ask, watched };
+}
+
+test('a hundred scripts at once hold the event loop nowhere, and chats beside them wait at most twice as long', { timeout: long }, async () => {
+  const { ask, watched } = await withServer();
   const people: string[] = [];
   for (let at = 0; at < 20; at++) {
     const { body } = await ask('/server/admin/users', { email: `busy-${at}@example.org` });
@@ -39,11 +50,6 @@ test('a hundred scripts at once hold the event loop nowhere, and chats beside th
     while (!isOver() || all.length < 200) all.push(await chat());
     return all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
   };
-  const watched = async () => {
-    const seen = once(server.child, 'message');
-    server.child.send('');
-    return ((await seen) as [Watched])[0];
-  };
   await waits(() => true); // compiles what a chat needs
   await watched();
   const tried = async () => {
@@ -63,4 +69,31 @@ test('a hundred scripts at once hold the event loop nowhere, and chats beside th
   const until = performance.now() + long / 2;
   while (!tries.some(isGood) && performance.now() < until) tries.push(await tried()); // the machine may be busy with other things, and the garbage of the start is collected once
   expect(tries).toEqual(expect.arrayContaining([expect.toSatisfy(isGood)]));
+});
+
+test('scripts that call with as much as they can hold the event loop nowhere', { timeout: long }, async () => {
+  const { ask, watched } = await withServer();
+  const twentyAtOnce = (given: string) => `for (;;) await Promise.all(Array.from({ length: 20 }, () => llm(${given}).catch(() => {})));`;
+  const keys = `Array.from({ length: 9 }, (_, at) => Object.fromEntries(Array.from({ length: 8000 }, (_, key) => [\`k\${at}\${key}\`, 1])))`;
+  const codes = {
+    keys: `export default async ({ llm }) => { const given = ${keys}; ${twentyAtOnce('given')} }`,
+    smallObjects: `export default async ({ llm }) => { const given = Array.from({ length: 3000 }, (_, at) => Object.fromEntries(Array.from({ length: 16 }, (_one, key) => [(at * 16 + key).toString(36), 1]))); ${twentyAtOnce('given')} }`,
+    texts: `export default async ({ llm }) => { const given = { prompt: 'x'.repeat(900_000) }; ${twentyAtOnce('given')} }`,
+    lists: `export default async ({ llm }) => { const given = { toJSON: () => JSON.parse('['.repeat(5000) + ']'.repeat(5000)) }; ${twentyAtOnce('given')} }`,
+  };
+  await ask('/server/mine/plugins', { plugin_name: 'warm', title: 'W', kind: 'script', script: { code: 'export default () => "x"' } });
+  for (const [name, code] of Object.entries(codes))
+    expect((await ask('/server/mine/plugins', { plugin_name: name, title: 'W', kind: 'script', script: { code } })).status).toBe(201);
+  const ran = (name: string) => ask('/server/execute-plugin', { plugin_name: name, plugin_values: {} });
+  await ran('warm');
+  for (const name of Object.keys(codes)) {
+    const stretches: number[] = [];
+    while (stretches.length < 3 && !stretches.some((one) => one < 50)) {
+      await watched();
+      const [one] = await Promise.all([ran(name), ran(name)]);
+      expect([name, one.status]).toEqual([name, 422]);
+      stretches.push((await watched()).stretch);
+    }
+    expect([name, Math.min(...stretches)]).toEqual([name, expect.toSatisfy((one: number) => one < 50)]);
+  }
 });

@@ -14,6 +14,7 @@ test('a schema, an answer or a body designed to keep the server busy holds its e
     'a tool call of 500 KB in pieces, responses to guarded',
     'a million zeros as messages, chat',
     '300,000 small objects as contents, generateContent',
+    '110,000 keys of small objects',
     '30 MB of line feeds as input',
     'arguments of 900,000 values, chat/completions to guarded',
     '100,000 parts in the other spelling',

@@ -38,6 +38,10 @@ const values: readonly (readonly [string, () => string])[] = [
   ['10,000 lists of 60 levels', () => `[${`${deep(60)},`.repeat(9999)}0]`],
   ['an object of 9,999 keys', () => JSON.stringify(Object.fromEntries(times(9999, (at) => [`k${at}`, at])))],
   ['100 objects of 9,000 keys', () => `[${times(50, () => JSON.stringify(Object.fromEntries(times(9000, (at) => [`k${at}`, 0])))).join(',')}]`],
+  [
+    '110,000 keys of small objects',
+    () => `[${times(6900, (at) => JSON.stringify(Object.fromEntries(times(16, (key) => [`k${at * 16 + key}`, 0])))).join(',')}]`,
+  ],
   ['numbers of 100 KB', () => `[${`${'9'.repeat(100_000)},`.repeat(100)}0]`],
   ['numbers with exponents', () => `[${'1e300,'.repeat(90_000)}0]`],
   ['15 MB of escapes', () => `"${'\\u0041'.repeat(2_500_000)}"`],

@@ -1,4 +1,4 @@
-/* MCP servers that send far too much: refused soon, and with little memory. */
+/* MCP servers that send far too much, or what takes long to read: refused soon, and with little memory. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
@@ -32,29 +32,36 @@ const listing =
     asked.method === 'tools/list' ? { tools: [toolNamed('one')] } : call(asked, response, id);
 const body = `{"jsonrpc":"2.0","id":9,"result":{"content":[{"type":"text","text":"`;
 
+/** The whole server as a process, with one MCP server. */
+async function withServer(mcp: ScriptedMcp) {
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const yaml = `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n`;
+  const server = await startProcess(await embedded.place(), upstream.url, yaml, { preload: new URL('./loop-watch.ts', import.meta.url) });
+  const ask = async (path: string, sent: object) => {
+    const headers = { 'x-access-tokens': server.key, 'content-type': 'application/json' };
+    const answer = await fetch(`${server.url}/server/mine/mcp-servers${path}`, { method: 'POST', headers, body: JSON.stringify(sent) });
+    return (await answer.json()) as Record<string, unknown>;
+  };
+  const watched = async () => {
+    const seen = once(server.child, 'message');
+    server.child.send('');
+    return ((await seen) as [Watched])[0];
+  };
+  const { id } = await ask('', { ...asServer, url: mcp.url });
+  const tested = (sent: object = { tool: 'one' }) => ask(`/${id as number}/test`, sent);
+  mcp.script(listing(() => ({ content: [] })));
+  for (let warm = 0; warm < 20; warm++) expect(await tested()).toMatchObject({ state: 'ok' });
+  await watched();
+  return { tested, watched };
+}
+
 test(
   proves('P-04', 'ten thousand tools and results of a gigabyte are a named failure within a second, and take less than 64 MB'),
   { timeout: 120_000 },
   async () => {
-    const [upstream, mcp] = [await startUpstream(), await startScriptedMcp([])];
-    onTestFinished(() => upstream.close());
-    const yaml = `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n`;
-    const server = await startProcess(await embedded.place(), upstream.url, yaml, { preload: new URL('./loop-watch.ts', import.meta.url) });
-    const ask = async (path: string, sent: object) => {
-      const headers = { 'x-access-tokens': server.key, 'content-type': 'application/json' };
-      const answer = await fetch(`${server.url}/server/mine/mcp-servers${path}`, { method: 'POST', headers, body: JSON.stringify(sent) });
-      return (await answer.json()) as Record<string, unknown>;
-    };
-    const watched = async () => {
-      const seen = once(server.child, 'message');
-      server.child.send('');
-      return ((await seen) as [Watched])[0];
-    };
-    const { id } = await ask('', { ...asServer, url: mcp.url });
-    const tested = () => ask(`/${id as number}/test`, { tool: 'one' });
-    mcp.script(listing(() => ({ content: [] })));
-    for (let warm = 0; warm < 20; warm++) expect(await tested()).toMatchObject({ state: 'ok' });
-    await watched();
+    const mcp = await startScriptedMcp([]);
+    const { tested, watched } = await withServer(mcp);
     const { resident: before } = await watched();
 
     const many = { tools: Array.from({ length: 10_000 }, (_, at) => toolNamed(`t${at}`)) };
@@ -77,3 +84,79 @@ test(
     expect(resident - before).toBeLessThan(64 * megabyte);
   },
 );
+
+/** Characters of a message. */
+const most = 1_100_000;
+const times = (text: string, bytes = most) => text.repeat(Math.floor(bytes / text.length));
+const keys = Array.from({ length: most / 12 }, (_, at) => `"k${at}":1`).join(',');
+const wrongSchema = (schema: object) => (name: string) => toolNamed(name, { inputSchema: { type: 'object', ...schema } });
+
+test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms, whatever is in it'), { timeout: 240_000 }, async () => {
+  const mcp = await startScriptedMcp([]);
+  const { tested, watched } = await withServer(mcp);
+  const longest = async (what: string, script: Script, sent?: object) => {
+    mcp.script(script);
+    const stretches: number[] = [];
+    while (stretches.length < 4 && !stretches.some((one) => one < 50)) {
+      await watched();
+      await tested(sent);
+      stretches.push((await watched()).stretch);
+    }
+    expect([what, Math.min(...stretches)]).toEqual([what, expect.toSatisfy((one: number) => one < 50)]);
+    mcp.script(listing(() => ({ content: [] })));
+    await tested({});
+  };
+
+  const messages: Readonly<Record<string, string>> = {
+    'lists in lists': times('['),
+    'lists in lists of a result': `"result":{"content":[],"structuredContent":{"a":${times('[', most / 2)}${times(']', most / 2)}}}`,
+    'keys of a result': `"result":{"content":[],${keys}}`,
+    'keys of small objects': `"result":{"content":[],"structuredContent":{"a":[${Array.from({ length: 6900 }, (_, at) => `{${Array.from({ length: 16 }, (_one, key) => `"${(at * 16 + key).toString(36)}":1`).join(',')}}`).join(',')}]}}`,
+    'keys of a message': `"result":{"content":[]},${keys}`,
+    'blocks that are none': `"result":{"content":[${times('{},')}{}]}`,
+    'blocks of wrong texts': `"result":{"content":[${times('{"type":"text","text":0},')}{}]}`,
+    'messages in a list': `[${times('{"jsonrpc":"2.0","method":"x"},')}{}]`,
+    'a question of many addresses': `"error":{"code":-32042,"message":"visit","data":{"elicitations":[${times('{},', 400_000)}{}]}}`,
+  };
+  for (const type of ['application/json', 'text/event-stream'])
+    for (const [what, members] of Object.entries(messages)) {
+      const script: Script = (_, response, id) => {
+        const text = members.startsWith('"') ? `{"jsonrpc":"2.0","id":${String(id)},${members}}` : members;
+        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
+        return undefined;
+      };
+      await longest(`${what} as ${type}`, listing(script));
+    }
+
+  const tools = {
+    'names that are none': wrongSchema({ required: Array(2000).fill(0) }),
+    'lists in schemas': wrongSchema({ properties: { a: Array.from({ length: 2000 }, () => [0]) } }),
+  };
+  for (const [what, tool] of Object.entries(tools)) {
+    const list = { tools: Array.from({ length: 128 }, (_, at) => tool(`t${at}`)) };
+    // the session forgets its list when it is told to
+    const changed: Script = ({ method }, response, id) => {
+      if (method === 'tools/list') return list;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}\n\n`);
+      return undefined;
+    };
+    mcp.script((asked, response, id) => (asked.method === 'tools/list' ? { tools: [toolNamed('one')] } : changed(asked, response, id)));
+    await tested();
+    await longest(what, changed, {});
+  }
+
+  const asking = (asked: object): Script =>
+    listing((_, response, id) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...asked })}\n\n`);
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}\n\n`);
+      return undefined;
+    });
+  await longest(
+    'a question for a model',
+    asking({ id: 77, method: 'sampling/createMessage', params: { messages: Array.from({ length: 90_000 }, () => ({})) } }),
+  );
+  await longest('a progress of nothing', asking({ method: 'notifications/progress', params: { progressToken: Array.from({ length: 90_000 }, () => ({})) } }));
+});

@@ -24,7 +24,7 @@ export interface JsonLimits {
   /** Most values and keys in total; default 1,000,000. */
   readonly maxTokens: number;
   /** Number of values that each kind of token counts as. */
-  readonly weights: { readonly string: number; readonly list: number; readonly object: number };
+  readonly weights: { readonly string: number; readonly list: number; readonly object: number; readonly key: number };
 }
 
 /** The places of the members of the outermost object, four byte offsets each: key with quotes, value. Empty if the text is not an object. */
@@ -138,7 +138,7 @@ const none: Finds = {};
 /** Offset of the key of the outermost member whose value is being read; negative if there is none. */
 const open = { from: -1, to: -1 };
 
-const alike: JsonLimits['weights'] = { string: 1, list: 1, object: 1 };
+const alike: JsonLimits['weights'] = { string: 1, list: 1, object: 1, key: 1 };
 
 /** @returns the place of the first byte from `from` on that is no white space; it looks at no more than may be allowed */
 function afterBlanks(buffer: Buffer, from: number, end: number): number {
@@ -203,6 +203,7 @@ function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights
     if (byte === 0x22) {
       if (keyNext) {
         keyNext = false;
+        tokens += weights.key - 1;
         let close = endOfPlain(buffer, at + 1);
         if (buffer[close] === 0x22) tokens += notePlain(buffer, at + 1, close, depth);
         else {

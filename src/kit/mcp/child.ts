@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { tmpdir } from 'node:os';
+import { checkMessage, type MessageLimits } from './message-limit.ts';
 import { unwatched, watched } from './watchdog.ts';
 
 /** A program that speaks MCP on its standard input and output. */
@@ -27,9 +28,9 @@ const graceMilliseconds = 1000;
 /**
  * Runs the program without a shell, in a process group of its own, which is killed with all that it started when the transport closes. Messages are lines of JSON.
  *
- * @param longest most bytes of a message; a longer one ends the program
+ * @param limits of a message; one with more bytes ends the program
  */
-export function childTransport({ command, args, env }: Program, longest: number): ChildTransport {
+export function childTransport({ command, args, env }: Program, limits: MessageLimits): ChildTransport {
   let child: ChildProcess | undefined;
   let exited: Promise<void> | undefined;
   let parts: Buffer[] = [];
@@ -75,24 +76,26 @@ export function childTransport({ command, args, env }: Program, longest: number)
   function arrived(chunk: Buffer): void {
     let from = 0;
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
-      const line = Buffer.concat([...parts, chunk.subarray(from, at)]).toString();
+      const line = Buffer.concat([...parts, chunk.subarray(from, at)]);
       parts = [];
       size = 0;
       from = at + 1;
-      if (line.trim() !== '') read(line);
+      if (line.length > 0) read(line);
     }
     const rest = chunk.subarray(from);
     size += rest.length;
     parts.push(rest);
-    if (size > longest) {
+    if (size > limits.bytes) {
       parts = [];
       transport.onerror?.(new Error('A message is too large.'));
       void transport.close();
     }
   }
-  function read(line: string): void {
+  function read(line: Buffer): void {
     try {
-      transport.onmessage?.(JSON.parse(line) as never);
+      checkMessage(line, limits);
+      const text = line.toString();
+      if (text.trim() !== '') transport.onmessage?.(JSON.parse(text) as never);
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
     }

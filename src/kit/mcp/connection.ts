@@ -3,9 +3,10 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
-import { definitionsIn, isRecord, mostDefinitions, mostTools, type McpDefinition } from './definitions.ts';
+import { isRecord, type McpDefinition } from './definitions.ts';
 import type { Elicit } from './elicitation.ts';
-import { callMilliseconds, fetcher, mostMessage, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
+import { callMilliseconds, fetcher, messageLimits, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
+import { forget, plainMessage, type Collected } from './plain-message.ts';
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
 
@@ -86,7 +87,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
-      const start = () => watched<ChildTransport>(childTransport(server, mostMessage));
+      const start = () => watched<ChildTransport>(childTransport(server, messageLimits));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
       const asker = fetcher({ ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true });
@@ -198,21 +199,12 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
 /** Statuses of servers that know server-sent events alone. */
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
-/** What came of a list of tools so far. */
-interface Collected {
-  definitions: McpDefinition[];
-  bytes: number;
-  isCut: boolean;
-}
-
-const forget = (collected: Collected) => void Object.assign(collected, { definitions: [], bytes: 0, isCut: false });
-
-/** Lets through of each list of tools what is within bounds, and notes it; asks no further when there are enough. */
+/** Lets through of each message what the library needs; notes the tools of a list, and asks no further when there are enough. */
 function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {
   let handler: ((message: unknown, extra?: unknown) => void) | undefined;
   const bounded = (message: unknown, extra?: unknown) => {
     if (isRecord(message) && !('method' in message)) noted.pending.delete(message['id']);
-    handler?.(boundedMessage(askable(message), collected), extra);
+    handler?.(plainMessage(askable(message), collected), extra);
   };
   noted.receive = bounded;
   Object.defineProperty(transport, 'onmessage', {
@@ -221,22 +213,6 @@ function withinBounds<One extends object>(transport: One, collected: Collected, 
     configurable: true,
   });
   return transport;
-}
-
-function boundedMessage(message: unknown, collected: Collected): unknown {
-  if (!isRecord(message) || !isRecord(message['result']) || !Array.isArray(message['result']['tools'])) return message;
-  const { tools, nextCursor, ...rest } = message['result'];
-  const found = definitionsIn(tools as readonly unknown[]);
-  const before = collected.definitions.length;
-  for (const one of found.slice(0, mostTools - before)) {
-    collected.isCut ||= collected.bytes + one.bytes > mostDefinitions;
-    if (collected.isCut) break;
-    collected.bytes += one.bytes;
-    collected.definitions.push(one);
-  }
-  const annotated = collected.definitions.slice(before).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const isEnough = collected.isCut || collected.definitions.length >= mostTools || typeof nextCursor !== 'string';
-  return { ...message, result: { ...rest, tools: annotated, ...(isEnough ? {} : { nextCursor }) } };
 }
 
 function failureOf(cause: unknown, { status, lacksScope }: Noted): McpFailure {

@@ -12,6 +12,8 @@ export interface McpDefinition {
   readonly digest: string;
   /** Of all of it, as JSON. */
   readonly bytes: number;
+  /** Its schema says that arguments are sent as headers. */
+  readonly namesHeaders: boolean;
 }
 
 /** Most tools of a server. */
@@ -37,14 +39,21 @@ export function definitionsIn(tools: readonly unknown[]): readonly McpDefinition
 function definitionIn(tool: unknown): McpDefinition | undefined {
   if (!isRecord(tool)) return undefined;
   const { name, description, inputSchema, annotations } = tool;
-  if (typeof name !== 'string' || !goodName.test(name) || !isRecord(inputSchema)) return undefined;
+  if (typeof name !== 'string' || !goodName.test(name) || !isObjectSchema(inputSchema)) return undefined;
   const said = typeof description === 'string' ? description : '';
   const isReadOnly = isRecord(annotations) && annotations['readOnlyHint'] === true && annotations['destructiveHint'] !== true;
   const text = jsonOf({ name, said, inputSchema, isReadOnly });
   if (text === undefined || text.length > mostDefinition) return undefined;
   const digest = createHash('sha256').update(text).digest('base64url');
-  return { name, description: shortened(said), inputSchema, isReadOnly, digest, bytes: Buffer.byteLength(text) };
+  return { name, description: shortened(said), inputSchema, isReadOnly, digest, bytes: Buffer.byteLength(text), namesHeaders: text.includes('x-mcp-header') };
 }
+
+/** As the protocol wants the schemas of arguments. */
+const isObjectSchema = (schema: unknown): schema is Record<string, unknown> =>
+  isRecord(schema) &&
+  schema['type'] === 'object' &&
+  (schema['properties'] === undefined || isRecord(schema['properties'])) &&
+  (schema['required'] === undefined || (Array.isArray(schema['required']) && schema['required'].every((name) => typeof name === 'string')));
 
 /** Undefined for what is nested too deeply to be written. */
 function jsonOf(value: unknown): string | undefined {

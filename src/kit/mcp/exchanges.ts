@@ -1,15 +1,15 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { isRecord } from './definitions.ts';
-import { withMessageLimit } from './message-limit.ts';
+import { withMessageLimit, type MessageLimits } from './message-limit.ts';
 import { mostResultBytes } from './result.ts';
 
 /** Longest time of a call (milliseconds), and longest time that it waits for its user besides. */
 export const [callMilliseconds, patienceMilliseconds] = [60_000, 600_000];
 /** Longest exchange of a call that may wait. */
 const patientSeconds = (callMilliseconds + patienceMilliseconds) / 1000 + 5;
-/** Bytes of a message, with what is around a result. */
-export const mostMessage = mostResultBytes + 131_072;
+/** Of a message, with what is around a result. */
+export const messageLimits: MessageLimits = { bytes: mostResultBytes + 131_072, values: 250_000 };
 /** Bytes of all messages of an answer, and of those of a stream without an end. */
 const [mostAnswer, mostStream] = [4_194_304, 67_108_864];
 
@@ -65,10 +65,11 @@ export function fetcher({ streams, owner, closing, noted, isPatient }: Exchanges
     const patience = isPatient && text.includes('"tools/call"') ? { seconds: patientSeconds } : {};
     const response = await streams.open({ ...asked, ...patience, maxBytes: isLong ? mostStream : mostAnswer, isLong });
     if (method === 'GET') noted.listening?.();
-    if (response.status >= 400) noted.status = response.status;
+    // 405 to GET says no more than that the server tells nothing by itself
+    if (response.status >= 400 && !(method === 'GET' && response.status === 405)) noted.status = response.status;
     const id = idIn(text);
     if (id !== undefined) noted.pending.add(id);
-    return withMessageLimit(response, mostMessage, () => {
+    return withMessageLimit(response, messageLimits, () => {
       if (id !== undefined)
         setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
     });

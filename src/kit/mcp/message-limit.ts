@@ -1,29 +1,25 @@
+import { scan } from '../json/scan.ts';
+import { splitter } from '../upstream/sse.ts';
+
+/** What a message may be. */
+export interface MessageLimits {
+  /** Bytes of a JSON body, or of an event of an event stream. */
+  readonly bytes: number;
+  /** Values and keys: a key counts as four, as one that no other object has takes so long to parse. */
+  readonly values: number;
+}
+
 /**
- * Breaks a response when a JSON body, or an event of an event stream, is larger than `limit` (bytes): whoever reads it holds one of these in memory.
+ * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it: that would hold the event loop. What is no JSON
+ * is let through, as it is refused soon.
  *
  * @param ended called when an event stream has ended, or broken
  */
-export function withMessageLimit(response: Response, limit: number, ended: () => void): Response {
+export function withMessageLimit(response: Response, limits: MessageLimits, ended: () => void = () => {}): Response {
   if (!response.body) return response;
-  const isStream = (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
-  let size = 0;
-  /** The last two bytes without carriage returns: an event ends with two line breaks. */
-  let hadBreak = false;
-  const limited = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-    transform(chunk, controller) {
-      if (!isStream) size += chunk.length;
-      else
-        for (const byte of chunk) {
-          size++;
-          if (byte === carriageReturn) continue;
-          if (byte === lineBreak && hadBreak) size = 0;
-          hadBreak = byte === lineBreak;
-        }
-      if (size > limit) controller.error(new Error('A message is too large.'));
-      else controller.enqueue(chunk);
-    },
-  });
-  const [input, output] = [limited.writable, limited.readable];
+  // the text of an error is read as JSON, whatever type it has
+  const isStream = response.ok && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
+  const [input, output] = checked(limits, isStream);
   response.body
     .pipeTo(input)
     .catch(() => {}) // the reader gets the error
@@ -33,4 +29,87 @@ export function withMessageLimit(response: Response, limit: number, ended: () =>
   return new Response(output, { status: response.status, headers: response.headers });
 }
 
-const [lineBreak, carriageReturn] = [10, 13];
+/** Throws for a message that would hold the event loop. */
+export function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 'values'>): void {
+  let at = 0;
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
+  while (blanks.has(bytes[at] ?? 0)) at++;
+  if (bytes[at] === openingList) throw new Error('Batches of messages are not taken.');
+  if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values, weights });
+}
+
+const weights = { string: 1, list: 1, object: 1, key: 4 };
+const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const [openingList, openingObject] = [0x5b, 0x7b];
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Holds each message back until it was checked. */
+function checked(limits: MessageLimits, isStream: boolean): [WritableStream<Bytes>, ReadableStream<Bytes>] {
+  let held: Bytes[] = [];
+  let size = 0;
+  const frames = splitter({ maxLine: limits.bytes });
+  const ends = new EventEnds();
+  const hold = (bytes: Bytes) => {
+    size += bytes.length;
+    if (size > limits.bytes) throw new Error('A message is too large.');
+    if (bytes.length > 0) held.push(bytes);
+  };
+  const taken = (): Bytes => {
+    const whole = held.length === 1 ? held[0]! : new Uint8Array(Buffer.concat(held));
+    held = [];
+    size = 0;
+    return whole;
+  };
+  const { writable, readable } = new TransformStream<Bytes, Bytes>({
+    transform(chunk, controller) {
+      const end = isStream ? ends.lastIn(chunk) : undefined;
+      if (end !== undefined) {
+        // events that came together have the limit together: no more than a piece of the body comes at once
+        hold(chunk.subarray(0, end));
+        const events = taken();
+        for (const data of frames.push(events)) checkMessage(Buffer.from(data), limits);
+        controller.enqueue(events);
+      }
+      hold(chunk.subarray(end ?? 0));
+    },
+    flush(controller) {
+      if (size === 0) return;
+      const rest = taken();
+      if (!isStream) checkMessage(rest, limits);
+      controller.enqueue(rest); // an event that was not ended is none
+    },
+  });
+  return [writable, readable];
+}
+
+const [lineFeed, carriageReturn] = [10, 13];
+
+/** Finds the blank lines that end events; lines end with LF, CR, or both. */
+class EventEnds {
+  #isBlank = true;
+  #wasReturn = false;
+  /** A blank line ended with a CR: a LF behind it belongs to it. */
+  #isPending = false;
+
+  /** @returns the offset behind the last event that ends in these bytes; 0: the last one before them; undefined: none does */
+  lastIn(bytes: Uint8Array): number | undefined {
+    let end: number | undefined;
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at]!;
+      const isSecond = byte === lineFeed && this.#wasReturn;
+      if (this.#isPending) end = isSecond ? at + 1 : at;
+      this.#isPending = false;
+      this.#wasReturn = byte === carriageReturn;
+      if (isSecond) continue;
+      if (byte !== lineFeed && byte !== carriageReturn) {
+        this.#isBlank = false;
+        continue;
+      }
+      if (this.#isBlank && byte === lineFeed) end = at + 1;
+      if (this.#isBlank && byte === carriageReturn) this.#isPending = true;
+      this.#isBlank = true;
+    }
+    return end;
+  }
+}

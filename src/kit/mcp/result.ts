@@ -11,12 +11,18 @@ export const mostResultBytes = 1_048_576;
 
 /** The texts of a result; pictures, sounds and files are named by their types. @throws Error where it is too large */
 export function resultText({ content, structuredContent, isError }: Readonly<Record<string, unknown>>): McpResult {
-  const blocks = Array.isArray(content) ? (content as readonly unknown[]) : [];
-  const texts = blocks.map(blockText).filter((text) => text !== '');
-  const text = texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join('\n');
+  const said = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
+  const text = said === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : said;
   if (Buffer.byteLength(text) > mostResultBytes) throw new Error('The result is too large.');
   return { text, isError: isError === true };
 }
+
+/** The blocks of a result as one text. */
+export const textOfContent = (blocks: readonly unknown[]): string =>
+  blocks
+    .map(blockText)
+    .filter((text) => text !== '')
+    .join('\n');
 
 function blockText(block: unknown): string {
   if (!isRecord(block)) return '';

@@ -1,6 +1,7 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
+import { withMessageLimit } from './message-limit.ts';
 
 /*
  * How a user signs in at an MCP server: the authorization code grant of OAuth 2.1 with PKCE (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization).
@@ -84,6 +85,8 @@ export class SignInFailure extends Error {
 
 /** Bytes of what an authorization server answers, and of a token, an id and a secret. */
 const [mostAnswer, mostToken] = [65_536, 16_384];
+/** The library checks each value of an answer: many that are wrong would hold the event loop. */
+const answerLimits = { bytes: mostAnswer, values: 5000 };
 /** Characters of an address, and of a list of scopes. */
 const [mostAddress, mostScope] = [8192, 2048];
 
@@ -328,7 +331,7 @@ function guarded(deps: SignInDeps, signal: AbortSignal): Fetching {
     const text = body instanceof URLSearchParams ? body.toString() : body;
     const { streams, owner } = deps;
     try {
-      return await streams.open({
+      const response = await streams.open({
         url,
         owner,
         method,
@@ -337,6 +340,7 @@ function guarded(deps: SignInDeps, signal: AbortSignal): Fetching {
         maxBytes: mostAnswer,
         signal,
       });
+      return withMessageLimit(response, answerLimits);
     } catch (cause) {
       throw new TypeError('It cannot be fetched.', { cause });
     }

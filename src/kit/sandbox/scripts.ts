@@ -1,4 +1,5 @@
 import { extname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../async/clock.ts';
 import { parseJson } from '../json/scan.ts';
@@ -41,6 +42,7 @@ const bounds = { each: 2, all: 8, unfinished: { each: { jobs: 100, size: Infinit
 export function openScripts(clock: Pick<Clock, 'after' | 'monotonic'>): Scripts {
   const users = openFairSemaphore(bounds);
   const running = new Set<Worker>();
+  const turn = oneATurn();
   let spare: Thread | undefined;
   let isClosed = false;
   const begin = () => {
@@ -70,7 +72,7 @@ export function openScripts(clock: Pick<Clock, 'after' | 'monotonic'>): Scripts 
         const { worker } = thread;
         running.add(worker);
         try {
-          return await runOn(thread, script, clock);
+          return await runOn(thread, script, { clock, turn });
         } finally {
           running.delete(worker);
           void worker.terminate();
@@ -90,7 +92,12 @@ interface Thread {
   readonly isReady: Promise<void>;
 }
 
-function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Script, clock: Pick<Clock, 'after' | 'monotonic'>): Promise<string> {
+interface RunningOn {
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+  readonly turn: () => Promise<void>;
+}
+
+function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Script, { clock, turn }: RunningOn): Promise<string> {
   const over = new AbortController();
   let used = 0;
   let answers = 0;
@@ -113,6 +120,8 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
     worker.postMessage(done);
   };
   const called = async (at: number, name: string, json: string): Promise<void> => {
+    await turn();
+    if (over.signal.aborted) return;
     try {
       const call = Object.hasOwn(calls, name) ? calls[name] : undefined;
       if (!call) throw new ScriptFailed(`There is no ${name} here.`);
@@ -152,14 +161,24 @@ function runOn({ worker, isReady }: Thread, { code, given, calls, signal }: Scri
   });
 }
 
+/** @returns what waits for a turn of the event loop of one's own, whichever scripts wait too: to read the arguments of a call takes some milliseconds */
+function oneATurn(): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return () => (last = last.then(() => setImmediate()));
+}
+
+/** Values in the arguments of a call; a key counts as four. */
+const mostValues = 100_000;
+const weights = { string: 1, list: 1, object: 1, key: 4 };
+
 /** The script may have made something else of what writes its arguments. */
 function argumentsIn(json: string): readonly unknown[] {
   let given: unknown;
   try {
-    given = parseJson(Buffer.from(json));
+    given = parseJson(Buffer.from(json), { maxTokens: mostValues, weights });
   } catch {
-    // not JSON
+    // not JSON, or too much of it
   }
-  if (!Array.isArray(given)) throw new ScriptFailed('The arguments of a call must be JSON.');
+  if (!Array.isArray(given)) throw new ScriptFailed(`The arguments of a call must be JSON, of at most ${mostValues} values and 64 levels.`);
   return given;
 }

@@ -42,8 +42,8 @@ const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 export async function begun({ caller, agent, input, files, signal, requestId }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
-  const texts = await textsOf(files, caller, signal, deps);
   await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), contextOf(caller, requestId, signal));
+  const texts = await textsOf(files, caller, signal, deps);
   const more: AgentAsked = {
     agentId: agent.id,
     definition,

@@ -222,9 +222,10 @@ export async function called(
     case 'plugin': {
       const made = await deps.plugins.run({ caller, name: what.name, id: what.id, digest: what.digest, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');
+      const message = made.type === 'question' ? ((await made.whole?.()) ?? made.message) : what.name;
       const call = {
         model: deps.defaultModel(),
-        turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: made.type === 'question' ? made.message : what.name }] }],
+        turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: message }] }],
         tools: [],
         output: (made.type === 'question' ? made.output : undefined) ?? { type: 'text' as const },
         sampling: {},

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
-import { allows, forgetGrants, includes, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, forgetGrants, includes, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import {
   changedMessage,
@@ -64,7 +64,7 @@ export interface ChatStore {
 export type MessageChange = Partial<Pick<ChatMessage, 'isUser' | 'message' | 'parent'>>;
 
 export interface ChatsWanted {
-  /** In the title or in a message. */
+  /** In the title, or in a message of a chat of the user's own or one that was given to them by name. */
   readonly query?: string | undefined;
   readonly folder?: string | undefined;
   /** Messages are not looked through. */
@@ -189,11 +189,12 @@ async function listed(
   { query, folder, titlesOnly = false, ownOnly = false, before, limit }: ChatsWanted,
 ): Promise<readonly Chat[]> {
   const pattern = query === undefined ? null : `%${query.replaceAll(/[\\%_]/g, '\\$&')}%`;
-  const whose: RawBuilder<boolean> = ownOnly ? sql<boolean>`user_id = ${reader.userId}` : readable(reader);
+  const isOwn = sql<boolean>`chat.user_id = ${reader.userId}::bigint`;
+  const whose: RawBuilder<boolean> = ownOnly ? isOwn : readable(reader);
   const { rows } = await sql<Row>`
     select ${columnsFor(reader)} from chat where ${whose} and (${folder ?? null}::text is null or folder = ${folder ?? null}::text)
       and (${pattern}::text is null or title ilike ${pattern}::text
-        or (not ${titlesOnly}::boolean and exists (select from chat_message where chat_id = chat.id and message ilike ${pattern}::text)))
+        or (not ${titlesOnly}::boolean and (${isOwn} or ${isGivenByName(kind, reader, thing)}) and exists (select from chat_message where chat_id = chat.id and message ilike ${pattern}::text)))
       and (${before?.at ?? null}::timestamptz is null
         or (date_trunc('milliseconds', updated_at), id) < (${before?.at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
     order by date_trunc('milliseconds', updated_at) desc, id desc limit ${limit}`.execute(db);

@@ -5,7 +5,7 @@ import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { McpFailure } from '#kit/mcp/connection';
 import type { Reader } from '#store/grants';
-import { ownerOf, readerOf } from '../owner.ts';
+import { isAdministrator, ownerOf, readerOf } from '../owner.ts';
 import { ownQuery, ownThingRoutes } from '../own-things.ts';
 import type { Sharing } from '../sharing.ts';
 import type { McpPolicy } from './policy.ts';
@@ -87,6 +87,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
     },
     sharing,
     administered: servers.administered,
+    mayGiveToEverybody: isAdministrator, // the descriptions of its tools come before the models of everybody
   });
   return [...own, ...toolRoutes(deps), ...signInRoutes(deps)];
 }

@@ -14,6 +14,8 @@ export interface Asked {
   readonly files: readonly UploadedFile[];
   /** What the user wrote, for the log, where the message is made of it. */
   readonly asked?: string;
+  /** The message with what has to be read for it, in place of that of the fields: called when it is known that the answer can be paid for. */
+  readonly whole?: (() => Promise<string>) | undefined;
   /** What the answer is to be; absent: text. */
   readonly output?: GenerateCall['output'];
   /** Whether the answer is to come as a stream; absent: as the request says. */

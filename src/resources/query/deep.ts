@@ -19,10 +19,10 @@ import { dateIn } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 
 /** A question that a run researches: it is begun, and the answer names it. @throws Fault `invalid` naming the field; `forbidden` for a key without the scope */
-export function deepQuery(deps: QueryDeps, { caller, fields, files, output, streams }: Asked): Conversation {
+export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: wholeMessage, output, streams }: Asked): Conversation {
   refuseUnresearched(fields, files.length > 0, output);
   refuseScope(caller);
-  const turns = turnsOf(fields.message);
+  let turns = turnsOf(fields.message);
   if (turns.at(-1)?.role !== 'user') throw new Fault('invalid', 'message must end with a question.', { field: 'message' });
   const persona = personaIn(fields.persona);
   const mcp = mcpFieldsIn(fields, caller);
@@ -34,7 +34,11 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, output, stre
   const begun = async (call: GenerateCall, context: Context): Promise<Events> => {
     modelOf(call.model, deps.models(context.caller), { ...context, targets: undefined });
     const prompt = await deps.promptOf(context.caller, persona);
-    const { answered, reports } = await earlierRuns(deps, fields, context);
+    if (wholeMessage) {
+      await deps.affords(call, context);
+      turns = turnsOf(await wholeMessage());
+    }
+    const { answered, reports } = await earlierRuns(deps, { fields, question: questionOf(turns) }, context);
     const question: DeepQuestion = {
       text: questionOf(turns),
       turns: [...turns.slice(0, -1), ...reports, turns.at(-1)!],
@@ -126,7 +130,7 @@ const longestReport = 40_000;
 /** What earlier runs are for this question: one that waits is given it as its answer, and the others' reports are read first. @throws Fault `not-found`, `conflict` */
 async function earlierRuns(
   { deepRuns }: QueryDeps,
-  { deep_agent_id: id, prior_deep_agent_ids: prior, message }: QueryFields,
+  { fields: { deep_agent_id: id, prior_deep_agent_ids: prior }, question }: { readonly fields: QueryFields; readonly question: string },
   { caller }: Context,
 ): Promise<{ readonly answered?: number; readonly reports: readonly Turn[] }> {
   const found = async (run: number, field: string): Promise<EarlierRun> => {
@@ -136,7 +140,7 @@ async function earlierRuns(
   };
   const own = typeof id === 'number' ? await found(id, 'deep_agent_id') : undefined;
   if (typeof id === 'number' && own?.question) {
-    await deepRuns.answer(caller, id, own.question, questionOf(turnsOf(message)));
+    await deepRuns.answer(caller, id, own.question, question);
     return { answered: id, reports: [] };
   }
   if (own && !own.isOver) throw new Fault('conflict', 'deep_agent_id: the run is not over, and waits for no answer.', { field: 'deep_agent_id' });

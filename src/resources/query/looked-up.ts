@@ -34,6 +34,10 @@ export function datasetsOf(given: string | readonly string[] | null | undefined)
   return chosen;
 }
 
+const isAskedOfDatasets = ({ datasets, limit }: Pick<LookedUp, 'datasets' | 'limit'>): boolean => (datasets === 'all' ? limit > 0 : datasets.length > 0);
+
+export const isLookedUp = (where: LookedUp): boolean => isAskedOfDatasets(where) || (where.limit > 0 && where.live > 0);
+
 /** What datasets and the web have on the last question. @throws Fault `not-found` for a dataset that the caller may not read */
 export async function lookedUp(
   turns: readonly Turn[],
@@ -42,7 +46,7 @@ export async function lookedUp(
   deps: QueryDeps,
   context: Context,
 ): Promise<Pick<Material, 'passages' | 'web' | 'isEmptyHanded' | 'vectorsDown'>> {
-  const asksDatasets = datasets === 'all' ? limit > 0 : datasets.length > 0;
+  const asksDatasets = isAskedOfDatasets({ datasets, limit });
   const asksWeb = limit > 0 && live > 0;
   if (!asksDatasets && !asksWeb) return { passages: [], web: [], isEmptyHanded: false, vectorsDown: false };
   const { generate, clock, defaults } = deps;

@@ -61,7 +61,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     const system = typeof fields.system_prompt === 'string' ? fields.system_prompt : '';
     const all = { ...fields, message: run.message, system_prompt: system };
     const asked = values === undefined ? (text ?? '').trim() : JSON.stringify(values); // the template may not be the user's to see
-    return query(deps, { caller, fields: all, files, asked, ...(streams ? { streams } : {}), ...(run.output ? { output: run.output } : {}) });
+    return query(deps, { caller, fields: all, files, asked, whole: run.whole, ...(streams ? { streams } : {}), ...(run.output ? { output: run.output } : {}) });
   }
   if (fields.mode === 'deep_agent')
     throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });

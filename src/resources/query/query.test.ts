@@ -53,6 +53,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
   };
   const all: QueryDeps = {
     affords: async () => {},
+    enters: async () => {},
     async *generate(call, { step }) {
       calls.push({ call, step });
       const text = rewording && step > 0 ? await rewording(call) : answer;

@@ -13,7 +13,7 @@ import { completionOf, emptyCompletion } from './completion.ts';
 import { deepQuery } from './deep.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
-import { datasetsSaid, lookedUp, type LookedUp } from './looked-up.ts';
+import { datasetsSaid, isLookedUp, lookedUp, type LookedUp } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { mcpFieldsIn, takenCalls, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
@@ -22,9 +22,9 @@ import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
 export function query(deps: QueryDeps, question: Asked): Conversation {
-  const { caller, fields, files, asked, output = { type: 'text' }, streams } = question;
+  const { caller, fields, files, asked, whole: wholeMessage, output = { type: 'text' }, streams } = question;
   if (fields.mode === 'deep_agent') return deepQuery(deps, question);
-  const turns = turnsOf(fields.message);
+  let turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
   const toolChoice = toolChoiceOf(fields.tool_choice, tools);
   const where = lookedUpIn(fields);
@@ -39,6 +39,11 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   const prepared = async (call: GenerateCall, context: Context): Promise<GenerateCall> => {
     const model = modelOf(call.model, deps.models(context.caller), context);
     const prompt = await deps.promptOf(context.caller, persona);
+    if (wholeMessage || files.length > 0 || isLookedUp(where)) {
+      await deps.affords(call, context);
+      await deps.enters(context);
+    }
+    if (wholeMessage) turns = turnsOf(await wholeMessage());
     material = await materialFor({ turns, files, where, model }, deps, context);
     const own = typeof fields.system_prompt === 'string' ? fields.system_prompt : prompt;
     const dated = own === prompt || fields.timezone ? [today] : [];

@@ -232,14 +232,14 @@ export class RunRows {
     return rows.length > 0;
   }
 
-  /** Lets a run go on that waits or has failed, under another job. @param step the answer that it waited for. @returns false where it is in another state */
+  /** Lets a run go on that waits or has failed, under another job. @param step the answer that it waited for. @returns false where it is in another state, or is being cancelled */
   async goOn(id: string, { job, from, step }: { readonly job: string; readonly from: 'waiting' | 'failed'; readonly step?: StepRow }, { db }: Access) {
     const kept = step ? sql`, kept as (${insertSteps(id, [step])})` : sql``;
     const { rows } = await sql`
       with mine as (
         update run set state = 'running', job = ${job}, waits_for = null, ending = null, ended_at = null, cancel_wanted = false,
           bytes = bytes + ${step?.sealed?.length ?? 0}::bigint
-        where id = ${id} and state = ${from} returning id
+        where id = ${id} and state = ${from} and (state = 'failed' or not cancel_wanted) returning id
       ) ${kept} select id from mine`.execute(db);
     return rows.length > 0;
   }

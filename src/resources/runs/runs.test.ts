@@ -169,4 +169,22 @@ onBothDatabases('runs', ({ open }) => {
     for await (const one of runs.follow(caller.userId, id, { after: 0, signal: new AbortController().signal })) if (one) told.push(one.event);
     expect(told.slice(-2)).toEqual(['warning', 'run.cancelled']);
   });
+
+  test('that are being cancelled are not approved any more: what was not begun yet is not begun', { timeout: 30_000 }, async () => {
+    const { store, caller, runs, work, begin } = await opened();
+    const made: string[] = [];
+    const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: false, needsApproval: true };
+    work(async (run) => {
+      await run.tool(call, async () => ({ text: String(made.push('c')), isError: false }));
+      return { message: 'done' };
+    });
+    const id = await begin('Call.');
+    const state = async () => (await runs.one(caller.userId, id)).state;
+    await expect.poll(state, { timeout: 10_000 }).toBe('waiting');
+    await sql`update run set cancel_wanted = true where id = ${id}`.execute(store.db); // another machine begins to cancel it
+    const who = { userId: caller.userId, by: caller };
+    await expect(runs.approve(who, id, 'c', { approved: true, always: false })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await runs.cancel(caller.userId, id)).toMatchObject({ state: 'cancelled' });
+    expect([await state(), made]).toEqual(['cancelled', []]);
+  });
 });

@@ -271,7 +271,14 @@ test(
     const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ${JSON.stringify(all3.map(({ origin }) => origin))} }\n` });
     const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
     const serverOf = async (who: Person, url: string) => (await who.ask('POST', servers, { name: 's', url })).body['id'] as number;
-    await eve.ask('PUT', `${servers}/${await serverOf(eve, everybodys.url)}/grants`, { items: [{ everybody: true, right: 'read' }] });
+    const everybody = { items: [{ everybody: true, right: 'read' }] };
+    const grants = `${servers}/${await serverOf(eve, everybodys.url)}/grants`;
+    expect(await eve.ask('PUT', grants, everybody)).toMatchObject({
+      status: 403,
+      body: { error: 'items[0].everybody: only administrators share this with everybody.' },
+    });
+    expect(await all.admin('PUT', `${grants}?owner=${eve.id}`, everybody)).toMatchObject({ status: 200, body: everybody });
+    expect(await eve.ask('PUT', grants, everybody)).toMatchObject({ status: 200, body: everybody });
     await bob.ask('PUT', `${servers}/${await serverOf(bob, given.url)}/grants`, { items: [{ user: ada.id, right: 'read' }] });
     const client = await mcpClient(all.server, ada.key);
     const called = () => all3.map(({ asked }) => asked.filter(({ method }) => method === 'tools/call').length);

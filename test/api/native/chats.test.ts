@@ -226,6 +226,9 @@ onBothDatabases('chats', ({ place }) => {
       ).status,
     ).toBe(200);
     expect((await eve.ask('GET', chat)).body).toMatchObject({ right: 'read' });
+    const foundBy = async (who: typeof eve, query: string) => ((await who.ask('GET', `${root}?query=${query}`)).body['items'] as object[]).length;
+    // anybody may share with everybody: messages are looked through where a chat is one's own, or was given by name
+    expect(await Promise.all([foundBy(ada, 'trees'), foundBy(bob, 'trees'), foundBy(eve, 'trees'), foundBy(eve, 'By Bob')])).toEqual([1, 1, 0, 1]);
     expect((await bob.ask('DELETE', chat)).status).toBe(403);
 
     const asAdmin = (path: string) => `${path}?owner=${ada.id}`;

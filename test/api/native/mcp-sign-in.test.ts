@@ -177,7 +177,7 @@ describe('a sign-in', () => {
         status: 403,
         body: { error: expect.stringContaining('themselves') as string },
       });
-    expect((await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ everybody: true, right: 'read' }] })).status).toBe(200);
+    expect((await all.admin('PUT', `${root}/${id}/grants?owner=${ada.id}`, { items: [{ everybody: true, right: 'read' }] })).status).toBe(200);
     for (const [method, path] of [
       ['GET', 'tools'],
       ['POST', 'test'],

@@ -85,9 +85,9 @@ async function prepared(plugin: Plugin | OwnPlugin, { caller, values: given, tex
   const { definition } = plugin;
   if (definition.kind === 'prompt') {
     const { output } = definition;
-    const more = readsPage(plugin) ? { [page.place]: await pageOf(values, asking, deps) } : {};
-    const message = filled(definition.template, { values: { ...withFileNames(plugin, values, files), ...more } });
-    return { type: 'question', message, ...(output ? { output: output(values) } : {}) };
+    const message = (more: Values = {}) => filled(definition.template, { values: { ...withFileNames(plugin, values, files), ...more } });
+    const whole = async () => message({ [page.place]: await pageOf(values, asking, deps) });
+    return { type: 'question', message: message(), ...(readsPage(plugin) ? { whole } : {}), ...(output ? { output: output(values) } : {}) };
   }
   return { type: 'own', generate: owning((context, call) => answerOf(plugin as OwnPlugin, values, files, context, call, deps), deps) };
 }

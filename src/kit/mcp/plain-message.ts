@@ -1,0 +1,92 @@
+import { definitionsIn, isRecord, mostDefinitions, mostTools, type McpDefinition } from './definitions.ts';
+import { textOfContent } from './result.ts';
+
+/*
+ * The library checks each member of a message against its schemas. For hundreds of thousands of members that are wrong this takes seconds, in one turn of the
+ * event loop. So it is shown what it needs, in a form that is known to be right.
+ */
+
+/** What came of a list of tools so far. */
+export interface Collected {
+  definitions: McpDefinition[];
+  bytes: number;
+  isCut: boolean;
+}
+
+export const forget = (collected: Collected) => void Object.assign(collected, { definitions: [], bytes: 0, isCut: false });
+
+/** A message as the library is shown it: the tools of a list are collected, the contents of a result are one text, and large members that nobody reads are left out. */
+export function plainMessage(message: unknown, collected: Collected): unknown {
+  if (!isRecord(message)) return message;
+  const { result, params, error } = message;
+  if (isRecord(result)) return { ...message, result: plainResult(result, collected) };
+  if (isRecord(error)) return { ...message, error: smallMembers(error) };
+  const isQuestion = message['method'] === 'elicitation/create'; // one that was read before
+  return isRecord(params) && !isQuestion ? { ...message, params: smallMembers(params) } : message;
+}
+
+function plainResult(
+  { tools, nextCursor, content, structuredContent, inputRequests, ...others }: Readonly<Record<string, unknown>>,
+  collected: Collected,
+): object {
+  const rest = smallMembers(others);
+  if (Array.isArray(tools)) return { ...rest, ...collectedTools(tools as readonly unknown[], nextCursor, collected) };
+  const text = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
+  return {
+    ...rest,
+    ...(Array.isArray(content) ? { content: text === '' ? [] : [{ type: 'text', text }] } : {}),
+    ...(isRecord(structuredContent) && text === '' ? { structuredContent } : {}),
+    ...(isRecord(inputRequests) ? { inputRequests } : {}),
+  };
+}
+
+function collectedTools(tools: readonly unknown[], nextCursor: unknown, collected: Collected): object {
+  const found = definitionsIn(tools);
+  const before = collected.definitions.length;
+  for (const one of found.slice(0, mostTools - before)) {
+    collected.isCut ||= collected.bytes + one.bytes > mostDefinitions;
+    if (collected.isCut) break;
+    collected.bytes += one.bytes;
+    collected.definitions.push(one);
+  }
+  const isEnough = collected.isCut || collected.definitions.length >= mostTools || typeof nextCursor !== 'string';
+  return { tools: shownTools(collected.definitions.slice(before)), ...(isEnough ? {} : { nextCursor }) };
+}
+
+/** Bytes of all schemas that the library is shown. */
+const mostShown = 65_536;
+
+/** Of their schemas the library needs those that name arguments which are sent as headers (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports). */
+function shownTools(definitions: readonly McpDefinition[]): readonly object[] {
+  let left = mostShown;
+  return definitions.map(({ name, inputSchema, namesHeaders, bytes }) => {
+    const isShown = namesHeaders && bytes <= left;
+    if (isShown) left -= bytes;
+    return { name, inputSchema: isShown ? inputSchema : { type: 'object' } };
+  });
+}
+
+/** Values that are passed on of members that the library checks by itself. */
+const mostValues = 1000;
+
+function smallMembers(members: Readonly<Record<string, unknown>>): object {
+  let left = mostValues;
+  const small = Object.entries(members).filter(([, value]) => {
+    const count = countIn(value, left);
+    if (count > left) return false;
+    left -= count;
+    return true;
+  });
+  return Object.fromEntries(small);
+}
+
+/** The values in a value, with itself; where there are more than `most`, some number above it. */
+function countIn(value: unknown, most: number): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let count = 1;
+  for (const one of Object.values(value)) {
+    if (count > most) break;
+    count += countIn(one, most - count);
+  }
+  return count;
+}
