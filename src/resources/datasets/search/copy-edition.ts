@@ -6,7 +6,6 @@ import { partPassages } from './postings.ts';
 import type { FileGeneration, GenerationCounts } from './types.ts';
 import { tableName, type VectorTable, type VectorTables } from './vector-tables.ts';
 
-
 interface Source {
   readonly id: number;
   readonly language: string;

@@ -24,7 +24,12 @@ export interface FeedbackAsked {
  *
  * @param found best first
  */
-export async function withFeedback(db: Database, scope: Scope, found: readonly Scored[], { scoring, terms, passages }: FeedbackAsked): Promise<readonly Scored[]> {
+export async function withFeedback(
+  db: Database,
+  scope: Scope,
+  found: readonly Scored[],
+  { scoring, terms, passages }: FeedbackAsked,
+): Promise<readonly Scored[]> {
   const added = await addedTerms(db, scope, found.slice(0, passages));
   const sum = added.reduce((total, { share }) => total + share, 0);
   const more = new Tally(scoring);

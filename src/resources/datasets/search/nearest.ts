@@ -8,7 +8,7 @@ import type { VectorRanker } from './vector-ranker.ts';
 /** Passages of the scope up to which all vectors are compared; beyond it pgvector's index answers approximately. */
 const mostExact = 20_000;
 /** Candidates that the approximate index looks at: recall at 50 is measured in bench/README.md. */
-const candidates = 1000;
+const candidates = 200;
 
 export interface Asked {
   readonly table: VectorTable;

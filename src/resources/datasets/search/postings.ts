@@ -123,8 +123,7 @@ export class Tally {
 }
 
 /** Best first; of equal ones the older first. */
-export const inOrder = (one: Scored, other: Scored): number =>
-  other.score - one.score || one.edition - other.edition || one.ordinal - other.ordinal;
+export const inOrder = (one: Scored, other: Scored): number => other.score - one.score || one.edition - other.edition || one.ordinal - other.ordinal;
 
 /** Where it stands among those that are better and worse. */
 function placeOf(one: Scored, best: readonly Scored[]): number {
