@@ -50,19 +50,16 @@ export interface LookedUp {
 export async function lookedUp(db: Database, { editions }: Scope, candidates: readonly Scored[], { terms, scoring }: LookedUp): Promise<Scored[]> {
   const { rows } = await sql<{ at: number; more: number }>`
     with scope as materialized (${editions})
-    select at::int, sum(weight * tf / (tf + ${scoring.constant}::float8 + ${scoring.perTerm}::float8 * length)) as more
+    select at::int, sum(weight * (${scoring.shares}::float8[])[1 + get_byte(codes, place)]) as more
     from unnest(${candidates.map(({ edition }) => edition)}::bigint[], ${candidates.map(({ ordinal }) => ordinal)}::int[])
       with ordinality as candidate (edition_id, ordinal, at) join scope on scope.id = candidate.edition_id
     cross join lateral (
-      select weight, counts, lengths, position(${within} in ordinals) - 1 as place
+      select weight, codes, position(${within} in ordinals) - 1 as place
       from unnest(${terms.map(({ term }) => term)}::text[], ${terms.map(({ weight }) => weight)}::float8[]) as question (term, weight)
       join postings on postings.term = question.term
       where postings.dataset_id = scope.dataset_id and postings.edition_id = scope.id and part = ${part}
     ) as posted
-    cross join lateral (
-      select get_byte(counts, place) as tf, get_byte(lengths, 2 * place) * 256 + get_byte(lengths, 2 * place + 1) as length where place >= 0
-    ) as posting
-    group by at`.execute(db);
+    where place >= 0 group by at`.execute(db);
   const more = new Map(rows.map((row) => [row.at - 1, row.more]));
   return candidates.map((one, at) => ({ ...one, score: one.score + (more.get(at) ?? 0) })).toSorted(inOrder);
 }

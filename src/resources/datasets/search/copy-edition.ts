@@ -50,8 +50,8 @@ async function copyPiece(
   const pairs = sql`unnest(${rows.map(({ old }) => old)}::bigint[], ${rows.map(({ made }) => made)}::bigint[]) as pair (old, made)`;
   await sql`
     with posted as (
-      insert into postings (term, dataset_id, edition_id, part, ordinals, counts, lengths)
-      select term, ${to.datasetId}::bigint, ${edition}::bigint, part, ordinals, counts, lengths from postings
+      insert into postings (term, dataset_id, edition_id, part, ordinals, codes)
+      select term, ${to.datasetId}::bigint, ${edition}::bigint, part, ordinals, codes from postings
       where edition_id = ${source.id} and part = ${at / partPassages}::int
     )
     update editions set passages = passages + ${rows.length},

@@ -4,7 +4,7 @@ import type { Database, Store } from '#store/open';
 import { copyEdition } from './copy-edition.ts';
 import { countsOf, editionOf, textOf } from './editions.ts';
 import type { NewPassages, PassageIndex, VectorModel } from './types.ts';
-import { byte, partPassages } from './postings.ts';
+import { byte, codeOf, partPassages } from './postings.ts';
 import { openVectorTables, tableName, type VectorTable, type VectorTables } from './vector-tables.ts';
 import { columnValue, unit } from './vectors.ts';
 import { configurationOf, wordsOf } from './words.ts';
@@ -90,13 +90,12 @@ async function addPassages(db: Database, edition: number, { datasetId, language,
       select ordinal, lexeme, cardinality(positions) as tf, sum(cardinality(positions)) over (partition by ordinal) as len
       from added join given using (ordinal), unnest(to_tsvector(${configurationOf(language)}::text::regconfig, given.words))
     ), posted as (
-      insert into postings (term, dataset_id, edition_id, part, ordinals, counts, lengths)
+      insert into postings (term, dataset_id, edition_id, part, ordinals, codes)
       select lexeme, ${datasetId}::bigint, ${edition}::bigint, ordinal / ${sql.lit(partPassages)},
-        string_agg(${byte(sql`ordinal % ${sql.lit(partPassages)}`)}, ''::bytea order by ordinal), string_agg(${byte(sql`least(tf, 255)`)}, ''::bytea order by ordinal),
-        string_agg(int2send(least(len, 32767)::smallint), ''::bytea order by ordinal)
+        string_agg(${byte(sql`ordinal % ${sql.lit(partPassages)}`)}, ''::bytea order by ordinal),
+        string_agg(${byte(codeOf(sql`tf`, sql`least(len, 32767)::int`))}, ''::bytea order by ordinal)
       from term group by lexeme, ordinal / ${sql.lit(partPassages)}
-      on conflict (term, dataset_id, edition_id, part) do update set
-        ordinals = postings.ordinals || excluded.ordinals, counts = postings.counts || excluded.counts, lengths = postings.lengths || excluded.lengths
+      on conflict (term, dataset_id, edition_id, part) do update set ordinals = postings.ordinals || excluded.ordinals, codes = postings.codes || excluded.codes
     )
     update editions set
       passages = passages + (select count(*) from added),

@@ -26,7 +26,7 @@ async function put(store: Store, file: { datasetId: number; fileId: number }, pi
 
 async function rowsOf(db: Database, fileId: number): Promise<unknown> {
   const { rows } = await sql`
-    select term, part, ordinals, counts, lengths from postings where edition_id in (select id from editions where file_id = ${fileId}) order by term collate "C", part`.execute(
+    select term, part, ordinals, codes from postings where edition_id in (select id from editions where file_id = ${fileId}) order by term collate "C", part`.execute(
     db,
   );
   return rows;
@@ -75,7 +75,8 @@ onBothDatabases('postings', ({ open, place }) => {
     const [, table] = /(create table posting \([^;]*;[^;]*;[^;]*;)/.exec(made[0]!)!;
     for (const statement of [table!, made[1]!]) await sql.raw(statement).execute(store.db);
     await sql`
-      insert into posting select dataset_id, edition_id, passages.id, term, get_byte(counts, place), get_byte(lengths, 2 * place) * 256 + get_byte(lengths, 2 * place + 1)
+      insert into posting
+      select dataset_id, edition_id, passages.id, term, ('{1,2,3,4,5,7,10,20}'::int[])[1 + get_byte(codes, place) / 32], round(4 * power(2, get_byte(codes, place) % 32 / 4.0))
       from postings cross join generate_series(0, length(ordinals) - 1) as place
       join passages using (edition_id) where passages.ordinal = part * 256 + get_byte(ordinals, place)`.execute(store.db);
     await sql`drop table postings`.execute(store.db);
