@@ -7,17 +7,15 @@ create table postings (
   edition_id bigint not null,
   -- the passages whose ordinal divided by 256 is this
   part integer not null,
-  -- two lists side by side, a byte for each passage: the rest of that division, and the code of `codeOf` for how often it has the term and how long it is
+  -- two lists side by side: the rest of that division, a byte for each passage, and how often it has the term (less one, at most 15) times 4,096 with how many terms
+  -- it has (at most 4,095), two bytes
   ordinals bytea not null,
   codes bytea not null
 );
 
 insert into postings
 select term, dataset_id, edition_id, ordinal >> 8, string_agg(substring(int2send((ordinal & 255)::smallint) from 2), ''::bytea order by ordinal),
-  string_agg(substring(int2send((
-    width_bucket(tf::int, '{2,3,4,5,6,8,12}'::int[]) * 32
-    + width_bucket(len::int, '{5,6,7,8,9,11,13,15,18,21,25,30,35,42,50,59,70,83,99,118,140,166,198,235,280,332,395,470,559,664,790}'::int[])
-  )::smallint) from 2), ''::bytea order by ordinal)
+  string_agg(substring(int4send((least(tf, 16)::int - 1) * 4096 + least(len, 4095)) from 3), ''::bytea order by ordinal)
 from (
   select left(term, 255) as term, posting.dataset_id, posting.edition_id, ordinal, sum(tf) as tf, max(len) as len
   from posting join passages on passages.id = posting.passage_id group by 1, 2, 3, 4

@@ -50,7 +50,7 @@ export interface LookedUp {
 export async function lookedUp(db: Database, { editions }: Scope, candidates: readonly Scored[], { terms, scoring }: LookedUp): Promise<Scored[]> {
   const { rows } = await sql<{ at: number; more: number }>`
     with scope as materialized (${editions})
-    select at::int, sum(weight * (${scoring.shares}::float8[])[1 + get_byte(codes, place)]) as more
+    select at::int, sum(weight * tf / (tf + ${scoring.constant}::float8 + ${scoring.perTerm}::float8 * length)) as more
     from unnest(${candidates.map(({ edition }) => edition)}::bigint[], ${candidates.map(({ ordinal }) => ordinal)}::int[])
       with ordinality as candidate (edition_id, ordinal, at) join scope on scope.id = candidate.edition_id
     cross join lateral (
@@ -59,7 +59,10 @@ export async function lookedUp(db: Database, { editions }: Scope, candidates: re
       join postings on postings.term = question.term
       where postings.dataset_id = scope.dataset_id and postings.edition_id = scope.id and part = ${part}
     ) as posted
-    where place >= 0 group by at`.execute(db);
+    cross join lateral (
+      select (get_byte(codes, 2 * place) >> 4) + 1 as tf, (get_byte(codes, 2 * place) & 15) * 256 + get_byte(codes, 2 * place + 1) as length where place >= 0
+    ) as posting
+    group by at`.execute(db);
   const more = new Map(rows.map((row) => [row.at - 1, row.more]));
   return candidates.map((one, at) => ({ ...one, score: one.score + (more.get(at) ?? 0) })).toSorted(inOrder);
 }

@@ -93,7 +93,7 @@ async function addPassages(db: Database, edition: number, { datasetId, language,
       insert into postings (term, dataset_id, edition_id, part, ordinals, codes)
       select lexeme, ${datasetId}::bigint, ${edition}::bigint, ordinal / ${sql.lit(partPassages)},
         string_agg(${byte(sql`ordinal % ${sql.lit(partPassages)}`)}, ''::bytea order by ordinal),
-        string_agg(${byte(codeOf(sql`tf`, sql`least(len, 32767)::int`))}, ''::bytea order by ordinal)
+        string_agg(${codeOf(sql`tf`, sql`len`)}, ''::bytea order by ordinal)
       from term group by lexeme, ordinal / ${sql.lit(partPassages)}
       on conflict (term, dataset_id, edition_id, part) do update set ordinals = postings.ordinals || excluded.ordinals, codes = postings.codes || excluded.codes
     )

@@ -76,7 +76,8 @@ onBothDatabases('postings', ({ open, place }) => {
     for (const statement of [table!, made[1]!]) await sql.raw(statement).execute(store.db);
     await sql`
       insert into posting
-      select dataset_id, edition_id, passages.id, term, ('{1,2,3,4,5,7,10,20}'::int[])[1 + get_byte(codes, place) / 32], round(4 * power(2, get_byte(codes, place) % 32 / 4.0))
+      select dataset_id, edition_id, passages.id, term, get_byte(codes, 2 * place) / 16 + 1,
+        get_byte(codes, 2 * place) % 16 * 256 + get_byte(codes, 2 * place + 1)
       from postings cross join generate_series(0, length(ordinals) - 1) as place
       join passages using (edition_id) where passages.ordinal = part * 256 + get_byte(ordinals, place)`.execute(store.db);
     await sql`drop table postings`.execute(store.db);

@@ -8,28 +8,25 @@ const b = 0.75;
 export const partPassages = 256;
 
 /*
- * A posting is two bytes: the ordinal within its part, and a code for how often the passage has the term (3 bits) and how many terms it has (5 bits). Lengths grow
- * by a fifth from one code to the next; what that costs is measured in bench/README.md. It is half of what a question reads.
+ * A posting is three bytes: the ordinal within its part, and two of a code that is how often the passage has the term (4 bits, from 1) and how many terms it has
+ * (12 bits). What a question reads is mostly these.
  */
-/** How often a passage has a term, by the upper bits of the code, and the least of each but the first. */
-const frequencies = [1, 2, 3, 4, 5, 6.5, 9, 14];
-const leastFrequencies = [2, 3, 4, 5, 6, 8, 12];
-/** Terms of a passage by the lower bits, from 4 to 860, and the least of each but the first. */
-const lengths = Array.from({ length: 32 }, (_, level) => 4 * 2 ** (level / 4));
-const leastLengths = Array.from({ length: 31 }, (_, level) => Math.ceil(4 * 2 ** ((level + 0.5) / 4)));
+const mostFrequency = 16;
+const mostLength = 4095;
 
-const levelOf = (number: RawBuilder<unknown>, least: readonly number[]) => sql`width_bucket(${number}, ${sql.lit(`{${least.join()}}`)}::int[])`;
-
-/** The code of a posting, from integers. */
-export const codeOf = (tf: RawBuilder<unknown>, length: RawBuilder<unknown>): RawBuilder<number> =>
-  sql<number>`(${levelOf(tf, leastFrequencies)} * 32 + ${levelOf(length, leastLengths)})`;
+/** The code of a posting, as two bytes. */
+export const codeOf = (tf: RawBuilder<unknown>, length: RawBuilder<unknown>): RawBuilder<Buffer> => {
+  const code = sql`(least(${tf}, ${sql.lit(mostFrequency)})::int - 1) * ${sql.lit(mostLength + 1)} + least(${length}, ${sql.lit(mostLength)})::int`;
+  return sql<Buffer>`substring(int4send(${code}) from 3)`;
+};
 
 /** How passages of a scope are scored by BM25. */
 export interface Scoring {
   /** Passages of the scope. */
   readonly size: number;
-  /** What a posting of each code counts of the weight of its term. */
-  readonly shares: readonly number[];
+  /** A posting counts `tf / (tf + constant + perTerm * length)` of the weight of its term. */
+  readonly constant: number;
+  readonly perTerm: number;
 }
 
 /** A passage by its place, and its score. */
@@ -40,10 +37,7 @@ export interface Scored {
 }
 
 /** @param terms the length of all passages together */
-export function scoringOf(size: number, terms: number): Scoring {
-  const mean = Math.max(terms / size, 1);
-  return { size, shares: frequencies.flatMap((tf) => lengths.map((length) => tf / (tf + k1 * (1 - b + (b * length) / mean)))) };
-}
+export const scoringOf = (size: number, terms: number): Scoring => ({ size, constant: k1 * (1 - b), perTerm: (k1 * b) / Math.max(terms / size, 1) });
 
 /** The weight of a term that so many passages have. */
 export const weightOf = ({ size }: Scoring, count: number): number => Math.log(1 + (size - count + 0.5) / (count + 0.5));
@@ -61,7 +55,7 @@ export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonl
 export const byte = (number: RawBuilder<unknown>): RawBuilder<Buffer> => sql<Buffer>`substring(int2send((${number})::smallint) from 2)`;
 
 const headBytes = 18;
-const postingBytes = 2;
+const postingBytes = 3;
 
 /** How many passages `places` names. */
 export function countOf(places: Buffer): number {
@@ -87,7 +81,7 @@ export class Tally {
 
   /** Adds a term of this weight. @param places as of `placesIn` */
   add(places: Buffer, weight: number): void {
-    const weights = this.#scoring.shares.map((share) => share * weight);
+    const { constant, perTerm } = this.#scoring;
     for (let at = 0; at < places.length;) {
       const edition = places.readUInt32BE(at) * 2 ** 32 + places.readUInt32BE(at + 4);
       const { at: slot, passages } = this.#slotsOf(edition, places.readUInt32BE(at + 8));
@@ -95,9 +89,11 @@ export class Tally {
       const count = places.readUInt16BE(at + 16);
       const scores = this.#scores;
       const ordinals = at + headBytes;
-      for (let one = ordinals; one < ordinals + count; one++) {
-        const ordinal = first + places[one]!;
-        if (ordinal < passages) scores[slot + ordinal]! += weights[places[one + count]!]!;
+      for (let one = 0, code = ordinals + count; one < count; one++, code += 2) {
+        const ordinal = first + places[ordinals + one]!;
+        const tf = (places[code]! >> 4) + 1;
+        const length = (places[code]! & 15) * 256 + places[code + 1]!;
+        if (ordinal < passages) scores[slot + ordinal]! += (weight * tf) / (tf + constant + perTerm * length);
       }
       at = ordinals + postingBytes * count;
     }
