@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readdirSync, readFileSync } from 'node:fs';
-import { crc32, deflateRawSync, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../support/documents.ts';
 import { proves } from '../support/proves.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { docx, types, word, zip } from '../support/zip.ts';
+import { docx, word, zip } from '../support/zip.ts';
 
 /*
  * Files that are made to harm whoever opens them. What each costs is measured from outside: time at the door, and memory of the process that converts.

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 
-export interface Entry {
+interface Entry {
   readonly name: string;
   readonly content: Uint8Array;
   /** What the directory says in place of the truth. */
@@ -39,7 +39,7 @@ export function zip(entries: readonly Entry[]): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat([...pieces, all, end]));
 }
 
-export const types =
+const types =
   '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>';
 /** The namespace of the elements of a DOCX. */
 export const word = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main';
