@@ -54,6 +54,9 @@ export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonl
 /** A number below 256 as a byte. */
 export const byte = (number: RawBuilder<unknown>): RawBuilder<Buffer> => sql<Buffer>`substring(int2send((${number})::smallint) from 2)`;
 
+/** Passages for which a tally has room from the start. */
+const mostAtFirst = 2 ** 18;
+
 const headBytes = 18;
 const postingBytes = 3;
 
@@ -72,11 +75,12 @@ export function countOf(places: Buffer): number {
 export class Tally {
   readonly #scoring: Scoring;
   readonly #first = new Map<number, { readonly at: number; readonly passages: number }>();
-  #scores = new Float64Array(1024);
+  #scores: Float64Array<ArrayBuffer>;
   #used = 0;
 
   constructor(scoring: Scoring) {
     this.#scoring = scoring;
+    this.#scores = new Float64Array(Math.min(scoring.size, mostAtFirst));
   }
 
   /** Adds a term of this weight. @param places as of `placesIn` */
