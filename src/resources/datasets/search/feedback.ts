@@ -52,7 +52,7 @@ async function addedTerms(db: Database, { datasets, editions }: Scope, best: rea
   const sum = best.reduce((total, { score }) => total + score, 0);
   const shareOf = (text: { edition: number; ordinal: number }) =>
     (best.find(({ edition, ordinal }) => edition === text.edition && ordinal === text.ordinal)?.score ?? 0) / sum;
-  const { rows } = await sql<AddedTerm>`
+  const { rows } = await sql<{ share: number; places: string | null }>`
     with scope as materialized (${editions}),
     feedback as (
       select lexeme as term, sum(share * cardinality(positions) / length) as share
@@ -64,5 +64,5 @@ async function addedTerms(db: Database, { datasets, editions }: Scope, best: rea
       group by lexeme order by share desc, lexeme limit ${mostTerms}
     )
     select share, (${placesIn(sql`feedback.term`, datasets)}) as places from feedback`.execute(db);
-  return rows;
+  return rows.map(({ share, places }) => ({ share, places: places === null ? null : Buffer.from(places, 'base64') }));
 }

@@ -130,9 +130,9 @@ const termsOf = ({ configurations, words }: Asked) => sql`
 /** Of each term the places that the caller may read, in the order of the terms; null where there are none. */
 async function placesOf(db: Database, { datasets, editions }: Scope, terms: ReturnType<typeof sql>): Promise<readonly (Buffer | null)[]> {
   // a materialized scope: its permissions are found out once, and each row is held against a hash of it
-  const { rows } = await sql<{ places: Buffer | null }>`
+  const { rows } = await sql<{ places: string | null }>`
     with scope as materialized (${editions}) select (${placesIn(sql`question.term`, datasets)}) as places from (${terms}) as question`.execute(db);
-  return rows.map(({ places }) => places);
+  return rows.map(({ places }) => (places === null ? null : Buffer.from(places, 'base64')));
 }
 
 async function idsOf(db: Database, found: readonly Scored[]): Promise<readonly number[]> {

@@ -44,10 +44,10 @@ export const weightOf = ({ size }: Scoring, count: number): number => Math.log(1
 
 /**
  * A subselect of all rows of a term in the scope, which is the table `scope` of the statement, as one value: of each the generation, its passages, the part, how many
- * there are, and their ordinals and codes. Null where there are none.
+ * there are, and their ordinals and codes; in base64, of which a third less is sent and collected than of the usual hexadecimal digits. Null where there are none.
  */
-export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonly id: number }[]): RawBuilder<Buffer | null> => sql<Buffer | null>`
-  select string_agg(int8send(edition_id) || int4send(scope.passages) || int4send(part) || int2send(length(ordinals)::smallint) || ordinals || codes, ''::bytea)
+export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonly id: number }[]): RawBuilder<string | null> => sql<string | null>`
+  select encode(string_agg(int8send(edition_id) || int4send(scope.passages) || int4send(part) || int2send(length(ordinals)::smallint) || ordinals || codes, ''::bytea), 'base64')
   from postings join scope on scope.id = postings.edition_id
   where postings.term = ${term} and postings.dataset_id = any(${datasets.map(({ id }) => id)}::bigint[])`;
 
