@@ -11,6 +11,17 @@ import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/d
 import { cpuTime } from '../processes.ts';
 import { add, dimensions, model, searchIn } from './asking.ts';
 
+/** Numbers from 0 to 1, the same for a seed (mulberry32). Two questions and two passages must not be the same by chance: what has equal ranks is found in any order. */
+function randomBy(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
 /** Words as often as in a language: the n-th has a share of 1 / n. */
 function wordsBy(random: () => number): () => string {
   const most = 30_000;
@@ -51,8 +62,8 @@ async function lexicalRecall(store: Store, user: number, question: () => string)
   let [found, all] = [0, 0];
   for (let round = 0; round < 40; round++) {
     const asked = question();
-    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, exact: Infinity, feedback: 0 }));
-    found += (await lexicalRanks(store.db, scope, asked, 50)).filter((id) => exact.has(id)).length;
+    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: Infinity, passages: Infinity, feedback: 0 }));
+    found += (await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: 0 })).filter((id) => exact.has(id)).length;
     all += exact.size;
   }
   return found / all;
@@ -73,8 +84,7 @@ export async function latency(
     databasePid = 0,
   }: { readonly folder: string; readonly count: number; readonly databaseUrl?: string; readonly databasePid?: number },
 ): Promise<void> {
-  let seed = 17;
-  const random = () => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) / 2_147_483_648;
+  const random = randomBy(17);
   const word = wordsBy(random);
   const textOf = (length: number) => Array.from({ length }, word).join(' ');
   const vector = vectorsBy(random);
@@ -89,12 +99,17 @@ export async function latency(
   const dataset = await newDataset(store, user, { model, dimensions });
   const started = performance.now();
   const size = 200;
+  const piece = 64; // as ingestion does
   for (let done = 0; done < count; done += size) {
     const chunks = Array.from({ length: size }, (_, ordinal): Chunk => {
       const text = textOf(60);
       return { ordinal, start: ordinal * 1000, end: ordinal * 1000 + text.length, page: ordinal, context: '', quote: text, text, tokens: 120 };
     });
-    await add(store, { datasetId: dataset.id, fileId: await newFile(store, dataset.id), chunks, of: chunks.map(vector) });
+    const file = { datasetId: dataset.id, fileId: await newFile(store, dataset.id) };
+    for (let at = 0; at < size; at += piece) {
+      const some = chunks.slice(at, at + piece);
+      await add(store, { ...file, chunks: some, of: some.map(vector) });
+    }
     if (done % 20_000 === 0) console.error(`${name}: ${done} passages`);
   }
   const filling = (performance.now() - started) / 1000;

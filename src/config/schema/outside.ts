@@ -21,7 +21,7 @@ export const rerank = group('Reranking of passages.', {
 });
 
 export const retrieval = group('Search in datasets.', {
-  vectorCacheBytes: count('Memory per process for vectors of datasets, with a database server that has no pgvector', 'bytes', 1_048_576, {
+  vectorCacheBytes: count('Memory per process for vectors of datasets, with the embedded database or a server that has no pgvector', 'bytes', 1_048_576, {
     default: 268_435_456,
   }),
 });

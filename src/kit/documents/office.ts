@@ -60,10 +60,6 @@ function refusalOf(error: unknown): ConversionRefused {
   return corrupt('its parts cannot be read as those of such a document', error);
 }
 
-interface PageBreaks {
-  page: number;
-}
-
 /** Writes what a document holds. Pages of texts are known only where the program that wrote it left breaks. */
 class Writer {
   readonly #markdown: Markdown;
@@ -73,15 +69,14 @@ class Writer {
   }
 
   document(content: readonly OfficeContentNode[]): void {
+    const pages = new Pages();
     const paged = content.some((node) => hasPageBreak(node, 0));
-    const at: PageBreaks = { page: 1 };
     for (const node of content) {
       if (node.type === 'slide') this.#slide(node);
       else if (node.type === 'sheet') this.#sheet(node);
       else if (paged) {
-        if (beginsPage(node)) at.page++;
-        this.#markdown.at({ page: at.page }, () => this.#block(node));
-        if (!beginsPage(node)) at.page += pageBreaks(node, 0);
+        const page = pages.of(node);
+        this.#markdown.at({ page }, () => this.#block(node));
       } else this.#block(node);
     }
   }
@@ -216,7 +211,7 @@ function textOf(node: OfficeContentNode): string {
 
 const oneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 
-const isPageBreak = (node: OfficeContentNode) =>
+const isPageBreak = (node: OfficeContentNode): node is OfficeContentNode & { readonly type: 'break' } =>
   node.type === 'break' && (node.metadata?.breakType === 'page' || node.metadata?.breakType === 'lastRenderedPage');
 const deepest = 20;
 
@@ -224,14 +219,33 @@ function hasPageBreak(node: OfficeContentNode, depth: number): boolean {
   return isPageBreak(node) || (depth < deepest && (node.children ?? []).some((child) => hasPageBreak(child, depth + 1)));
 }
 
-/** A break before the first words of a paragraph: they stand on the next page. */
-function beginsPage(node: OfficeContentNode): boolean {
-  const first = node.children?.find((child) => child.type === 'break' || textOf(child).trim() !== '');
-  return isPageBreak(node) || (first !== undefined && isPageBreak(first));
+/** Counts the pages of a text by its breaks. Where its author broke a page, the program that laid it out may have left a mark of its own, which is the same break. */
+class Pages {
+  #page = 1;
+  /** Breaks since the last words. */
+  #authors = 0;
+  #laidOut = false;
+
+  /** The page on which the next block of the text begins. */
+  of(block: OfficeContentNode): number {
+    let first: number | undefined;
+    for (const one of brokenUp(block, 0)) {
+      if (one === 'break') this.#authors++;
+      else if (one === 'laid-out') this.#laidOut = true;
+      else {
+        this.#page += Math.max(this.#authors, this.#laidOut ? 1 : 0);
+        this.#authors = 0;
+        this.#laidOut = false;
+        first ??= this.#page;
+      }
+    }
+    return first ?? this.#page;
+  }
 }
 
-function pageBreaks(node: OfficeContentNode, depth: number): number {
-  if (isPageBreak(node)) return 1;
-  if (depth >= deepest) return 0;
-  return (node.children ?? []).reduce((sum, child) => sum + pageBreaks(child, depth + 1), 0);
+/** What a block has, in order: breaks of pages, and words or pictures between them. */
+function* brokenUp(node: OfficeContentNode, depth: number): Generator<'break' | 'laid-out' | 'words'> {
+  if (isPageBreak(node)) yield node.metadata?.breakType === 'page' ? 'break' : 'laid-out';
+  else if (depth < deepest && node.children?.length) for (const child of node.children) yield* brokenUp(child, depth + 1);
+  else if (node.type === 'image' || (node.text ?? '').trim() !== '') yield 'words';
 }

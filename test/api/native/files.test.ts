@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../../support/documents.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
+import { docx, word } from '../../support/zip.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -38,7 +39,31 @@ describe('documents become Markdown', () => {
       for (const line of [...headings.slice(1), ...table, '- Berths five to nine take fishing boats.', '2. The customs officer seals the hatches.'])
         expect([name, lines]).toEqual([name, expect.arrayContaining([line])]);
       expect(body.text).toContain('Überprüfung und Wartung: Señor Ibáñez, naïve façade.');
+      if (name !== 'report.rtf') expect([name, body.pages.map(({ page_number, text }) => [page_number, text.startsWith('The second page')])]).toEqual([name, [[1, false], [2, true]]]); // prettier-ignore
     }
+  });
+
+  test('the pages of a DOCX by the breaks of its author and of the program that laid it out, each counted once', patient, async () => {
+    const paragraph = (inside: string) => `<w:p>${inside}</w:p>`;
+    const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
+    const [author, laidOut] = ['<w:r><w:br w:type="page"/></w:r>', '<w:r><w:lastRenderedPageBreak/></w:r>'];
+    const paragraphs = [
+      run('The first page.'),
+      author,
+      laidOut + run('The second page,') + laidOut + run(' which goes on.'),
+      run('The third page.') + author,
+      author,
+      laidOut + run('The fifth page, after an empty one.'),
+      laidOut + run('The sixth page.'),
+    ].map(paragraph);
+    const { body } = await send('pages.docx', docx(`<w:document xmlns:w="${word}"><w:body>${paragraphs.join('')}</w:body></w:document>`));
+    expect(body.pages.map(({ page_number, text }) => [page_number, text.split(/[ ,.]/)[1]])).toEqual([
+      [1, 'first'],
+      [2, 'second'],
+      [3, 'third'],
+      [5, 'fifth'],
+      [6, 'sixth'],
+    ]);
   });
 
   test('slides by their numbers with notes, and sheets by their names with every row', patient, async () => {

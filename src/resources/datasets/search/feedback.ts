@@ -1,7 +1,8 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '#store/open';
 import type { Scope } from './scope.ts';
 import { textOf } from './editions.ts';
+import { countOf, inOrder, placesIn, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
 /** Terms of the best passages that are added to the question. */
@@ -9,21 +10,12 @@ const mostTerms = 10;
 /** What the question's own terms count; the added ones count the rest. */
 const own = 0.8;
 
-/** A passage, and its score by the question's terms. */
-export interface Scored {
-  readonly id: number;
-  readonly score: number;
-}
-
 export interface FeedbackAsked {
-  /** Passages of the scope. */
-  readonly size: number;
+  readonly scoring: Scoring;
   /** Of the question. */
   readonly terms: number;
   /** How many of the best passages are taken to be what was asked for. */
   readonly passages: number;
-  /** The sum over postings of `weight`, as the question's terms are scored. */
-  readonly score: RawBuilder<unknown>;
 }
 
 /**
@@ -34,45 +26,43 @@ export interface FeedbackAsked {
  */
 export async function withFeedback(
   db: Database,
-  { datasets, editions }: Scope,
+  scope: Scope,
   found: readonly Scored[],
-  { size, terms, passages, score }: FeedbackAsked,
-): Promise<readonly number[]> {
-  const best = found.slice(0, passages);
-  const { rows: texts } = await sql<{ id: number; context: string; quote: string; language: string }>`
-    select passages.id, context, quote, language from passages join (${editions}) as scope on scope.id = passages.edition_id
-    where passages.id = any(${best.map(({ id }) => id)}::bigint[])`.execute(db);
-  const sum = best.reduce((total, one) => total + one.score, 0);
-  const shares = new Map(best.map((one) => [one.id, one.score / sum]));
-  const { rows } = await sql<{ id: number }>`
+  { scoring, terms, passages }: FeedbackAsked,
+): Promise<readonly Scored[]> {
+  const added = await addedTerms(db, scope, found.slice(0, passages));
+  const sum = added.reduce((total, { share }) => total + share, 0);
+  const more = new Tally(scoring);
+  for (const { places, share } of added) if (places) more.add(places, (share / sum) * weightOf(scoring, countOf(places)));
+  return found.map((one) => ({ ...one, score: (one.score * own) / terms + more.scoreOf(one) * (1 - own) })).toSorted(inOrder);
+}
+
+interface AddedTerm {
+  readonly share: number;
+  readonly places: Buffer | null;
+}
+
+/** What the passages have in common, by what share of their words it is. */
+async function addedTerms(db: Database, { datasets, editions }: Scope, best: readonly Scored[]): Promise<readonly AddedTerm[]> {
+  const { rows: texts } = await sql<{ edition: number; ordinal: number; context: string; quote: string; language: string }>`
+    select edition_id as edition, ordinal, context, quote, language from passages join (${editions}) as scope on scope.id = passages.edition_id
+    where (edition_id, ordinal) in (select * from unnest(${best.map(({ edition }) => edition)}::bigint[], ${best.map(({ ordinal }) => ordinal)}::int[]))`.execute(
+    db,
+  );
+  const sum = best.reduce((total, { score }) => total + score, 0);
+  const shareOf = (text: { edition: number; ordinal: number }) =>
+    (best.find(({ edition, ordinal }) => edition === text.edition && ordinal === text.ordinal)?.score ?? 0) / sum;
+  const { rows } = await sql<{ share: number; places: string | null }>`
     with scope as materialized (${editions}),
     feedback as (
       select lexeme as term, sum(share * cardinality(positions) / length) as share
       from unnest(
         ${texts.map(({ language }) => configurationOf(language))}::text[], ${texts.map(({ context, quote }) => wordsOf(textOf(context, quote)))}::text[],
-        ${texts.map(({ id }) => shares.get(id) ?? 0)}::float8[]
+        ${texts.map(shareOf)}::float8[]
       ) as best (configuration, words, share)
       cross join lateral (select lexeme, positions, sum(cardinality(positions)) over () as length from unnest(to_tsvector(configuration::regconfig, words))) as lexemes
       group by lexeme order by share desc, lexeme limit ${mostTerms}
-    ),
-    counted as (
-      select term, share, (
-        select count(*)::float8 from posting
-        where posting.term = feedback.term and dataset_id = any(${datasets.map(({ id }) => id)}::bigint[]) and edition_id in (select id from scope)
-      ) as count from feedback
-    ),
-    question as materialized (
-      select term, share / sum(share) over () * ln(1 + (${size}::float8 - count + 0.5::float8) / (count + 0.5::float8)) as weight from counted
-    ),
-    candidate as (
-      select found.id, found.score, edition_id, dataset_id
-      from unnest(${found.map(({ id }) => id)}::bigint[], ${found.map((one) => one.score)}::float8[]) as found (id, score)
-      join passages on passages.id = found.id join scope on scope.id = passages.edition_id
     )
-    select candidate.id from candidate left join lateral (
-      select ${score} as score from question join posting on posting.term = question.term
-      where posting.dataset_id = candidate.dataset_id and posting.edition_id = candidate.edition_id and posting.passage_id = candidate.id
-    ) as more on true
-    order by candidate.score * ${own / terms}::float8 + coalesce(more.score, 0) * ${1 - own}::float8 desc, candidate.id`.execute(db);
-  return rows.map(({ id }) => id);
+    select share, (${placesIn(sql`feedback.term`, datasets)}) as places from feedback`.execute(db);
+  return rows.map(({ share, places }) => ({ share, places: places === null ? null : Buffer.from(places, 'base64') }));
 }

@@ -8,7 +8,7 @@ import type { VectorRanker } from './vector-ranker.ts';
 /** Passages of the scope up to which all vectors are compared; beyond it pgvector's index answers approximately. */
 const mostExact = 20_000;
 /** Candidates that the approximate index looks at: recall at 50 is measured in bench/README.md. */
-const candidates = 1000;
+const candidates = 120;
 
 export interface Asked {
   readonly table: VectorTable;
@@ -18,13 +18,17 @@ export interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** The passages of the scope whose vectors are nearest to the question's, best first: found by pgvector where the database has it, otherwise by a thread of our own. */
+/**
+ * The passages of the scope whose vectors are nearest to the question's, best first: found by pgvector on a server that has it, otherwise by a thread of our own. The
+ * embedded database has pgvector, too, but compares ten times more slowly and answers nobody meanwhile: it does so where the vectors are too many for the thread to keep.
+ */
 export async function nearest(store: Store, ranker: VectorRanker, scope: Scope, asked: Asked): Promise<readonly Near[]> {
-  return asked.table.kind === 'vector' ? byDatabase(store, scope, asked) : byThread(store, ranker, scope, asked);
+  const size = scope.languages.reduce((sum, { passages }) => sum + passages, 0);
+  const inside = asked.table.kind === 'vector' && (store.kind === 'server' || !ranker.hasRoomFor(asked.table, size));
+  return inside ? byDatabase(store, scope, size, asked) : byThread(store, ranker, scope, asked);
 }
 
-async function byDatabase(store: Store, { editions, languages }: Scope, { table, vector, limit }: Asked): Promise<readonly Near[]> {
-  const size = languages.reduce((sum, { passages }) => sum + passages, 0);
+async function byDatabase(store: Store, { editions }: Scope, size: number, { table, vector, limit }: Asked): Promise<readonly Near[]> {
   const question = `[${vector.join(',')}]`;
   const select = (distance: ReturnType<typeof sql>) => sql<Near>`
     select passage_id as id, -(${distance})::float8 as cosine from ${tableName(table)}
@@ -34,10 +38,13 @@ async function byDatabase(store: Store, { editions, languages }: Scope, { table,
   if (size <= mostExact) return (await exact.execute(store.db)).rows;
   return store.transaction(async ({ db }) => {
     await sql`select set_config('hnsw.ef_search', ${String(candidates)}, true), set_config('hnsw.iterative_scan', 'strict_order', true)`.execute(db);
+    const near = table.half
+      ? sql`vector::halfvec(${sql.lit(table.dimensions)}) <#> ${question}::halfvec(${sql.lit(table.dimensions)})`
+      : sql`vector <#> ${question}::vector`;
     const { rows } = await sql<Near>`
       select id, cosine from (
         select passage_id as id, edition_id, -(vector <#> ${question}::vector)::float8 as cosine from ${tableName(table)}
-        where edition_id in (select id from (${editions}) as scope) order by vector <#> ${question}::vector limit ${limit}
+        where edition_id in (select id from (${editions}) as scope) order by ${near} limit ${limit}
       ) as found order by cosine desc, id`.execute(db);
     return rows;
   });

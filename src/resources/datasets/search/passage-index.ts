@@ -4,6 +4,7 @@ import type { Database, Store } from '#store/open';
 import { copyEdition } from './copy-edition.ts';
 import { countsOf, editionOf, textOf } from './editions.ts';
 import type { NewPassages, PassageIndex, VectorModel } from './types.ts';
+import { byte, codeOf, partPassages } from './postings.ts';
 import { openVectorTables, tableName, type VectorTable, type VectorTables } from './vector-tables.ts';
 import { columnValue, unit } from './vectors.ts';
 import { configurationOf, wordsOf } from './words.ts';
@@ -84,13 +85,17 @@ async function addPassages(db: Database, edition: number, { datasetId, language,
     ), added as (
       insert into passages (edition_id, ordinal, page, start, "end", context, quote, tokens)
       select ${edition}::bigint, ordinal, page, start, "end", context, quote, tokens from given order by ordinal
-      on conflict (edition_id, ordinal) do nothing returning id, ordinal, tokens
+      on conflict (edition_id, ordinal) do nothing returning ordinal, tokens
     ), term as materialized (
-      select added.id, found.lexeme, cardinality(found.positions) as tf
-      from added join given using (ordinal), unnest(to_tsvector(${configurationOf(language)}::text::regconfig, given.words)) as found
+      select ordinal, lexeme, cardinality(positions) as tf, sum(cardinality(positions)) over (partition by ordinal) as len
+      from added join given using (ordinal), unnest(to_tsvector(${configurationOf(language)}::text::regconfig, given.words))
     ), posted as (
-      insert into posting (dataset_id, edition_id, passage_id, term, tf, len)
-      select ${datasetId}::bigint, ${edition}::bigint, id, lexeme, tf, least(sum(tf) over (partition by id), 32767) from term
+      insert into postings (term, dataset_id, edition_id, part, ordinals, codes)
+      select lexeme, ${datasetId}::bigint, ${edition}::bigint, ordinal / ${sql.lit(partPassages)},
+        string_agg(${byte(sql`ordinal % ${sql.lit(partPassages)}`)}, ''::bytea order by ordinal),
+        string_agg(${codeOf(sql`tf`, sql`len`)}, ''::bytea order by ordinal)
+      from term group by lexeme, ordinal / ${sql.lit(partPassages)}
+      on conflict (term, dataset_id, edition_id, part) do update set ordinals = postings.ordinals || excluded.ordinals, codes = postings.codes || excluded.codes
     )
     update editions set
       passages = passages + (select count(*) from added),
@@ -121,7 +126,7 @@ async function removeEdition(store: Store, tables: VectorTables, edition: number
       store,
     );
   }
-  for (const name of ['posting', 'passages'])
+  for (const name of ['postings', 'passages'])
     await inPieces(
       () => sql`delete from ${sql.table(name)} where ctid = any(array(select ctid from ${sql.table(name)} where edition_id = ${edition} limit ${pieceRows}))`,
       store,

@@ -3,6 +3,7 @@ import { Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import { allows, readableFiles } from '#store/grants';
 import type { Database } from '#store/open';
+import { partPassages } from './postings.ts';
 
 /** A dataset that is searched. */
 export interface ScopedDataset {
@@ -25,6 +26,8 @@ export interface Language {
   readonly datasetId: number;
   readonly language: string;
   readonly passages: number;
+  /** Rows of postings that a term has here at most. */
+  readonly parts: number;
   /** The length of these passages together. */
   readonly terms: number;
 }
@@ -52,7 +55,8 @@ export async function scopeOf(db: Database, { caller, datasets: names }: { calle
     join editions on editions.file_id = dataset_files.id and editions.generation = dataset_files.generation
     where datasets.id = any(${ids}::bigint[]) and ${readableFiles(caller)}`;
   const { rows: languages } = await sql<Language>`
-    select dataset_id as "datasetId", language, sum(passages)::int as passages, sum(terms)::float8 as terms from (${editions}) as edition
+    select dataset_id as "datasetId", language, sum(passages)::int as passages,
+      sum((passages + ${sql.lit(partPassages - 1)}) / ${sql.lit(partPassages)})::int as parts, sum(terms)::float8 as terms from (${editions}) as edition
     where passages > 0 group by dataset_id, language`.execute(db);
   return { datasets, languages, editions };
 }

@@ -89,17 +89,17 @@ onBothDatabases('a search', ({ shared }) => {
       if (at % 5 === 0) await sql`update dataset_files set narrowed = true where id = ${fileId}`.execute(store().db);
     }
     await grantTo(store(), 'dataset', id, reader, 'read');
-    const ranks = async (user: number, question: string, exact: number) => {
+    const ranks = async (user: number, question: string, rows: number) => {
       const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
-      return lexicalRanks(store().db, scope, question, 10, { exact, sampled: 40, common: 0.25, candidates: 40, feedback: 0 });
+      return lexicalRanks(store().db, scope, question, 10, { ...usualLimits, rows, sampled: 40, candidates: 40, feedback: 0 });
     };
     for (const user of [owner, reader])
       for (const question of ['the granite bridge over the river', 'river bridge', 'a river', 'granite', 'quartz']) {
-        const [whole, large] = [await ranks(user, question, 40), await ranks(user, question, 0)];
+        const [whole, large] = [await ranks(user, question, 1000), await ranks(user, question, 0)];
         expect([question, large]).toEqual([question, whole]);
         expect(whole).toHaveLength(question === 'quartz' ? 0 : question === 'granite' ? (user === owner ? 5 : 4) : 10);
       }
-    expect(await ranks(reader, 'river', 40)).not.toEqual(await ranks(owner, 'river', 40));
+    expect(await ranks(reader, 'river', 1000)).not.toEqual(await ranks(owner, 'river', 1000));
   });
 
   test('puts what resembles the best passages before what has the word alone', async () => {
@@ -129,17 +129,17 @@ onBothDatabases('a search', ({ shared }) => {
     };
     for (let at = 0; at < 12; at++)
       await add(`A heron ${at % 2 ? 'nests in the marsh' : 'is a machine'} ${at % 3 ? 'by the quay' : 'with an engine'} ${'of reeds '.repeat(at % 5)}`);
-    const ranks = async (user: number, exact: number) => {
+    const ranks = async (user: number, rows: number) => {
       const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: 'all' });
-      return lexicalRanks(store().db, scope, 'heron marsh quay', 10, { ...usualLimits, exact });
+      return lexicalRanks(store().db, scope, 'heron marsh quay', 10, { ...usualLimits, rows });
     };
-    const [whole, large, owners] = [await ranks(reader, 100), await ranks(reader, 1), await ranks(owner, 100)];
+    const [whole, large, owners] = [await ranks(reader, 1000), await ranks(reader, 0), await ranks(owner, 1000)];
     for (let at = 0; at < 12; at++) {
       const fileId = await add(`The heron heron in the marsh has an engine by the quay. ${'An engine of a machine. '.repeat(at)}`);
       await sql`update dataset_files set narrowed = true where id = ${fileId}`.execute(store().db);
     }
-    expect([await ranks(reader, 100), await ranks(reader, 1)]).toEqual([whole, large]);
-    expect(await ranks(owner, 100)).not.toEqual(owners);
+    expect([await ranks(reader, 1000), await ranks(reader, 0)]).toEqual([whole, large]);
+    expect(await ranks(owner, 1000)).not.toEqual(owners);
   });
 
   test('is refused for a dataset that the caller may not read as for one that does not exist', async () => {
@@ -237,7 +237,7 @@ onBothDatabases('a search', ({ shared }) => {
     expect(await found()).toEqual(['A new salary.']);
     await index.remove({ fileId });
     expect(await found()).toEqual([]);
-    for (const table of ['posting', 'passages', 'editions'])
+    for (const table of ['postings', 'passages', 'editions'])
       expect(
         (
           await sql`select 1 from ${sql.table(table)} where ${sql.ref(table === 'editions' ? 'id' : 'edition_id')} not in (select id from editions)`.execute(

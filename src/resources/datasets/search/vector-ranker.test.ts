@@ -49,7 +49,7 @@ onBothDatabases('the thread that compares vectors', ({ open }) => {
     const editions = sizes.map((passages, at) => ({ id: at + 1, passages }));
     const ask = (of = editions) =>
       ranker.rank({
-        table: { id: 7, kind: 'bytes', model: 'm', dimensions },
+        table: { id: 7, kind: 'bytes', half: false, model: 'm', dimensions },
         vector: Float32Array.from({ length: dimensions }, (_one, at) => (at === 0 ? 1 : 0)),
         limit: 50,
         editions: of,

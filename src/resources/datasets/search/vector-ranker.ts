@@ -6,8 +6,10 @@ import type { Store } from '#store/open';
 import { tableName, type VectorTable } from './vector-tables.ts';
 import type { Load, Near, Page, WorkerAnswer, WorkerMessage } from './vector-messages.ts';
 
-/** A thread that compares a question with the vectors of a database without pgvector. It keeps those that it has read, within a bound. */
+/** A thread that compares a question with the vectors of a database without pgvector, or of the embedded one. It keeps those that it has read, within a bound. */
 export interface VectorRanker {
+  /** Are so many vectors of a table kept from one question to the next? */
+  hasRoomFor(table: VectorTable, vectors: number): boolean;
   /** @throws the signal's reason */
   rank(asked: RankAsked): Promise<readonly Near[]>;
   close(): Promise<void>;
@@ -51,6 +53,10 @@ class RankingThread implements VectorRanker {
 
   constructor(deps: VectorRankerDeps) {
     this.#deps = deps;
+  }
+
+  hasRoomFor({ dimensions }: VectorTable, vectors: number): boolean {
+    return 4 * dimensions * vectors <= this.#deps.cacheBytes();
   }
 
   async rank({ table, vector, limit, editions, signal }: RankAsked): Promise<readonly Near[]> {
@@ -136,7 +142,7 @@ async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { places }: L
   const most = Math.max(1, Math.floor(loadBytes / (4 * dimensions)));
   const [first] = places;
   const { rows } = await sql<{ edition: number; id: number; vector: Buffer }>`
-    select edition_id as edition, passage_id as id, vector from ${tableName(table)}
+    select edition_id as edition, passage_id as id, ${table.kind === 'vector' ? sql`vector_send(vector)` : sql`vector`} as vector from ${tableName(table)}
     where edition_id = any(${places.map(({ edition }) => edition)}::bigint[]) and (edition_id, passage_id) > (${first!.edition}::bigint, ${first!.after}::bigint)
     order by edition_id, passage_id limit ${most}`.execute(db);
   const last = rows.length < most ? undefined : rows.at(-1);
@@ -145,8 +151,9 @@ async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { places }: L
   return reached.map(({ edition, after }) => {
     const own = found.get(edition) ?? [];
     const vectors = new Float32Array(own.length * dimensions);
-    const bytes = new Uint8Array(vectors.buffer);
-    for (const [at, { vector }] of own.entries()) bytes.set(vector.subarray(0, 4 * dimensions), 4 * dimensions * at);
+    const bytes = Buffer.from(vectors.buffer);
+    for (const [at, { vector }] of own.entries()) bytes.set(vector.subarray(-4 * dimensions), 4 * dimensions * at); // pgvector puts their number before them
+    if (table.kind === 'vector') bytes.swap32(); // and the upper byte of each first
     return { edition, after, ids: Float64Array.from(own, ({ id }) => id), vectors, next: last?.edition === edition ? last.id : null };
   });
 }

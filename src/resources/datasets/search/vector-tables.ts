@@ -6,6 +6,8 @@ import type { VectorModel } from './types.ts';
 export interface VectorTable extends VectorModel {
   readonly id: number;
   readonly kind: 'vector' | 'bytes';
+  /** Is its index one of numbers of 16 bits, in which half as much is read? */
+  readonly half: boolean;
 }
 
 export interface VectorTables {
@@ -19,8 +21,8 @@ export interface VectorTables {
   all(): Promise<readonly VectorTable[]>;
 }
 
-/** pgvector indexes no more. */
-const mostIndexed = 2000;
+/** pgvector indexes no more dimensions, of 32 and of 16 bits. */
+const mostIndexed = { whole: 2000, half: 4000 };
 const makeSeconds = 60;
 const lockKey = 7_239_014_553; // any number that is ours; taken until the end of the transaction
 
@@ -30,7 +32,7 @@ export function openVectorTables(store: Pick<Store, 'db' | 'long' | 'kind'>): Ve
   const found = new Map<string, VectorTable>();
   const keyOf = ({ model, dimensions }: VectorModel) => `${dimensions} ${model}`;
   const all = async (db: Database = store.db) => {
-    const { rows } = await sql<VectorTable>`select id, model, dimensions, kind from vector_tables order by id`.execute(db);
+    const { rows } = await sql<VectorTable>`select id, model, dimensions, kind, half from vector_tables order by id`.execute(db);
     for (const row of rows) found.set(keyOf(row), row);
     return rows;
   };
@@ -46,11 +48,12 @@ export function openVectorTables(store: Pick<Store, 'db' | 'long' | 'kind'>): Ve
       if (before) return before;
       const db = store.long(makeSeconds).db;
       const hasVectors = await hasPgvector(db);
+      const half = hasVectors && store.kind === 'server' && (await hasHalves(db));
       await db.transaction().execute(async (tx) => {
         await sql`select pg_advisory_xact_lock(${sql.lit(lockKey)})`.execute(tx);
         const { rows } = await sql<VectorTable>`
-          insert into vector_tables (model, dimensions, kind) values (${vectors.model}, ${vectors.dimensions}, ${hasVectors ? 'vector' : 'bytes'})
-          on conflict (model, dimensions) do nothing returning id, model, dimensions, kind`.execute(tx);
+          insert into vector_tables (model, dimensions, kind, half) values (${vectors.model}, ${vectors.dimensions}, ${hasVectors ? 'vector' : 'bytes'}, ${half})
+          on conflict (model, dimensions) do nothing returning id, model, dimensions, kind, half`.execute(tx);
         if (rows[0]) await create(tx, rows[0], store.kind);
       });
       return (await find(vectors))!;
@@ -65,8 +68,10 @@ async function create(db: Database, table: VectorTable, kind: Store['kind']): Pr
     `create table ${name} (passage_id bigint primary key, edition_id bigint not null, vector ${type} not null)`,
     `create index ${name}_edition on ${name} (edition_id, passage_id)`,
     // the embedded database would be held for seconds by each piece that goes into the index: it compares all vectors instead
-    ...(kind === 'server' && table.kind === 'vector' && table.dimensions <= mostIndexed
-      ? [`create index ${name}_nearest on ${name} using hnsw (vector vector_ip_ops)`]
+    ...(kind === 'server' && table.kind === 'vector' && table.dimensions <= mostIndexed[table.half ? 'half' : 'whole']
+      ? [
+          `create index ${name}_nearest on ${name} using hnsw (${table.half ? `(vector::halfvec(${table.dimensions})) halfvec_ip_ops` : 'vector vector_ip_ops'})`,
+        ]
       : []),
   ];
   for (const statement of statements) await sql.raw(statement).execute(db);
@@ -85,4 +90,10 @@ async function hasPgvector(db: Database): Promise<boolean> {
   } catch {
     return false; // the role may not
   }
+}
+
+/** Has its pgvector numbers of 16 bits, which came with 0.7? */
+async function hasHalves(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ known: boolean }>`select to_regtype('halfvec') is not null as known`.execute(db);
+  return rows[0]?.known ?? false;
 }

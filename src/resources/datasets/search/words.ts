@@ -33,6 +33,8 @@ const configurations: Readonly<Record<string, string>> = {
 export const configurationOf = (language: string): string => (Object.hasOwn(configurations, language) ? configurations[language]! : 'simple');
 
 const between = /[^\p{L}\p{N}\p{M}]+/gu;
+/** More than a row of the index has room for: such words are known by their beginning. */
+const tooLong = /([^ ]{255})[^ ]+/gu;
 /** Scripts that are written without spaces. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
 
@@ -41,7 +43,7 @@ const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script
  * without spaces is given as overlapping pairs of characters.
  */
 export const wordsOf = (text: string): string =>
-  text.normalize('NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(/ {2,}/g, ' ').trim();
+  text.normalize('NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
 
 function pairs(run: string): string {
   const points = Array.from(run);

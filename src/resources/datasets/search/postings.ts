@@ -1,0 +1,154 @@
+import { sql, type RawBuilder } from 'kysely';
+
+/** The usual constants of BM25 (Robertson, Zaragoza 2009: The Probabilistic Relevance Framework). */
+const k1 = 1.2;
+const b = 0.75;
+
+/** Passages of a generation whose postings of a term are one row: the ordinal within it is a byte. */
+export const partPassages = 256;
+
+/*
+ * A posting is three bytes: the ordinal within its part, and two of a code that is how often the passage has the term (4 bits, from 1) and how many terms it has
+ * (12 bits). What a question reads is mostly these.
+ */
+const mostFrequency = 16;
+const mostLength = 4095;
+
+/** The code of a posting, as two bytes. */
+export const codeOf = (tf: RawBuilder<unknown>, length: RawBuilder<unknown>): RawBuilder<Buffer> => {
+  const code = sql`(least(${tf}, ${sql.lit(mostFrequency)})::int - 1) * ${sql.lit(mostLength + 1)} + least(${length}, ${sql.lit(mostLength)})::int`;
+  return sql<Buffer>`substring(int4send(${code}) from 3)`;
+};
+
+/** How passages of a scope are scored by BM25. */
+export interface Scoring {
+  /** Passages of the scope. */
+  readonly size: number;
+  /** A posting counts `tf / (tf + constant + perTerm * length)` of the weight of its term. */
+  readonly constant: number;
+  readonly perTerm: number;
+}
+
+/** A passage by its place, and its score. */
+export interface Scored {
+  readonly edition: number;
+  readonly ordinal: number;
+  readonly score: number;
+}
+
+/** @param terms the length of all passages together */
+export const scoringOf = (size: number, terms: number): Scoring => ({ size, constant: k1 * (1 - b), perTerm: (k1 * b) / Math.max(terms / size, 1) });
+
+/** The weight of a term that so many passages have. */
+export const weightOf = ({ size }: Scoring, count: number): number => Math.log(1 + (size - count + 0.5) / (count + 0.5));
+
+/**
+ * A subselect of all rows of a term in the scope, which is the table `scope` of the statement, as one value: of each the generation, its passages, the part, how many
+ * there are, and their ordinals and codes; in base64, of which a third less is sent and collected than of the usual hexadecimal digits. Null where there are none.
+ */
+export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonly id: number }[]): RawBuilder<string | null> => sql<string | null>`
+  select encode(string_agg(int8send(edition_id) || int4send(scope.passages) || int4send(part) || int2send(length(ordinals)::smallint) || ordinals || codes, ''::bytea), 'base64')
+  from postings join scope on scope.id = postings.edition_id
+  where postings.term = ${term} and postings.dataset_id = any(${datasets.map(({ id }) => id)}::bigint[])`;
+
+/** A number below 256 as a byte. */
+export const byte = (number: RawBuilder<unknown>): RawBuilder<Buffer> => sql<Buffer>`substring(int2send((${number})::smallint) from 2)`;
+
+/** Passages for which a tally has room from the start. */
+const mostAtFirst = 2 ** 18;
+
+const headBytes = 18;
+const postingBytes = 3;
+
+/** How many passages `places` names. */
+export function countOf(places: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < places.length;) {
+    const here = places.readUInt16BE(at + 16);
+    count += here;
+    at += headBytes + postingBytes * here;
+  }
+  return count;
+}
+
+/** The sums of BM25 of passages. A generation has a number for each of its passages as soon as one of them has a term. */
+export class Tally {
+  readonly #scoring: Scoring;
+  readonly #first = new Map<number, { readonly at: number; readonly passages: number }>();
+  #scores: Float64Array<ArrayBuffer>;
+  #used = 0;
+
+  constructor(scoring: Scoring) {
+    this.#scoring = scoring;
+    this.#scores = new Float64Array(Math.min(scoring.size, mostAtFirst));
+  }
+
+  /** Adds a term of this weight. @param places as of `placesIn` */
+  add(places: Buffer, weight: number): void {
+    const { constant, perTerm } = this.#scoring;
+    for (let at = 0; at < places.length;) {
+      const edition = places.readUInt32BE(at) * 2 ** 32 + places.readUInt32BE(at + 4);
+      const { at: slot, passages } = this.#slotsOf(edition, places.readUInt32BE(at + 8));
+      const first = places.readUInt32BE(at + 12) * partPassages;
+      const count = places.readUInt16BE(at + 16);
+      const scores = this.#scores;
+      const ordinals = at + headBytes;
+      for (let one = 0, code = ordinals + count; one < count; one++, code += 2) {
+        const ordinal = first + places[ordinals + one]!;
+        const tf = (places[code]! >> 4) + 1;
+        const length = (places[code]! & 15) * 256 + places[code + 1]!;
+        if (ordinal < passages) scores[slot + ordinal]! += (weight * tf) / (tf + constant + perTerm * length);
+      }
+      at = ordinals + postingBytes * count;
+    }
+  }
+
+  scoreOf({ edition, ordinal }: Pick<Scored, 'edition' | 'ordinal'>): number {
+    const slots = this.#first.get(edition);
+    return slots && ordinal < slots.passages ? this.#scores[slots.at + ordinal]! : 0;
+  }
+
+  /** Best first; of equal ones the older first. */
+  best(limit: number): Scored[] {
+    const best: Scored[] = [];
+    for (const [edition, { at, passages }] of this.#first)
+      for (let ordinal = 0; ordinal < passages; ordinal++) {
+        const score = this.#scores[at + ordinal]!;
+        if (score === 0 || (best.length === limit && score < best[limit - 1]!.score)) continue;
+        const one = { edition, ordinal, score };
+        const place = placeOf(one, best);
+        if (place === limit) continue;
+        if (best.length === limit) best.pop();
+        best.splice(place, 0, one);
+      }
+    return best;
+  }
+
+  #slotsOf(edition: number, passages: number): { readonly at: number; readonly passages: number } {
+    const known = this.#first.get(edition);
+    if (known) return known;
+    const slots = { at: this.#used, passages };
+    this.#first.set(edition, slots);
+    this.#used += passages;
+    if (this.#used > this.#scores.length) {
+      const more = new Float64Array(Math.max(this.#used, 2 * this.#scores.length));
+      more.set(this.#scores);
+      this.#scores = more;
+    }
+    return slots;
+  }
+}
+
+/** Best first; of equal ones the older first. */
+export const inOrder = (one: Scored, other: Scored): number => other.score - one.score || one.edition - other.edition || one.ordinal - other.ordinal;
+
+/** Where it stands among those that are better and worse. */
+function placeOf(one: Scored, best: readonly Scored[]): number {
+  let [from, to] = [0, best.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (inOrder(best[middle]!, one) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

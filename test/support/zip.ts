@@ -1,0 +1,50 @@
+import { crc32, deflateRawSync } from 'node:zlib';
+
+interface Entry {
+  readonly name: string;
+  readonly content: Uint8Array;
+  /** What the directory says in place of the truth. */
+  readonly size?: number;
+  readonly flags?: number;
+  /** Where the entry is said to begin. */
+  readonly at?: number;
+}
+
+/** An archive, with or without lies in its directory. */
+export function zip(entries: readonly Entry[]): Uint8Array<ArrayBuffer> {
+  const pieces: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let at = 0;
+  for (const { name, content, size = content.length, flags = 0, at: said } of entries) {
+    const packed = deflateRawSync(content);
+    const sums = Buffer.alloc(12);
+    sums.writeUInt32LE(crc32(content), 0);
+    sums.writeUInt32LE(packed.length, 4);
+    sums.writeUInt32LE(size, 8);
+    const common = Buffer.concat([Buffer.from([20, 0, flags, 0, 8, 0, 0, 0, 0, 0]), sums, Buffer.from([name.length & 255, name.length >> 8, 0, 0])]);
+    const head = Buffer.from('PK\u0001\u0002\u0014\u0000', 'latin1');
+    const tail = Buffer.alloc(14);
+    tail.writeUInt32LE(said ?? at, 10);
+    directory.push(head, common, tail, Buffer.from(name));
+    pieces.push(Buffer.from('PK\u0003\u0004', 'latin1'), common, Buffer.from(name), packed);
+    at += 30 + name.length + packed.length;
+  }
+  const all = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.write('PK\u0005\u0006', 'latin1');
+  end.writeUInt16LE(entries.length & 0xffff, 8);
+  end.writeUInt16LE(entries.length & 0xffff, 10);
+  end.writeUInt32LE(all.length, 12);
+  end.writeUInt32LE(at, 16);
+  return new Uint8Array(Buffer.concat([...pieces, all, end]));
+}
+
+const types =
+  '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>';
+/** The namespace of the elements of a DOCX. */
+export const word = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main';
+
+/** A DOCX of this document part. */
+export function docx(document: string | Uint8Array, more: readonly Entry[] = []): Uint8Array<ArrayBuffer> {
+  return zip([{ name: '[Content_Types].xml', content: Buffer.from(types) }, { name: 'word/document.xml', content: Buffer.from(document) }, ...more]);
+}
