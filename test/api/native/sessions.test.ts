@@ -122,6 +122,7 @@ onBothDatabases('sessions', ({ place }) => {
       { origin: `http://${host.replace(/:.*/, '')}` },
       { origin: `${all.server.url}, ${all.server.url}` },
       { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+      { origin: `https://${host}`, 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'none' },
