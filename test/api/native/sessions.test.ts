@@ -301,9 +301,21 @@ onBothDatabases('sessions', ({ place }) => {
   });
 });
 
-test('many who sign in at once are checked a few at a time, and too many from one address are told to wait', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
-  const asked = (at: number) => all.nobody('POST', session, { email: `person-${at}@example.org`, password });
+test('failed passwords of one account from all addresses of an IPv6 network count together', { timeout: long }, async () => {
+  const all = await visited(await embedded.place(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
+  const ada = await person(all, { password });
+  const from = async (address: string, given: string) =>
+    (await all.nobody('POST', session, { email: ada.email, password: given }, { headers: { 'x-forwarded-for': address } })).status;
+  const wrong: number[] = [];
+  for (let n = 0; n < 10; n++) wrong.push(await from(`2001:db8:0:7::${n.toString(16)}`, 'wrong horse'));
+  expect(wrong).toEqual(Array.from({ length: 10 }, () => 401));
+  expect([await from('2001:db8:0:7:ffff::1', password), await from('2001:db8:0:8::1', password)]).toEqual([429, 200]);
+});
+
+test('many who sign in at once are checked a few at a time, and too many from one network are told to wait', { timeout: long }, async () => {
+  const all = await visited(await embedded.place(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
+  const asked = (at: number) =>
+    all.nobody('POST', session, { email: `person-${at}@example.org`, password }, { headers: { 'x-forwarded-for': `2001:db8:0:7::${at.toString(16)}` } });
   const onThisThread = cpuMilliseconds(() => scryptSync(password, 'salt', 32, { N: 32_768, r: 8, p: 3, maxmem: 67_108_864 }));
   const before = process.threadCpuUsage();
   const statuses = (await Promise.all(Array.from({ length: 60 }, (_, at) => asked(at)))).map(({ status }) => status);
