@@ -56,9 +56,7 @@ onBothDatabases('failed sign-ins', ({ open }) => {
       return logins;
     };
     const ask = (logins: ReturnType<typeof process>, address: string, owner?: string) =>
-      logins
-        .letIn({ account: 'ada@example.org', address, by: 'password' }, async () => ({ userId: 1, owner }))
-        .catch((error: Fault) => error.code);
+      logins.letIn({ account: 'ada@example.org', address, by: 'password' }, async () => ({ userId: 1, owner })).catch((error: Fault) => error.code);
     const one = process();
     for (let n = 0; n < 10; n++) expect(await ask(one, `2001:db8:0:7::${n.toString(16)}`)).toBe('unauthenticated');
     await one.close(); // what it has noted is written
