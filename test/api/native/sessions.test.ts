@@ -207,6 +207,17 @@ onBothDatabases('sessions', ({ place }) => {
     expect(await asked('/server/mine/keys')).toEqual([401, 401, 200]);
   });
 
+  test('of two who change a password at once by the same old one, one does', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all, { password });
+    const browsers = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
+    const changes = browsers.map(({ ask }, at) => ask('PUT', '/server/mine/password', { old: password, new: `${at} more horses` }));
+    const statuses = (await Promise.all(changes)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    const good = async (given: string) => (await all.nobody('POST', session, { email: ada.email, password: given })).status === 200;
+    expect([await good('0 more horses'), await good('1 more horses')]).toEqual(statuses.map((status) => status === 200));
+  });
+
   test(
     proves('K-05', 'an unknown address, a wrong password, a user without one and a suspended one are one answer; ten of them in a minute are 429'),
     { timeout: long },
