@@ -65,7 +65,8 @@ export function surroundings(settings: () => SurroundingSettings): Surroundings 
       const from = URL.parse(origin);
       if (!from || !/^https?:$/.test(from.protocol)) return false;
       if (from.origin === URL.parse(current().publicUrl)?.origin) return true;
-      // A proxy that is not known as one may speak https to the client: its scheme is then believed.
+      // A proxy that is not known as one may speak https to the client: the scheme is then believed, unless the browser itself says that the page is another one.
+      if (site !== undefined && site !== 'same-origin') return false;
       return from.origin === URL.parse(`${isSecure(request) ? 'https:' : from.protocol}//${host}`)?.origin;
     },
     clientOf(request) {

@@ -1,9 +1,10 @@
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { openFairSemaphore, QueueFull } from '#kit/async/fair-semaphore';
+import { networkOf } from '#kit/net/client-network';
 import { isPassword, sealedPassword } from './password.ts';
 
-/** Passwords are sealed and checked a few at a time, and each client's address gets its turn. Both throw Fault `overloaded` where too many wait. */
+/** Passwords are sealed and checked a few at a time, and each network of clients gets its turn. Both throw Fault `overloaded` where too many wait. */
 export interface Passwords {
   /** What is stored of a password. @param address of the client */
   sealed(password: string, address: string): Promise<string>;
@@ -17,7 +18,7 @@ const bounds = { each: 2, all: 2, unfinished: { each: { jobs: 20, size: 20 }, al
 export function openPasswords(clock: Clock): Passwords {
   const line = openFairSemaphore(bounds, clock);
   const never = new AbortController().signal;
-  const inTurn = <Result>(address: string, work: () => Promise<Result>) => line.run({ owner: address, size: 1, signal: never }, work).catch(refused);
+  const inTurn = <Result>(address: string, work: () => Promise<Result>) => line.run({ owner: networkOf(address), size: 1, signal: never }, work).catch(refused);
   return {
     sealed: (password, address) => inTurn(address, () => sealedPassword(password)),
     isRight: (password, sealed, address) => inTurn(address, () => isPassword(password, sealed)),

@@ -101,6 +101,31 @@ test('revoking a key ends the requests made with it, and none made with another 
   void other.catch(() => {});
 });
 
+test.each(['signing out', 'a new password'])('%s ends the requests made with a session; a key of the user goes on', async (what) => {
+  const { id, served } = await somebody();
+  const password = 'correct horse';
+  await admin(server, 'PATCH', `/users/${id}`, { password });
+  const headers = { 'content-type': 'application/json', origin: server.url };
+  const signIn = await fetch(`${server.url}/server/session`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ email: `user-${users}@example.org`, password }),
+  });
+  const cookie = signIn.headers.getSetCookie()[0]!.split(';')[0]!;
+  upstream.script(hang(), hang());
+  const other = askFace(served, 'chat', { model: 'gpt-4o-mini', content: 'hello', stream: false });
+  await upstream.arrived(0);
+  const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] });
+  const mine = fetch(`${server.url}/v1/chat/completions`, { method: 'POST', headers: { ...headers, cookie }, body });
+  await upstream.arrived(1);
+  if (what === 'signing out') await fetch(`${server.url}/server/session`, { method: 'DELETE', headers: { origin: server.url, cookie } });
+  else await admin(server, 'PATCH', `/users/${id}`, { password: 'another horse' });
+  const answer = await mine;
+  expect([answer.status, await answer.text()]).toEqual([401, expect.stringContaining('The session is over')]);
+  expect(await Promise.race([other, new Promise((resolve) => setTimeout(resolve, 300, 'still running'))])).toBe('still running');
+  void other.catch(() => {});
+});
+
 test('a request that waits for another with the same Idempotency-Key is refused when its user is suspended', async () => {
   const { served, suspend } = await somebody();
   upstream.script(hang());

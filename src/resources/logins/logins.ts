@@ -1,5 +1,5 @@
 import { Fault } from '#core/fault';
-import { networkOf } from './network.ts';
+import { networkOf } from '#kit/net/client-network';
 import { openPlaces, type Place } from './places.ts';
 import { openLoginStore, type Counted, type Login, type LoginStoreDeps } from './store.ts';
 
@@ -21,7 +21,7 @@ interface Finding<Owner> {
   readonly why?: string;
 }
 
-/** Sign-ins and requests for tokens: one at a time for an account from an address, none after ten failures in a minute, and each of them recorded. */
+/** Sign-ins and requests for tokens: one at a time for an account from a network, none after ten failures in a minute, and each of them recorded. */
 export interface Logins {
   /** @throws Fault `unauthenticated` for a wrong pair, `rate-limited`, and what `judge` throws */
   letIn<Owner>(visitor: Visitor, judge: () => Promise<Finding<Owner>>): Promise<Owner>;
@@ -49,24 +49,25 @@ export function openLogins(deps: LoginStoreDeps): Logins {
   }
 
   return {
-    letIn: (visitor, judge) =>
-      failed.inTurn(`${visitor.address} ${visitor.account}`, tooManyFailures, async (place) => {
-        const { account, address, by, isIn } = visitor;
-        await mayTry(place, failures, () => kept.failures(account, address, failures), tooManyFailures);
+    letIn({ account, address, by, isIn }, judge) {
+      const network = networkOf(address);
+      return failed.inTurn(`${network} ${account}`, tooManyFailures, async (place) => {
+        await mayTry(place, failures, () => kept.failures(account, network, failures), tooManyFailures);
         const { userId, owner, why } = await judge();
         const isGood = owner !== undefined;
         if (!isGood) place.times.push(clock.monotonic());
-        if (!isGood || !isIn) kept.record({ account, userId, address, isGood, comment: why === undefined ? by : `${by}: ${why}`, network: null });
+        if (!isGood || !isIn) kept.record({ account, userId, address, isGood, comment: why === undefined ? by : `${by}: ${why}`, isSignUp: false });
         if (!isGood) throw new Fault('unauthenticated', 'The e-mail address and the secret do not belong together.');
         return owner;
-      }),
+      });
+    },
     letSignUp({ account, address }, make) {
       const network = networkOf(address);
       return signedUp.inTurn(network, tooManySignUps, async (place) => {
         await mayTry(place, signUps, () => kept.signUps(network, signUps), tooManySignUps);
         const { userId, owner, why } = await make();
         place.times.push(clock.monotonic());
-        kept.record({ account, userId, address, isGood: owner !== undefined, comment: why === undefined ? 'sign-up' : `sign-up: ${why}`, network });
+        kept.record({ account, userId, address, isGood: owner !== undefined, comment: why === undefined ? 'sign-up' : `sign-up: ${why}`, isSignUp: true });
         if (owner === undefined) throw new Fault('conflict', 'Nobody can sign up with this e-mail address: it is in use.', { field: 'email' });
         return owner;
       });

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Fault } from '#core/fault';
 import { systemClock, type Clock } from '#kit/async/clock';
+import { networkOf } from '#kit/net/client-network';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { openLogins } from './logins.ts';
-import { networkOf } from './network.ts';
 
 const migrations = ['users', 'logins'].map((noun) => new URL(`../${noun}/`, import.meta.url));
 
@@ -44,6 +44,25 @@ onBothDatabases('sign-ups', ({ open }) => {
       });
     expect(await logins.list(1, 100)).toHaveLength(12);
     expect(await logins.letIn({ ...visitor, by: 'password' }, async () => ({ userId: 1, owner: 'ada' }))).toBe('ada');
+  });
+});
+
+onBothDatabases('failed sign-ins', ({ open }) => {
+  test('of an account are at most ten in a minute from a network, in this process and in others', { timeout: 60_000 }, async () => {
+    const store = await open({ migrations });
+    const process = () => {
+      const logins = openLogins({ store, clock: systemClock, months: () => 13, log: (problem, cause) => expect.fail(`${problem} ${String(cause)}`) });
+      onTestFinished(() => logins.close());
+      return logins;
+    };
+    const ask = (logins: ReturnType<typeof process>, address: string, owner?: string) =>
+      logins.letIn({ account: 'ada@example.org', address, by: 'password' }, async () => ({ userId: 1, owner })).catch((error: Fault) => error.code);
+    const one = process();
+    for (let n = 0; n < 10; n++) expect(await ask(one, `2001:db8:0:7::${n.toString(16)}`)).toBe('unauthenticated');
+    await one.close(); // what it has noted is written
+    const other = process();
+    expect(await ask(other, '2001:db8:0:7:ffff::1', 'ada')).toBe('rate-limited');
+    expect([await ask(other, '2001:db8:0:8::1', 'ada'), await ask(other, '192.0.2.1', 'ada')]).toEqual(['ada', 'ada']);
   });
 });
 

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
+import { networkOf } from '#kit/net/client-network';
 import { batched } from '#store/batch';
 import type { Store } from '#store/open';
 
-/** A request for a token, or a sign-in. */
+/** A request for a token, a sign-in or a sign-up. */
 export interface Attempt {
   readonly account: string;
   /** Null where the account is nobody's. */
@@ -11,8 +12,8 @@ export interface Attempt {
   readonly address: string;
   readonly isGood: boolean;
   readonly comment: string;
-  /** Of a sign-up: where it came from; null for all others. */
-  readonly network: string | null;
+  /** Or else a sign-in, or a request for a token. */
+  readonly isSignUp: boolean;
 }
 
 export interface Login {
@@ -42,7 +43,7 @@ export interface LoginStore {
   /** The newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, limit: number): Promise<readonly Login[]>;
   /** Wrong pairs. @throws Fault `overloaded` */
-  failures(account: string, address: string, within: Within): Promise<Counted>;
+  failures(account: string, network: string, within: Within): Promise<Counted>;
   /** Sign-ups, good or not. @throws Fault `overloaded` */
   signUps(network: string, within: Within): Promise<Counted>;
   /** Writes what waits. */
@@ -99,7 +100,7 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
         select id, at, address, is_good as "isGood", comment from login where user_id = ${userId} order by id desc limit ${limit}`.execute(store.db);
       return rows;
     },
-    failures: (account, address, within) => counted(store, sql`account = ${account} and address = ${address} and not is_good and sign_up_from is null`, within),
+    failures: (account, network, within) => counted(store, sql`account = ${account} and failed_from = ${network}`, within),
     signUps: (network, within) => counted(store, sql`sign_up_from = ${network}`, within),
     async close() {
       cancel();
@@ -119,10 +120,11 @@ async function counted({ db }: Store, which: ReturnType<typeof sql>, { most, sec
 async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
   const column = <Value>(of: (attempt: Attempt) => Value) => some.map(of);
   await sql`
-    insert into login (at, account, user_id, address, is_good, comment, sign_up_from)
+    insert into login (at, account, user_id, address, is_good, comment, sign_up_from, failed_from)
     select now(), given.* from unnest(${column(({ account }) => account)}::text[], ${column(({ userId }) => userId)}::bigint[],
       ${column(({ address }) => address)}::text[], ${column(({ isGood }) => isGood)}::boolean[], ${column(({ comment }) => comment)}::text[],
-      ${column(({ network }) => network)}::text[]) as given`.execute(db);
+      ${column(({ isSignUp, address }) => (isSignUp ? networkOf(address) : null))}::text[],
+      ${column(({ isSignUp, isGood, address }) => (isSignUp || isGood ? null : networkOf(address)))}::text[]) as given`.execute(db);
   const users = [...new Set(column(({ userId }) => userId).filter((userId) => userId !== null))];
   await sql`
     delete from login using (

@@ -41,8 +41,8 @@ export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRou
         const sealed = await passwords.sealed(wanted, by.address ?? '');
         const { keyId, token, session } = caller;
         await store.transaction(async (inside) => {
-          if (!(await openUsers(inside).setPassword(id, sealed, { tokenId: keyId === 0 ? token?.id : undefined, sessionId: session?.id })))
-            throw unknownThing('user');
+          const own = { before: kept, tokenId: keyId === 0 ? token?.id : undefined, sessionId: session?.id };
+          if (!(await openUsers(inside).setPassword(id, sealed, own))) throw new Fault('conflict', 'Your password has changed meanwhile.', { field: 'old' });
           const after = { password: kept === null ? 'set' : 'changed' };
           await audit(inside, { by, action: 'user.password', target: { kind: 'user', id }, after });
         });

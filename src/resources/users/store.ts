@@ -41,6 +41,12 @@ type Tables = {
 
 const columns = ['id', 'email', 'role', 'plan', 'status', 'limits'] as const;
 
+interface OwnPassword {
+  readonly before: string | null;
+  readonly tokenId: string | undefined;
+  readonly sessionId: number | undefined;
+}
+
 export interface Users {
   /** @throws Fault `conflict` when the address is taken */
   add(user: { email: string; role: User['role']; plan: string; /** As it is stored. */ password?: string | null }): Promise<User>;
@@ -53,8 +59,13 @@ export interface Users {
   change(id: number, change: UserChange): Promise<{ readonly before: User; readonly after: User } | undefined>;
   /** What is stored of the user's password; undefined for nobody. */
   password(id: number): Promise<string | null | undefined>;
-  /** Sessions, and access tokens had by the password before, are no longer good but for what is kept. To be called in a transaction. @returns false for nobody */
-  setPassword(id: number, sealed: string, kept?: { readonly tokenId: string | undefined; readonly sessionId: number | undefined }): Promise<boolean>;
+  /**
+   * Sessions, and access tokens had by the password before, are no longer good but for what is kept. To be called in a transaction.
+   *
+   * @param own where users change their own: what they keep, and what was stored of the password before
+   * @returns false for nobody, and where another password was stored before
+   */
+  setPassword(id: number, sealed: string, own?: OwnPassword): Promise<boolean>;
   /**
    * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
    * transaction.
@@ -118,11 +129,11 @@ export function openUsers(access: Access): Users {
       const row = await present().select('password').where('id', '=', id).executeTakeFirst();
       return row?.password;
     },
-    async setPassword(id, sealed, kept) {
+    async setPassword(id, sealed, own) {
       const { rows } = await sql`
-        update users set password = ${sealed}, password_version = password_version + 1, password_kept = ${kept?.tokenId ?? null}
-        where id = ${id} and removed_at is null returning id`.execute(db);
-      await endSessions(id, kept?.sessionId);
+        update users set password = ${sealed}, password_version = password_version + 1, password_kept = ${own?.tokenId ?? null}
+        where id = ${id} and removed_at is null ${own ? sql`and password is not distinct from ${own.before}` : sql``} returning id`.execute(db);
+      await endSessions(id, own?.sessionId);
       if (rows.length > 0) await changed(access, id);
       return rows.length > 0;
     },

@@ -122,6 +122,7 @@ onBothDatabases('sessions', ({ place }) => {
       { origin: `http://${host.replace(/:.*/, '')}` },
       { origin: `${all.server.url}, ${all.server.url}` },
       { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+      { origin: `https://${host}`, 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'none' },
@@ -204,6 +205,17 @@ onBothDatabases('sessions', ({ place }) => {
       Promise.all(browsers.map(async ({ cookie }) => (await after.nobody('GET', path, undefined, { headers: { cookie } })).status));
     expect(await asked(session)).toEqual([401, 401, 200]);
     expect(await asked('/server/mine/keys')).toEqual([401, 401, 200]);
+  });
+
+  test('of two who change a password at once by the same old one, one does', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all, { password });
+    const browsers = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
+    const changes = browsers.map(({ ask }, at) => ask('PUT', '/server/mine/password', { old: password, new: `${at} more horses` }));
+    const statuses = (await Promise.all(changes)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    const good = async (given: string) => (await all.nobody('POST', session, { email: ada.email, password: given })).status === 200;
+    expect([await good('0 more horses'), await good('1 more horses')]).toEqual(statuses.map((status) => status === 200));
   });
 
   test(
@@ -300,9 +312,21 @@ onBothDatabases('sessions', ({ place }) => {
   });
 });
 
-test('many who sign in at once are checked a few at a time, and too many from one address are told to wait', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
-  const asked = (at: number) => all.nobody('POST', session, { email: `person-${at}@example.org`, password });
+test('failed passwords of one account from all addresses of an IPv6 network count together', { timeout: long }, async () => {
+  const all = await visited(await embedded.place(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
+  const ada = await person(all, { password });
+  const from = async (address: string, given: string) =>
+    (await all.nobody('POST', session, { email: ada.email, password: given }, { headers: { 'x-forwarded-for': address } })).status;
+  const wrong: number[] = [];
+  for (let n = 0; n < 10; n++) wrong.push(await from(`2001:db8:0:7::${n.toString(16)}`, 'wrong horse'));
+  expect(wrong).toEqual(Array.from({ length: 10 }, () => 401));
+  expect([await from('2001:db8:0:7:ffff::1', password), await from('2001:db8:0:8::1', password)]).toEqual([429, 200]);
+});
+
+test('many who sign in at once are checked a few at a time, and too many from one network are told to wait', { timeout: long }, async () => {
+  const all = await visited(await embedded.place(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
+  const asked = (at: number) =>
+    all.nobody('POST', session, { email: `person-${at}@example.org`, password }, { headers: { 'x-forwarded-for': `2001:db8:0:7::${at.toString(16)}` } });
   const onThisThread = cpuMilliseconds(() => scryptSync(password, 'salt', 32, { N: 32_768, r: 8, p: 3, maxmem: 67_108_864 }));
   const before = process.threadCpuUsage();
   const statuses = (await Promise.all(Array.from({ length: 60 }, (_, at) => asked(at)))).map(({ status }) => status);
