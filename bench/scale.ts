@@ -115,7 +115,8 @@ async function fill(store: Store, size: number): Promise<void> {
     `insert into usage_overall
     select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
       sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
-      overall_series(face, model, provider, region, balance) from usage_hour, spans(hour) group by 1, 2, 3, 4, 5, 6, 7, 8`,
+      overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
+      from usage_hour, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team`,
   );
   await run('vacuum', 'vacuum (analyze)');
 }

@@ -1,9 +1,10 @@
 -- What the rows of an hour, and of a day (UTC), add up to, of all users together, without what there may be very many of (keys, applications, tags): reports on
--- all usage read few rows, however many users there are. `hour` is where the span begins, `series` what a row is about.
+-- all usage read few rows, however many users there are. `hour` is where the span begins, `series` what a row is about. The spans `app` and `team` are days too:
+-- `app` of each application, `team` of each team, whose calls count for each team that they were charged to, or for 0 if for none.
 create table usage_overall (
   month text collate "C" not null,
   hour timestamptz not null,
-  span text collate "C" not null check (span in ('hour', 'day')),
+  span text collate "C" not null check (span in ('hour', 'day', 'app', 'team')),
   face text collate "C" not null,
   model text collate "C" not null,
   provider text collate "C" not null,
@@ -20,6 +21,8 @@ create table usage_overall (
   first_times bigint[] not null,
   total_times bigint[] not null,
   series uuid not null,
+  app text collate "C" not null default '',
+  team bigint not null default 0,
   primary key (span, hour, series, month)
 ) partition by list (month);
 
@@ -37,18 +40,22 @@ begin
   end loop;
 end $$;
 
-create function overall_series(face text, model text, provider text, region text, balance text) returns uuid language sql stable as $$
-  select md5(row(face, model, provider, region, balance)::text)::uuid
-$$;
-create function spans(hour timestamptz, out start timestamptz, out span text) returns setof record language sql immutable as $$
-  values (hour, 'hour'), (date_trunc('day', hour, 'UTC'), 'day')
+create function overall_series(face text, model text, provider text, region text, balance text, app text, team bigint)
+returns uuid language sql stable as $$ select md5(row(face, model, provider, region, balance, app, team)::text)::uuid $$;
+-- The spans that a row of an hour is added to.
+create function usage_spans(hour timestamptz, app text, team_ids bigint[], out start timestamptz, out span text, out of_app text, out of_team bigint)
+returns setof record language sql immutable as $$
+  select hour, 'hour', '', 0::bigint
+  union all select date_trunc('day', hour, 'UTC'), 'day', '', 0::bigint
+  union all select date_trunc('day', hour, 'UTC'), 'app', app, 0::bigint
+  union all select date_trunc('day', hour, 'UTC'), 'team', '', team from unnest(case when team_ids = '{}' then array[0::bigint] else team_ids end) as team
 $$;
 
 insert into usage_overall
 select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
   sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
-  overall_series(face, model, provider, region, balance)
-from usage_hour, spans(hour) group by 1, 2, 3, 4, 5, 6, 7, 8;
+  overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
+from usage_hour, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team;
 
 -- As before, and into the sums of all users.
 create or replace function usage_fold(most integer) returns bigint language plpgsql as $$
@@ -77,8 +84,8 @@ begin
     insert into usage_overall as old
     select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
       sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
-      overall_series(face, model, provider, region, balance)
-    from gone, spans(hour) group by month, start, span, face, model, provider, region, balance
+      overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
+    from gone, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team
     on conflict (span, hour, series, month) do update set
       requests = old.requests + excluded.requests, input_tokens = old.input_tokens + excluded.input_tokens,
       cached_tokens = old.cached_tokens + excluded.cached_tokens, output_tokens = old.output_tokens + excluded.output_tokens,

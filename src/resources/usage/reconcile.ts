@@ -122,7 +122,7 @@ async function hourSums(db: Database, month: string, start: Date): Promise<Drift
   return rows;
 }
 
-/** The sums of all users of a day: of hours they are those of the single ones, of days those of their hours. */
+/** The sums of all users of a day, of its hours, of its applications and of its teams: they are those of the single users. */
 async function overallSums(db: Database, month: string, start: number): Promise<Drift[]> {
   const figures = ['requests', 'plan_tokens', 'cost_usd', 'input_tokens', 'output_tokens', 'errors', 'cached_tokens', 'unpriced'].map((one) => sql.ref(one));
   const less = sql.join(figures.map((one) => sql`-${one}`));
@@ -130,9 +130,9 @@ async function overallSums(db: Database, month: string, start: number): Promise<
   const { rows } = await sql<Drift & { at: Date }>`
     select hour as at, sum(requests)::bigint as requests, sum(plan_tokens)::bigint as "planTokens", sum(cost_usd)::double precision as "costUsd"
     from (
-      select hour, span, face, model, provider, region, balance, ${sql.join(figures)} from usage_overall where ${within} union all
-      select start, span, face, model, provider, region, balance, ${less} from usage_hour, spans(hour) where ${within}
-    ) as one group by hour, span, face, model, provider, region, balance
+      select hour, span, face, model, provider, region, balance, app, team, ${sql.join(figures)} from usage_overall where ${within} union all
+      select start, span, face, model, provider, region, balance, of_app, of_team, ${less} from usage_hour, usage_spans(hour, app, team_ids) where ${within}
+    ) as one group by hour, span, face, model, provider, region, balance, app, team
     having (${sql.join(figures.map((one) => sql`sum(${one})`))}) <> (0, 0, 0, 0, 0, 0, 0, 0)`.execute(db);
   return rows.map(({ at, ...drift }) => ({ ...drift, of: at.toISOString() }));
 }

@@ -24,7 +24,8 @@ onBothDatabases('sums of usage', ({ shared }) => {
         model: `model ${at % 3}`,
         face: at % 5 === 0 ? 'messages' : 'chatcompat',
         balance: at % 7 === 0 ? 'train' : 'inference',
-        teamIds: at % 2 === 0 ? [4] : [],
+        teamIds: at % 2 === 0 ? [4] : at % 3 === 0 ? [4, 9] : [],
+        app: at % 6 === 0 ? 'shop' : 'desk',
         planTokens: at,
         inputTokens: 2 * at,
         outputTokens: 3 + at,
@@ -57,6 +58,10 @@ onBothDatabases('sums of usage', ({ shared }) => {
     ['face', 'balance'],
     ['user', 'model'],
     ['team'],
+    ['team', 'model', 'day'],
+    ['app'],
+    ['app', 'face'],
+    ['app', 'team'],
     ['tag:project', 'day'],
   ];
   const cases = Object.keys(spans).flatMap((span) =>

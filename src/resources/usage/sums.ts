@@ -58,15 +58,23 @@ const day = 24 * hour;
 const members = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
   plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
 
-/** The same of the sums of all users, which have no more than the dimensions of `overall`. */
-const overallMembers = sql`0, 0, '{}'::bigint[], '', face, model, provider, region, '', balance, hour, requests, input_tokens, cached_tokens,
-  output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
+/** The same of the sums of all users, which know of no user, key and tag. */
+const overallMembers = sql`0, 0, case when team = 0 then '{}'::bigint[] else array[team] end, app, face, model, provider, region, '', balance, hour, requests,
+  input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
 
 const overall: ReadonlySet<Group> = new Set(['model', 'face', 'region', 'day', 'hour', 'provider', 'balance']);
 
-/** Whether the sums of all users know what is asked for: hundreds of rows for each day, where those of single users may be hundreds of thousands. */
-const isOverall = ({ groupBy, userId, keyId, team, app, tag }: UsageWanted): boolean =>
-  groupBy.every((group) => overall.has(group)) && (userId ?? keyId ?? team ?? app ?? tag) === undefined;
+/**
+ * The sums of all users that know what is asked for: hundreds of rows for each day, where those of single users may be hundreds of thousands. Those of whole
+ * days by application or by team know of either, not of both. Undefined where none knows it.
+ */
+function overallOf({ groupBy, userId, keyId, team, app, tag }: UsageWanted): 'all' | 'app' | 'team' | undefined {
+  const further = groupBy.filter((group) => !overall.has(group));
+  if ((userId ?? keyId ?? tag) !== undefined) return undefined;
+  if (further.length === 0 && team === undefined && app === undefined) return 'all';
+  if (further.every((group) => group === 'app') && team === undefined) return 'app';
+  return further.every((group) => group === 'team') && app === undefined ? 'team' : undefined;
+}
 
 export function openSums(store: Store): Sums {
   return {
@@ -119,16 +127,20 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const within = (column: RawBuilder<unknown>, start: number, end: number) => sql`${column} >= ${new Date(start)} and ${column} < ${new Date(end)}`;
   const where = (tags: RawBuilder<unknown>, column: RawBuilder<unknown>, start: number, end: number) =>
     sql.join([months, within(column, start, end), ...conditionsOf(wanted, tags)], sql` and `);
-  const ofHours = (table: RawBuilder<unknown>) => sql`
-    select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, first, last)}`;
-  const ofAll = (span: 'hour' | 'day', start: number, end: number) => sql`
-    select ${overallMembers} from usage_overall where span = ${sql.lit(span)} and ${where(sql`null::jsonb`, sql`hour`, start, end)}`;
+  const ofHours = (table: RawBuilder<unknown>, start: number, end: number) => sql`
+    select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, start, end)}`;
+  const ofAll = (span: 'hour' | 'day' | 'app' | 'team', start: number, end: number) => sql`
+    select ${members} from (select month, ${overallMembers} from usage_overall where span = ${sql.lit(span)}) as overall(month, ${members})
+    where ${where(sql`null::jsonb`, sql`hour`, start, end)}`;
   const days = { first: Math.ceil(first / day) * day, last: Math.floor(last / day) * day };
-  const overallParts = () =>
-    takesDays(wanted) && days.first < days.last
-      ? [ofAll('hour', first, days.first), ofAll('day', days.first, days.last), ofAll('hour', days.last, last)]
-      : [ofAll('hour', first, last)];
-  const sums = () => [...(isOverall(wanted) ? overallParts() : [ofHours(sql`usage_hour`)]), ofHours(sql`usage_fresh`)];
+  const hasDays = takesDays(wanted) && days.first < days.last;
+  const booked = (): readonly RawBuilder<unknown>[] => {
+    const known = overallOf(wanted);
+    const ofParts = (start: number, end: number) => (known === 'all' ? ofAll('hour', start, end) : ofHours(sql`usage_hour`, start, end));
+    if (known === undefined || !hasDays) return [ofParts(first, last)];
+    return [ofParts(first, days.first), ofAll(known === 'all' ? 'day' : known, days.first, days.last), ofParts(days.last, last)];
+  };
+  const sums = () => [...booked(), ofHours(sql`usage_fresh`, first, last)];
   const rows = (start: number, end: number) => sql`
     select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
       plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, ${timeOf(sql`first_token_ms`)}, ${timeOf(sql`total_ms`)}
