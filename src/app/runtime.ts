@@ -66,6 +66,8 @@ export function openRuntime(
   const engineAddress = addressOf(settings.search);
   const engine = openEngine(settings.search, engineFetch(engineAddress === undefined ? [] : [engineAddress])); // the operator's exception, and no user's
   for (const name of providers.unspoken) log.warn({ provider: name }, 'This version does not speak the dialect of this provider: its models do not answer.');
+  if (settings.newUsers.signup && settings.newUsers.plan === 'unlimited')
+    log.warn({}, 'Anybody may sign up, and new users have no limits: name a plan that has some in newUsers.plan.');
   return { settings, providers, models, guards, engine, answers: new ResponseCache(clock), ttlOf: ttlsOf(settings, models), standIns: standInsOf(settings) };
 }
 

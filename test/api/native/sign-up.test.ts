@@ -1,7 +1,9 @@
 /* People who make themselves users. */
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { openLog } from '../../../src/telemetry/log.ts';
 import { onBothDatabases } from '../../support/databases.ts';
 import { cookieIn, withCookie } from './browsers.ts';
+import { startTestServer } from '../../support/server.ts';
 import { person, visited } from './visitors.ts';
 
 const long = 60_000;
@@ -120,4 +122,16 @@ onBothDatabases('signing up', ({ place }) => {
     const from = async (origin: string) => (await all.nobody('POST', signup, { email: 'ada@example.org', password }, { headers: { origin } })).status;
     expect([await from('https://app.example.org'), await from('null'), await from(all.server.url)]).toEqual([403, 403, 201]);
   });
+});
+
+test('a server where anybody may sign up, and new users have no limits, says so when it starts', { timeout: long }, async () => {
+  const started = async (more: string): Promise<readonly string[]> => {
+    const warnings: string[] = [];
+    const log = { ...openLog('silent'), level: () => {}, warn: (_: object, text: string) => void warnings.push(text) };
+    const server = await startTestServer({ log, yaml: `newUsers: { signup: true }\n${more}` });
+    onTestFinished(() => server.close());
+    return warnings.filter((text) => text.includes('sign up'));
+  };
+  expect(await started('')).toEqual([expect.stringContaining('newUsers.plan')]);
+  expect(await started('plans: { free: { monthlyTokens: 1000 } }')).toEqual([]);
 });
