@@ -27,7 +27,7 @@ export interface Sessions {
 const prefix = 'dgs_';
 /** 256 bits of chance. */
 const randomLength = 43;
-const form = new RegExp(`^${prefix}[A-Za-z0-9]{${randomLength}}$`);
+const form = /^dgs_[A-Za-z0-9]{43}$/;
 
 /** Could this be the text of a session? */
 export const isSession = (text: string): boolean => form.test(text);
