@@ -75,6 +75,19 @@ onBothDatabases('sums of usage', ({ shared }) => {
     expect(await usage.usage(wanted)).toEqual(await usage.usage({ ...wanted, status: 200 })); // all rows have it, and only they know of it
   });
 
+  test.each([{ team: 4 }, { team: 9 }, { app: 'shop' }, { app: 'shop', team: 4 }, { userId: 2, team: 9 }, { team: 4, model: 'model 1' }])(
+    'of %o are those of the rows',
+    async (filter) => {
+      const usage = await (made ??= recorded());
+      const [from, to] = spans['hours of several days'];
+      for (const groupBy of [[], ['day'], ['app'], ['team'], ['model', 'team']] as const) {
+        const sums = await usage.usage({ from, to, groupBy, ...filter });
+        expect(sums[0]!.requests).toBeGreaterThan(0);
+        expect(sums).toEqual(await usage.usage({ from, to, groupBy, ...filter, status: 200 }));
+      }
+    },
+  );
+
   test('that another program has changed are found out, those of all users too', async () => {
     await (made ??= recorded());
     await fold(store());
