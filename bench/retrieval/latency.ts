@@ -50,8 +50,8 @@ async function recall(store: Store, user: number, vector: () => Float32Array): P
   let found = 0;
   for (let round = 0; round < 20; round++) {
     const asked = { table, vector: unit(vector())!, limit: 50, signal: new AbortController().signal };
-    const exact = new Set((await nearest(store, ranker, one, asked)).map(({ id }) => id));
-    found += (await nearest(store, ranker, scope, asked)).filter(({ id }) => exact.has(id)).length;
+    const exact = new Set(await nearest(store, ranker, one, asked));
+    found += (await nearest(store, ranker, scope, asked)).filter((id) => exact.has(id)).length;
   }
   return found / 1000;
 }

@@ -21,13 +21,17 @@ export interface Examined {
   readonly aheadMilliseconds: number;
 }
 
+/** Is the extension `vector` of `pg_available_extensions` 0.8 or later? Earlier ones drop what a filter rejects without looking further. */
+export const isNewVector = sql<boolean>`
+  array[split_part(coalesce(installed_version, default_version), '.', 1), split_part(coalesce(installed_version, default_version), '.', 2)]::int[] >= '{0,8}'`;
+
 /** @throws Fault `overloaded` while it is away */
 export async function examine(db: Database, clock: Clock): Promise<Examined> {
   await sql`select 1`.execute(db); // the connection is made before the time is taken
   const [asked, startedAt] = [clock.now(), clock.monotonic()];
   const { rows } = await sql<Omit<Examined, 'milliseconds' | 'aheadMilliseconds' | 'places'> & { at: Date }>`
     select clock_timestamp() as at, split_part(current_setting('server_version'), ' ', 1) as version,
-      exists (select from pg_available_extensions where name = 'vector') as "hasVector",
+      exists (select from pg_available_extensions where name = 'vector' and ${isNewVector}) as "hasVector",
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly",
       (select count(*) from pg_stat_activity where backend_type = 'client backend')::int8 as connections,
       current_setting('max_connections')::int8 as "mostConnections"`.execute(db);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '#store/open';
 import type { Scope } from './scope.ts';
 import { textOf } from './editions.ts';
-import { countOf, inOrder, placesIn, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
+import { countOf, inOrder, placesIn, placesOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
 /** Terms of the best passages that are added to the question. */
@@ -33,13 +33,20 @@ export async function withFeedback(
   const added = await addedTerms(db, scope, found.slice(0, passages));
   const sum = added.reduce((total, { share }) => total + share, 0);
   const more = new Tally(scoring);
-  for (const { places, share } of added) if (places) more.add(places, (share / sum) * weightOf(scoring, countOf(places)));
-  return found.map((one) => ({ ...one, score: (one.score * own) / terms + more.scoreOf(one) * (1 - own) })).toSorted(inOrder);
+  for (const { places, share } of added) {
+    if (places === null) continue;
+    const bytes = placesOf(places);
+    more.add(bytes, (share / sum) * weightOf(scoring, countOf(bytes)));
+  }
+  const scored = found.map((one) => ({ ...one, score: (one.score * own) / terms + more.scoreOf(one) * (1 - own) }));
+  more.release();
+  return scored.toSorted(inOrder);
 }
 
 interface AddedTerm {
   readonly share: number;
-  readonly places: Buffer | null;
+  /** As of `placesIn`. */
+  readonly places: string | null;
 }
 
 /** What the passages have in common, by what share of their words it is. */
@@ -52,7 +59,7 @@ async function addedTerms(db: Database, { datasets, editions }: Scope, best: rea
   const sum = best.reduce((total, { score }) => total + score, 0);
   const shareOf = (text: { edition: number; ordinal: number }) =>
     (best.find(({ edition, ordinal }) => edition === text.edition && ordinal === text.ordinal)?.score ?? 0) / sum;
-  const { rows } = await sql<{ share: number; places: string | null }>`
+  const { rows } = await sql<AddedTerm>`
     with scope as materialized (${editions}),
     feedback as (
       select lexeme as term, sum(share * cardinality(positions) / length) as share
@@ -64,5 +71,5 @@ async function addedTerms(db: Database, { datasets, editions }: Scope, best: rea
       group by lexeme order by share desc, lexeme limit ${mostTerms}
     )
     select share, (${placesIn(sql`feedback.term`, datasets)}) as places from feedback`.execute(db);
-  return rows.map(({ share, places }) => ({ share, places: places === null ? null : Buffer.from(places, 'base64') }));
+  return rows;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '#store/open';
 import { commonTerms, lookedUp, type CommonTerm } from './common-terms.ts';
 import { withFeedback } from './feedback.ts';
-import { countOf, placesIn, scoringOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
+import { countOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
 import type { Scope } from './scope.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
@@ -82,14 +82,20 @@ interface Found {
 
 /** Reads each term whole. */
 async function wholeRanks(db: Database, asked: Asked): Promise<Found> {
+  const read = await readTerms(db, asked.scope, termsOf(asked));
   const tally = new Tally(asked.scoring);
-  const read = await placesOf(db, asked.scope, termsOf(asked));
   addTo(tally, asked.scoring, read);
-  return { found: tally.best(asked.limit), terms: read.length };
+  const found = tally.best(asked.limit);
+  tally.release();
+  return { found, terms: read.length };
 }
 
-function addTo(tally: Tally, scoring: Scoring, read: readonly (Buffer | null)[]): void {
-  for (const places of read) if (places) tally.add(places, weightOf(scoring, countOf(places)));
+function addTo(tally: Tally, scoring: Scoring, read: readonly (string | null)[]): void {
+  for (const text of read) {
+    if (text === null) continue;
+    const places = placesOf(text);
+    tally.add(places, weightOf(scoring, countOf(places)));
+  }
 }
 
 /** Reads the common terms for candidates alone, unless the others choose too few. */
@@ -102,7 +108,7 @@ async function largeRanks(db: Database, asked: Asked): Promise<Found> {
   let chosen = terms.filter((term) => !known.has(term));
   const tally = new Tally(scoring);
   for (;;) {
-    if (chosen.length > 0) addTo(tally, scoring, await placesOf(db, scope, sql`select term from unnest(${chosen}::text[]) as question (term) order by term`));
+    if (chosen.length > 0) addTo(tally, scoring, await readTerms(db, scope, sql`select term from unnest(${chosen}::text[]) as question (term) order by term`));
     const found = await withCommon(db, asked, tally, common);
     const next = common.shift();
     if (found.length === limit || !next) return { found, terms: terms.length };
@@ -127,12 +133,12 @@ const termsOf = ({ configurations, words }: Asked) => sql`
   select distinct term from unnest(${configurations}::text[]) as configuration, unnest(tsvector_to_array(to_tsvector(configuration::regconfig, ${words}))) as term
   order by term limit ${mostTerms}`;
 
-/** Of each term the places that the caller may read, in the order of the terms; null where there are none. */
-async function placesOf(db: Database, { datasets, editions }: Scope, terms: ReturnType<typeof sql>): Promise<readonly (Buffer | null)[]> {
+/** Of each term the places that the caller may read, as of `placesIn`, in the order of the terms. */
+async function readTerms(db: Database, { datasets, editions }: Scope, terms: ReturnType<typeof sql>): Promise<readonly (string | null)[]> {
   // a materialized scope: its permissions are found out once, and each row is held against a hash of it
   const { rows } = await sql<{ places: string | null }>`
     with scope as materialized (${editions}) select (${placesIn(sql`question.term`, datasets)}) as places from (${terms}) as question`.execute(db);
-  return rows.map(({ places }) => (places === null ? null : Buffer.from(places, 'base64')));
+  return rows.map(({ places }) => places);
 }
 
 async function idsOf(db: Database, found: readonly Scored[]): Promise<readonly number[]> {

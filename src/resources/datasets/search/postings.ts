@@ -54,11 +54,35 @@ export const placesIn = (term: RawBuilder<unknown>, datasets: readonly { readonl
 /** A number below 256 as a byte. */
 export const byte = (number: RawBuilder<unknown>): RawBuilder<Buffer> => sql<Buffer>`substring(int2send((${number})::smallint) from 2)`;
 
-/** Passages for which a tally has room from the start. */
+/** Passages for which a tally has room from the start, and for which room is kept from question to question. */
 const mostAtFirst = 2 ** 18;
+const mostKept = 2 ** 20;
+/** Bytes of places that are kept likewise. */
+const mostBytes = 2 ** 22;
 
 const headBytes = 18;
 const postingBytes = 3;
+
+/** What places are written into, one after the other: megabytes for each question would keep the garbage collector busy. */
+let scratch = Buffer.allocUnsafeSlow(2 ** 16);
+
+/** The bytes of what `placesIn` selects, good until the next call. */
+export function placesOf(text: string): Buffer {
+  const most = (text.length >>> 2) * 3 + 3;
+  if (most > mostBytes) return Buffer.from(text, 'base64');
+  if (most > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.min(mostBytes, 2 * most));
+  return scratch.subarray(0, scratch.write(text, 'base64'));
+}
+
+/** Scores that no tally uses at the moment, all of them 0. */
+let spare: Float64Array<ArrayBuffer> | undefined;
+
+function roomFor(passages: number): Float64Array<ArrayBuffer> {
+  const kept = spare;
+  if (!kept || kept.length < passages) return new Float64Array(passages);
+  spare = undefined;
+  return kept;
+}
 
 /** How many passages `places` names. */
 export function countOf(places: Buffer): number {
@@ -80,7 +104,7 @@ export class Tally {
 
   constructor(scoring: Scoring) {
     this.#scoring = scoring;
-    this.#scores = new Float64Array(Math.min(scoring.size, mostAtFirst));
+    this.#scores = roomFor(Math.min(scoring.size, mostAtFirst));
   }
 
   /** Adds a term of this weight. @param places as of `placesIn` */
@@ -111,17 +135,29 @@ export class Tally {
   /** Best first; of equal ones the older first. */
   best(limit: number): Scored[] {
     const best: Scored[] = [];
+    const scores = this.#scores;
+    let least = Number.MIN_VALUE; // what no term added to is no candidate
     for (const [edition, { at, passages }] of this.#first)
       for (let ordinal = 0; ordinal < passages; ordinal++) {
-        const score = this.#scores[at + ordinal]!;
-        if (score === 0 || (best.length === limit && score < best[limit - 1]!.score)) continue;
+        const score = scores[at + ordinal]!;
+        if (score < least) continue;
         const one = { edition, ordinal, score };
         const place = placeOf(one, best);
         if (place === limit) continue;
         if (best.length === limit) best.pop();
         best.splice(place, 0, one);
+        if (best.length === limit) least = best[limit - 1]!.score;
       }
     return best;
+  }
+
+  /** No more is asked of it: another one may have its room. */
+  release(): void {
+    if (this.#scores.length > mostKept) return;
+    this.#scores.fill(0, 0, this.#used);
+    spare = this.#scores;
+    this.#scores = new Float64Array(0);
+    this.#first.clear();
   }
 
   #slotsOf(edition: number, passages: number): { readonly at: number; readonly passages: number } {

@@ -62,8 +62,7 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
           warnings.push(`${model} makes no vectors at the moment: the question was searched by its words alone.`);
           return undefined;
         }
-        const near = await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal });
-        return { ids: near.map(({ id }) => id), weight };
+        return { ids: await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal }), weight };
       }),
     );
     const others = scope.languages.filter(({ datasetId, language: one }) => !isEnglish(one) && isReadInEnglish(scope, datasetId));

@@ -1,4 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
+import { isNewVector } from '#store/examine';
 import type { Database, Store } from '#store/open';
 import type { VectorModel } from './types.ts';
 
@@ -23,6 +24,8 @@ export interface VectorTables {
 
 /** pgvector indexes no more dimensions, of 32 and of 16 bits. */
 const mostIndexed = { whole: 2000, half: 4000 };
+/** Two vectors of so many dimensions fit in a page of the table. PostgreSQL would put what has more than 500 elsewhere, where each is looked up: in ten times the time. */
+const mostInPlace = 960;
 const makeSeconds = 60;
 const lockKey = 7_239_014_553; // any number that is ours; taken until the end of the transaction
 
@@ -48,7 +51,7 @@ export function openVectorTables(store: Pick<Store, 'db' | 'long' | 'kind'>): Ve
       if (before) return before;
       const db = store.long(makeSeconds).db;
       const hasVectors = await hasPgvector(db);
-      const half = hasVectors && store.kind === 'server' && (await hasHalves(db));
+      const half = hasVectors && store.kind === 'server';
       await db.transaction().execute(async (tx) => {
         await sql`select pg_advisory_xact_lock(${sql.lit(lockKey)})`.execute(tx);
         const { rows } = await sql<VectorTable>`
@@ -66,6 +69,7 @@ async function create(db: Database, table: VectorTable, kind: Store['kind']): Pr
   const type = table.kind === 'vector' ? `vector(${table.dimensions})` : 'bytea';
   const statements = [
     `create table ${name} (passage_id bigint primary key, edition_id bigint not null, vector ${type} not null)`,
+    ...(table.dimensions <= mostInPlace ? [`alter table ${name} alter column vector set storage plain`] : []),
     `create index ${name}_edition on ${name} (edition_id, passage_id)`,
     // the embedded database would be held for seconds by each piece that goes into the index: it compares all vectors instead
     ...(kind === 'server' && table.kind === 'vector' && table.dimensions <= mostIndexed[table.half ? 'half' : 'whole']
@@ -77,11 +81,11 @@ async function create(db: Database, table: VectorTable, kind: Store['kind']): Pr
   for (const statement of statements) await sql.raw(statement).execute(db);
 }
 
-/** Has the database pgvector, or may it be switched on? */
+/** Has the database pgvector, of a version that counts, or may it be switched on? */
 async function hasPgvector(db: Database): Promise<boolean> {
-  const { rows } = await sql<{
-    installed: boolean;
-  }>`select installed_version is not null as installed from pg_available_extensions where name = 'vector'`.execute(db);
+  const { rows } = await sql<{ installed: boolean }>`
+    select installed_version is not null as installed from pg_available_extensions
+    where name = 'vector' and ${isNewVector}`.execute(db);
   if (!rows[0]) return false;
   if (rows[0].installed) return true;
   try {
@@ -90,10 +94,4 @@ async function hasPgvector(db: Database): Promise<boolean> {
   } catch {
     return false; // the role may not
   }
-}
-
-/** Has its pgvector numbers of 16 bits, which came with 0.7? */
-async function hasHalves(db: Database): Promise<boolean> {
-  const { rows } = await sql<{ known: boolean }>`select to_regtype('halfvec') is not null as known`.execute(db);
-  return rows[0]?.known ?? false;
 }
