@@ -107,7 +107,7 @@ describe('the embedded database', () => {
             ({ rows }) => rows,
             () => 'away',
           ),
-        { timeout: 5000 },
+        { timeout: 20_000 },
       )
       .toEqual([]);
     expect(warnings).toEqual([{ reason: 'a statement took longer than 400 ms', lost: 1 }]);
@@ -126,7 +126,7 @@ describe('the embedded database', () => {
               ({ rows }) => rows,
               () => 'busy',
             ),
-          { timeout: 5000 },
+          { timeout: 20_000 },
         )
         .toEqual([]);
       await sql`insert into t values (2)`.execute(db);

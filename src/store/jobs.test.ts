@@ -136,7 +136,7 @@ onBothDatabases('jobs', ({ open, shared }) => {
     worker(kind, async () => void (ranAt = Date.now()));
     const runAt = new Date(Date.now() + 700);
     const id = await all().add(kind, null, { runAt });
-    await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
+    await expect.poll(stateOf(id), { timeout: 20_000 }).toBe('done');
     expect(ranAt).toBeGreaterThanOrEqual(runAt.getTime() - 20);
     expect(ranAt).toBeLessThan(runAt.getTime() + 1000);
   });
@@ -174,10 +174,10 @@ onBothDatabases('jobs', ({ open, shared }) => {
       return 'ok';
     });
     const mended = await all().add(kind, 'third time');
-    await expect.poll(stateOf(mended), { timeout: 5000 }).toBe('done');
+    await expect.poll(stateOf(mended), { timeout: 20_000 }).toBe('done');
     expect(tried).toEqual([1, 2, 3]);
     const hopeless = await all().add(kind, 'never', { tries: 2 });
-    await expect.poll(stateOf(hopeless), { timeout: 5000 }).toBe('failed');
+    await expect.poll(stateOf(hopeless), { timeout: 20_000 }).toBe('failed');
     expect(await all().find(hopeless)).toMatchObject({ tries: 2, error: 'The provider broke off.' });
   });
 
@@ -268,7 +268,7 @@ onBothDatabases('jobs', ({ open, shared }) => {
       },
       { leaseSeconds: 0.3 },
     );
-    await expect.poll(stateOf(id), { timeout: 8000 }).toBe('failed');
+    await expect.poll(stateOf(id), { timeout: 20_000 }).toBe('failed');
     expect(ran).toBe(1);
     expect((await alive.find(id))?.error).toBe('The process that worked on it ended.');
   });
@@ -293,7 +293,7 @@ onBothDatabases('jobs', ({ open, shared }) => {
     );
     const id = await all().add(kind, null);
     await lost.promise;
-    await expect.poll(stateOf(id), { timeout: 5000 }).toBe('done');
+    await expect.poll(stateOf(id), { timeout: 20_000 }).toBe('done');
     expect((await all().find(id))?.result).toBe('the second');
   });
 

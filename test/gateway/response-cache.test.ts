@@ -296,7 +296,7 @@ describe('accounting', () => {
     const body = { model, messages: [{ role: 'user', content }] };
     expect((await someone.ask(body)).status).toBe(200);
     await administrate(server, 'PATCH', `/users/${someone.id}`, { monthlyTokens: 0 });
-    await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 5000 }).toBe(429);
+    await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 20_000 }).toBe(429);
     const hit = await someone.ask(body);
     expect([hit.status, cacheOf(hit)]).toEqual([200, 'hit']);
   });

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ownPort } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -16,7 +17,7 @@ let running: ChildProcess | undefined;
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'dragoman-process-'));
-  port = await freePort();
+  port = await ownPort();
 });
 afterEach(async () => {
   if (running?.exitCode === null && running.signalCode === null) {
@@ -27,14 +28,6 @@ afterEach(async () => {
   running = undefined;
   await rm(home, { recursive: true, force: true, maxRetries: 10 }); // a killed server may still write
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return free;
-}
 
 const serverPid = (): number | undefined => {
   try {
@@ -86,7 +79,7 @@ const keyIn = (output: string) => /API key +(\S{64})/.exec(output)?.[1];
 
 async function until(what: () => boolean): Promise<void> {
   for (let tries = 0; !what(); tries++) {
-    if (tries > 400) throw new Error('It did not happen.');
+    if (tries > 2400) throw new Error('It did not happen.');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

@@ -5,7 +5,8 @@ import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { on, startUpstream, tooMany } from '../support/fakes/upstream/index.ts';
-import { startCluster, isAlive, isPortFree, settingsFile, until, type Client, type Cluster } from '../support/cluster.ts';
+import { startCluster, isAlive, settingsFile, until, type Client, type Cluster } from '../support/cluster.ts';
+import { isPortFree } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
 
 const address = inject('postgres');

@@ -63,7 +63,7 @@ onBothDatabases('runs', ({ open }) => {
     await expect.poll(taken, { timeout: 10_000 }).toBe(1);
     expect([held, budget.held]).toEqual([[], 3 * mebibyte]);
     other.letGo();
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('completed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('completed');
     expect(held[0]).toBeGreaterThan(2 * mebibyte);
     expect(held[1]! - held[0]!).toBeGreaterThan(mebibyte);
     await expect.poll(() => budget.held).toBe(0);
@@ -87,7 +87,7 @@ onBothDatabases('runs', ({ open }) => {
       return { message: 'done' };
     });
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
   });
 
   test('count what an answer has used that fails', async () => {
@@ -100,7 +100,7 @@ onBothDatabases('runs', ({ open }) => {
     const { caller, runs, work, begin } = await opened({ generate });
     work(async (run) => ({ message: (await run.answer('a', answerCall)).text }));
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
     expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The provider went away.', planTokens: 77 });
   });
 
@@ -109,7 +109,7 @@ onBothDatabases('runs', ({ open }) => {
     const turns = [{ role: 'user', parts: [{ type: 'text', text: 'heron '.repeat(1000) }] }] as const;
     work(async (run) => ({ message: (await run.answer('a', { ...answerCall, turns })).text }));
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
     const error = 'The run ended: it has reached its limit of 1000 tokens, of which too few are left for another answer.';
     expect(await runs.one(caller.userId, id)).toMatchObject({ error, steps: 0 });
   });
@@ -144,7 +144,7 @@ onBothDatabases('runs', ({ open }) => {
     ] as const)
       await sql`update run set started_at = now() - make_interval(days => ${days}) where id = ${id}`.execute(store.db);
     clock.advance(3_600_000);
-    await expect.poll(async () => runs.one(caller.userId, old).catch((error: unknown) => String(error)), { timeout: 5000 }).toContain('no such run');
+    await expect.poll(async () => runs.one(caller.userId, old).catch((error: unknown) => String(error)), { timeout: 20_000 }).toContain('no such run');
     expect(await runs.one(caller.userId, young)).toMatchObject({ id: young });
   });
 

@@ -73,11 +73,11 @@ onBothDatabases('mcp tools of responses', ({ place }) => {
 
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
     const approving = { model: 'built-in', input: [answer(true)], tools, previous_response_id: asked.id };
-    await expect.poll(async () => (await ada.ask('POST', path, approving)).status, { timeout: 5000 }).toBe(429);
+    await expect.poll(async () => (await ada.ask('POST', path, approving)).status, { timeout: 20_000 }).toBe(429);
     expect(calls()).toBe(0);
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: null });
     const done = async () => (await ada.ask('POST', path, approving)).body;
-    await expect.poll(async () => (await done())['status'], { timeout: 5000 }).toBe('completed');
+    await expect.poll(async () => (await done())['status'], { timeout: 20_000 }).toBe('completed');
     expect(calls()).toBe(1);
 
     const denied = await client.responses.create({ model: 'built-in', input: [answer(false)], tools, previous_response_id: asked.id });

@@ -435,13 +435,13 @@ describe('with a scripted model', () => {
     await upstream.closed(0);
     expect(performance.now() - from).toBeLessThan(1000);
     const newest = async () => ((await ada.ask('GET', '/server/mine/runs?limit=1')).body['items'] as { state: string; id: string }[])[0]!;
-    await expect.poll(async () => (await newest()).state, { timeout: 5000 }).toBe('cancelled');
+    await expect.poll(async () => (await newest()).state, { timeout: 20_000 }).toBe('cancelled');
 
     upstream.script(toolCalls([{ name: 'lookup', json: '{"pond":"slow"}' }]));
     site.answer(() => {});
     const slow = await made(ada, { model, tools: [lookup()] });
     const running = execute(ada, slow, 'Go.');
-    await expect.poll(() => site.requests.length, { timeout: 5000 }).toBe(1);
+    await expect.poll(() => site.requests.length, { timeout: 20_000 }).toBe(1);
     const closed = new Promise((resolve) => site.requests[0]!.socket.on('close', resolve));
     await sleep(50);
     const at = performance.now();
@@ -522,9 +522,9 @@ describe('with a scripted model', () => {
     const id = await made(ada, { model });
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
     const status = async () => (await execute(ada, id, 'hi')).status;
-    await expect.poll(status, { timeout: 5000 }).toBe(429);
+    await expect.poll(status, { timeout: 20_000 }).toBe(429);
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: null });
-    await expect.poll(status, { timeout: 5000 }).toBe(200);
+    await expect.poll(status, { timeout: 20_000 }).toBe(200);
   });
 });
 

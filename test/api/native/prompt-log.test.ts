@@ -15,7 +15,7 @@ interface Entry {
 
 const logsOf = async (ask: Asker, fields?: object) => (await ask('POST', '/user/get-user-logs', fields)).body['response'] as Entry[];
 const says = (text: string, more: object = {}) => ({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: text }], ...more });
-const soon = { timeout: 4000 };
+const soon = { timeout: 20_000 };
 
 onBothDatabases('the prompt log', (database) => {
   async function gateway(yaml = '') {

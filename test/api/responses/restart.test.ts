@@ -81,7 +81,7 @@ test('a run that goes on after two orderly restarts is booked for each part of i
     const { steps = [], ...row } = (await (await last.ask(`/server/admin/logs/req_${id.slice(5)}`)).json()) as Row & { readonly steps?: readonly Row[] };
     return [row, ...steps].map(({ step, end }) => [step, end]);
   };
-  await expect.poll(rows, { timeout: 5000 }).toEqual([
+  await expect.poll(rows, { timeout: 20_000 }).toEqual([
     [0, 'cancelled'],
     [1000, 'cancelled'],
     [2000, 'completed'],
