@@ -104,7 +104,7 @@ describe.skipIf(!small)('a full disk', () => {
             () => 'written',
             () => 'away',
           ),
-        { timeout: 20_000 },
+        { timeout: 120_000 },
       )
       .toBe('written');
   }, 120_000);

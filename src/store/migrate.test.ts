@@ -101,7 +101,7 @@ onBothDatabases('migrations', ({ name, open, place }) => {
     const store = await open({ ...where, migrations: [folder] });
     expect((await sql`select count(*) as n from a`.execute(store.db)).rows).toEqual([{ n: 1000 }]);
     expect((await sql`select count(*) as n from b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
-  }, 90_000);
+  }, 120_000);
 });
 
 const address = inject('postgres');

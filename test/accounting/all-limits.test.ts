@@ -178,7 +178,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
     async () => {
       await tenOfAllLimits([await startCluster(await database.place())]);
     },
-    minute,
+    2 * minute,
   );
 
   test(
@@ -186,12 +186,12 @@ describe.skipIf(!address)('on PostgreSQL', () => {
     async () => {
       await tenOfAllLimits(await twoMachines(await database.place()));
     },
-    minute,
+    2 * minute,
   );
 
   test('one process: limits of key, team, day and model at once', async () => {
     const server = await startTestServer(await database.place());
     onTestFinished(server.close);
     await tenOfAllLimits([server]);
-  }, 60_000);
+  }, 120_000);
 });

@@ -66,7 +66,7 @@ describe('one process, embedded', () => {
       await administrate(server, 'PATCH', `/users/${member.id}`, { monthlyTokens: spent + 10 * cost });
       expect(await tally(Array.from({ length: 40 }, () => member.ask(fixed)))).toEqual({ 200: 10, 429: 30 });
     },
-    minute,
+    2 * minute,
   );
 
   test(proves('Q-13', 'a call that first failed elsewhere is booked once, for the attempt that answered'), async () => {
@@ -87,7 +87,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
       onTestFinished(dragoman.close);
       await tenOf200([dragoman], rounds);
     },
-    minute,
+    2 * minute,
   );
 
   test(
@@ -98,7 +98,7 @@ describe.skipIf(!address)('on PostgreSQL', () => {
       await tenOfATeam(workers, 1);
       await stepOver(workers, step);
     },
-    minute,
+    2 * minute,
   );
 
   test(
@@ -109,6 +109,6 @@ describe.skipIf(!address)('on PostgreSQL', () => {
       await tenOfATeam(machines, 1);
       await stepOver(machines, step);
     },
-    minute,
+    2 * minute,
   );
 });

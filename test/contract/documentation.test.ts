@@ -84,7 +84,7 @@ beforeAll(async () => {
     },
   });
   url = await startedAt(join(folder, 'data', 'server.json'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   if (server.exitCode === null) {

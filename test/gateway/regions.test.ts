@@ -116,7 +116,7 @@ describe('seven regions', () => {
         } else expect([status, headers.get('x-dragoman-region')], `mask ${mask}`).toEqual([200, expected.at(-1)]);
       }
     },
-    60_000,
+    120_000,
   );
 
   test(proves('gencompat.to-platform', 'are asked at their own addresses of the platform, with the access token of the account'), async () => {

@@ -123,7 +123,7 @@ describe('the command line at a running server', () => {
         .split('\n')
         .map((line) => (JSON.parse(line) as { app: string }).app),
     ).toEqual(['laptop', 'followed', 'followed']);
-  }, 60_000);
+  }, 120_000);
 
   test("a command with --url works from another folder with an administrator's key, and with no other", async () => {
     const elsewhere = folder();
@@ -138,7 +138,7 @@ describe('the command line at a running server', () => {
     });
     const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
     expect(refused.errors + listed.out).not.toContain(token);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     [2, ['user', 'add']],

@@ -38,7 +38,7 @@ describe.skipIf(!address)('the database', () => {
   test(
     proves(['D-04', 'D-05'], 'away for seconds under load: leases go on, then 503, never a 401, and the books are whole afterwards'),
     async () => away(await place(), 5),
-    minute,
+    3 * minute,
   );
 
   test(
@@ -51,7 +51,7 @@ describe.skipIf(!address)('the database', () => {
         line.delay(late);
         const times: number[] = [];
         for (let call = 0; call < 40; call++) times.push((await timed(async () => (await (call % 2 ? limited : unlimited).ask(fixed)).text())).milliseconds);
-        expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(200);
+        expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(400);
       }
       const strangers = Array.from({ length: 100 }, (_, at) => askWith(server, `drg_${'x'.repeat(30)}${at}`, fixed));
       expect(Object.keys(await tally(strangers)).every((status) => status === '401' || status === '503')).toBe(true);
@@ -61,7 +61,7 @@ describe.skipIf(!address)('the database', () => {
       await booked(server, unlimited.id, { requests: 44, planTokens: 44 * planTokens });
       await booked(server, limited.id, { requests: 43, planTokens: 43 * planTokens });
     },
-    minute,
+    3 * minute,
   );
 
   test(
@@ -76,14 +76,14 @@ describe.skipIf(!address)('the database', () => {
       later = 61_000;
       const times: number[] = [];
       for (let call = 0; call < 40; call++) times.push((await timed(async () => (await members[call % 5]!.ask(fixed)).text())).milliseconds);
-      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(250);
+      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(500);
       expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 200: 5 });
       later = 301_000;
       expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 503: 5 });
       await line.set('on');
       await expect.poll(() => tally(members.map(({ ask }) => ask(fixed))), { timeout: 10_000 }).toEqual({ 200: 5 });
     },
-    minute,
+    3 * minute,
   );
 
   test(
@@ -106,7 +106,7 @@ describe.skipIf(!address)('the database', () => {
       await load.audit(server);
       await expectNoDrift({ folder: server.folder, databaseUrl });
     },
-    minute,
+    3 * minute,
   );
 
   test(
@@ -131,7 +131,7 @@ describe.skipIf(!address)('the database', () => {
       const { planTokens } = await spentBy(unlimited.ask(fixed));
       await booked(server, unlimited.id, { requests: 12, planTokens: 12 * planTokens });
     },
-    minute,
+    3 * minute,
   );
 
   test(
@@ -171,7 +171,7 @@ describe.skipIf(!address)('the database', () => {
       expect(told.map(({ id: seq }) => Number(seq))).toEqual(told.map((_, at) => at + 1));
       expect(told.filter(({ event }) => event === 'tool.call' || event === 'tool.result' || event === 'warning')).toHaveLength(2);
     },
-    minute,
+    3 * minute,
   );
 });
 

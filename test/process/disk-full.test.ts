@@ -53,5 +53,5 @@ test(
     expect(await server.stop()).toBe(0);
     await expectNoDrift(where);
   },
-  minute,
+  2 * minute,
 );

@@ -216,7 +216,7 @@ interface Circumstances {
 
 /** With the Node on the PATH, as a shell would. */
 function run(args: string[], { cwd = server, env = {} }: Circumstances = {}) {
-  return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 15_000 });
+  return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 60_000 });
 }
 
 function start(command: string, args: string[], { cwd = server }: Circumstances = {}) {

@@ -34,7 +34,7 @@ onBothDatabases('a database of 2026-11-22', ({ lasting }) => {
     ({ place, remove } = await lasting(emptyName));
     await loadOldDatabase(place);
     server = await startTestServer({ yaml, ...place, env: oldEnvironment });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await server?.close();
     await remove?.();

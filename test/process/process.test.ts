@@ -107,7 +107,7 @@ describe('npm start', () => {
     expect(again.status).toBe(200);
     second.child.kill('SIGINT');
     expect(await second.ended).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s to its pid: it prints how many requests it waits for, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
@@ -132,7 +132,7 @@ describe('npm start', () => {
       await once(next, 'listening');
       next.close();
     },
-    60_000,
+    120_000,
   );
 
   test('the server ends when npm start is killed, and frees the port', async () => {
@@ -141,7 +141,7 @@ describe('npm start', () => {
     const pid = serverPid()!;
     child.kill('SIGKILL');
     await until(() => !kill(pid, 0));
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('bad settings', () => {
@@ -163,14 +163,14 @@ test('a port that is in use is refused with a sentence that names the way out', 
     stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: stop the program that uses it, or choose another with PORT or --port.\n`,
   });
   other.close();
-}, 60_000);
+}, 120_000);
 
 test('an unknown command is named, and the help refers to the options of the server', () => {
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
   const typed = 'node bin/dragoman.js';
   expect(run('strat')).toMatchObject({ status: 2, stderr: `dragoman: There is no command strat. Run ${typed} --help for a list of commands.\n` });
   expect(run('--help').stdout).toContain(`${typed} serve --help`);
-}, 60_000);
+}, 120_000);
 
 test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
   const file = join(home, 'dragoman.yaml');
@@ -197,7 +197,7 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(existsSync(join(home, 'data'))).toBe(true);
-}, 60_000);
+}, 120_000);
 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
   const file = join(home, 'dragoman.yaml');
@@ -217,7 +217,7 @@ test('settings that are not yet in effect are named in one warning, at the start
   ]);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test(
   proves('A-05', 'an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock'),
@@ -241,5 +241,5 @@ test(
     expect(errors()).toMatch(/"message":"injected".*Unexpected error: the server is stopping\./);
     expect(serverPid()).toBeUndefined();
   },
-  60_000,
+  120_000,
 );

@@ -64,5 +64,5 @@ test.skipIf(!address)(
     process.kill(server.parent, 0);
     expect(server.errors()).not.toContain('Unexpected');
   },
-  60_000,
+  120_000,
 );

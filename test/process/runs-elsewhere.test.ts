@@ -150,7 +150,7 @@ function beginner(here: ServerProcess, keyOf: (message: string) => string, agent
       }
       const isReady = (message: string) =>
         (isAt(message, 'held') || isAt(message, 'over')) && clients.get(message)!.events().length === told.get(message)!.stored;
-      await expect.poll(() => messages.filter((message) => !isReady(message)), { timeout: 60_000, interval: 10 }).toEqual([]);
+      await expect.poll(() => messages.filter((message) => !isReady(message)), { timeout: 120_000, interval: 50 }).toEqual([]);
     },
   };
 }
@@ -158,7 +158,7 @@ function beginner(here: ServerProcess, keyOf: (message: string) => string, agent
 describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of a run', () => {
   test(
     proves('T-02', 'leaves it to another: nothing is done twice, and a client that reconnects there has missed no event and gets none again'),
-    { timeout: 240_000 },
+    { timeout: 480_000 },
     async () => {
       const [upstream, one, two] = [
         await startUpstream(),
@@ -200,7 +200,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         const before = await seen(message);
         cutBehind.add(before.at(-1)?.event);
         const after = followed(mine, run, { after: before.at(-1)?.id });
-        await expect.poll(async () => (await stateOf(ask, run)).state, { timeout: 60_000, interval: 200 }).toMatch(/waiting|completed|failed/);
+        await expect.poll(async () => (await stateOf(ask, run)).state, { timeout: 120_000, interval: 200 }).toMatch(/waiting|completed|failed/);
         const { state, waitsFor } = await stateOf(ask, run);
         const approved = callsOf(two, message) === 0;
         if (state === 'waiting') {

@@ -11,7 +11,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   server = await startTestServer({
     upstream: upstream.url,
-    yaml: `limits: { streamSeconds: 1, headerSeconds: 1 }
+    yaml: `limits: { streamSeconds: 3, headerSeconds: 3 }
 routing: { cooldownSeconds: 0 }
 `,
   });

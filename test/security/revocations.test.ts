@@ -166,7 +166,7 @@ test('a stream that reads a response of another key ends with an error, and the 
   expect(otherKey).not.toBe(served.key);
 });
 
-test('waiting background responses end when their key is revoked, whoever occupies the slots', { timeout: 60_000 }, async () => {
+test('waiting background responses end when their key is revoked, whoever occupies the slots', { timeout: 120_000 }, async () => {
   const { ask, askOther, revoke } = await somebody();
   upstream.script(...Array.from({ length: 64 }, () => hang()));
   const all = await Promise.all(Array.from({ length: 66 }, () => ask(responses, { model: 'gpt-4o-mini', input: 'hello', background: true })));
@@ -176,7 +176,7 @@ test('waiting background responses end when their key is revoked, whoever occupi
   await expect.poll(states, { timeout: 15_000 }).toEqual(new Set(['failed']));
 });
 
-test('a run that is resumed after a restart does not begin for a user who was suspended in the meantime', { timeout: 60_000 }, async () => {
+test('a run that is resumed after a restart does not begin for a user who was suspended in the meantime', { timeout: 120_000 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const open = () => startTestServer({ folder: home, upstream: upstream.url });
@@ -207,7 +207,7 @@ test('a run that is resumed after a restart does not begin for a user who was su
   await after.close();
 });
 
-test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 60_000 }, async () => {
+test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 120_000 }, async () => {
   const { databaseUrl, folder } = await onServer(inject('postgres')!).place();
   const here = await startTestServer({ folder, upstream: upstream.url, databaseUrl: databaseUrl! });
   onTestFinished(here.close);

@@ -53,7 +53,7 @@ export async function conforms(side: 'client' | 'server', scenario: string, args
 function ran(args: readonly string[], listens: readonly number[] = []): Promise<{ readonly printed: string }> {
   const env = { ...process.env, PORTS: listens.join(',') };
   return new Promise((resolve) => {
-    execFile(process.execPath, ['--import', ports, program, ...args], { env, timeout: 60_000, maxBuffer: 2 ** 24 }, (_error, out, err) =>
+    execFile(process.execPath, ['--import', ports, program, ...args], { env, timeout: 180_000, maxBuffer: 2 ** 24 }, (_error, out, err) =>
       resolve({ printed: out + err }),
     );
   });

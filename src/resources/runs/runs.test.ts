@@ -148,7 +148,7 @@ onBothDatabases('runs', ({ open }) => {
     expect(await runs.one(caller.userId, young)).toMatchObject({ id: young });
   });
 
-  test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 30_000 }, async () => {
+  test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 120_000 }, async () => {
     const { caller, runs, work, begin } = await opened();
     const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: true, needsApproval: false };
     work(async (run) => {
@@ -170,7 +170,7 @@ onBothDatabases('runs', ({ open }) => {
     expect(told.slice(-2)).toEqual(['warning', 'run.cancelled']);
   });
 
-  test('that are being cancelled are not approved any more: what was not begun yet is not begun', { timeout: 30_000 }, async () => {
+  test('that are being cancelled are not approved any more: what was not begun yet is not begun', { timeout: 120_000 }, async () => {
     const { store, caller, runs, work, begin } = await opened();
     const made: string[] = [];
     const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: false, needsApproval: true };

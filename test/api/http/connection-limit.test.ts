@@ -85,7 +85,7 @@ describe('more connections than there are places', () => {
   });
 });
 
-test(proves('H-03', 'a process that may open few files keeps some for itself: the flood takes none that an answer needs'), { timeout: 60_000 }, async () => {
+test(proves('H-03', 'a process that may open few files keeps some for itself: the flood takes none that an answer needs'), { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-crowd-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const settings = `providers: { p: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" } }\nmodels: { gpt-4o-mini: { targets: [{ provider: p }] } }\n`;

@@ -5,7 +5,7 @@ import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { badRequest, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited } from '../native/visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const path = '/server/chatcompat/v1/responses';
 const tools = [{ type: 'mcp', server_label: 's' }];
 

@@ -7,7 +7,7 @@ import { proves } from '../../support/proves.ts';
 import { person, tokenOf, visited, type Person, type Visited } from '../native/visitors.ts';
 import { mcpClient, saidBy } from './client.ts';
 
-const long = 90_000;
+const long = 120_000;
 const servers = '/server/mine/mcp-servers';
 
 /** Approves a tool as it is now. */

@@ -6,7 +6,7 @@ import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited, type Person, type Visited } from '../native/visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const servers = '/server/mine/mcp-servers';
 const path = '/server/chatcompat/v1/responses';
 const clientOf = ({ server }: Visited, { key }: Pick<Person, 'key'>) => new OpenAI({ apiKey: key, baseURL: `${server.url}/v1`, maxRetries: 0 });

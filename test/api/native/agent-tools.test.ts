@@ -11,7 +11,7 @@ import { idOf, newDataset } from '../datasets/people.ts';
 import { runs } from './run-events.ts';
 import { person, visited, visitorsOf, type Person, type Visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const root = '/server/mine/agents';
 const simple = { name: 'Worker', mode: 'autonomous', instructions: 'Work.' };
 const execute = (who: Person, agent: number, message: string, more: object = {}) =>
@@ -433,7 +433,7 @@ describe('with a scripted model', () => {
     leaving.abort();
     await expect(left).rejects.toThrow();
     await upstream.closed(0);
-    expect(performance.now() - from).toBeLessThan(1000);
+    expect(performance.now() - from).toBeLessThan(10_000);
     const newest = async () => ((await ada.ask('GET', '/server/mine/runs?limit=1')).body['items'] as { state: string; id: string }[])[0]!;
     await expect.poll(async () => (await newest()).state, { timeout: 20_000 }).toBe('cancelled');
 
@@ -447,7 +447,7 @@ describe('with a scripted model', () => {
     const at = performance.now();
     expect((await decide(ada, (await newest()).id, 'cancel')).body).toMatchObject({ state: 'cancelled' });
     await closed;
-    expect(performance.now() - at).toBeLessThan(1000);
+    expect(performance.now() - at).toBeLessThan(10_000);
     expect((await running).body).toMatchObject({ execution_status: 'failed', error: 'The run was cancelled.' });
   });
 

@@ -6,7 +6,7 @@ import { proves } from '../../support/proves.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Person } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const root = '/server/mine/agents';
 const simple = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in' };
 const execute = (who: Person, agent: unknown, more: object = {}) =>

@@ -268,7 +268,7 @@ describe('a deep agent on a scripted model', () => {
     const began = performance.now();
     expect(await ada.ask('POST', `/server/mine/runs/${id}/cancel`)).toMatchObject({ status: 200, body: { state: 'cancelled' } });
     await upstream.closed(hanging.id);
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     const { told } = await following;
     expect(told.at(-1)).toMatchObject({ event: 'run.cancelled' });
     expect(named(told, 'run.completed')).toEqual([]);

@@ -5,7 +5,7 @@ import { startAskingMcp } from '../../support/fakes/asking-mcp.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Person } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 
 async function asked(place: Place, era: '2025' | '2026', tool: 'book' | 'peek' | 'visit' | 'pay') {
   const mcp = await startAskingMcp(era);

@@ -10,7 +10,7 @@ import type { NounRoute } from '#http/noun-route';
 import type { Asked } from '#http/route';
 import { chatBody, person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const largest = Number.MAX_SAFE_INTEGER;
 
 onBothDatabases('the native interface', ({ place }) => {

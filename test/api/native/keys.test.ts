@@ -5,7 +5,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { chatBody, person, tokenOf, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 
 onBothDatabases('own keys', ({ place }) => {
   test(

@@ -10,7 +10,7 @@ import { headersThenHang, ok, startUpstream } from '../../support/fakes/upstream
 import { browser } from './browsers.ts';
 import { chatBody, person, tokenOf, visited, type Visited } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
 const yaml = 'publicUrl: https://gateway.example.org';
 

@@ -5,7 +5,7 @@ import { startEverything, startScriptedMcp, toolNamed } from '../../support/fake
 import { proves } from '../../support/proves.ts';
 import { person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const root = '/server/mine/mcp-servers';
 
 onBothDatabases('MCP tools in questions', ({ place }) => {

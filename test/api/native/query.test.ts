@@ -295,7 +295,7 @@ describe('as the official client sends it', () => {
     expect((await post(form, '/server/query_with_file')).body).toMatchObject({ status: 422, error: 'file empty.txt is empty.' });
   });
 
-  test(proves('server.query-with-file', 'a question is answered from its files, at query_with_file and at query'), { timeout: 60_000 }, async () => {
+  test(proves('server.query-with-file', 'a question is answered from its files, at query_with_file and at query'), { timeout: 120_000 }, async () => {
     for (const path of ['/server/query_with_file', '/server/query']) {
       const form = new FormData();
       form.append('message', 'Which bird nests on the old lighthouse?');

@@ -14,7 +14,7 @@ import { proves } from '../../support/proves.ts';
 import { browser, cookieIn, type Browser } from './browsers.ts';
 import { chatBody, person, tokenOf, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const session = '/server/session';
 const password = 'correct horse';
 const mine = async ({ ask }: Pick<Browser, 'ask'>) => (await ask('GET', '/server/mine')).status;
@@ -301,7 +301,7 @@ onBothDatabases('sessions', ({ place }) => {
     for (const one of cookies) {
       const began = performance.now();
       const { status } = await all.nobody('GET', '/server/mine', undefined, { headers: { cookie: one } });
-      expect([one.slice(0, 60), status, performance.now() - began < 1000]).toEqual([one.slice(0, 60), 401, true]);
+      expect([one.slice(0, 60), status, performance.now() - began < 10_000]).toEqual([one.slice(0, 60), 401, true]);
     }
     expect((await all.nobody('GET', '/server/mine', undefined, { headers: { cookie: `${cookie}; ${cookie}` } })).status).toBe(200);
     const raw = await connectRaw(all.server.url);

@@ -7,7 +7,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { chatBody, person, tokenOf, visited, type Answer } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
 const badToken = 'Token is invalid [1]';
 

@@ -67,7 +67,7 @@ test('background responses that meet a limit of streams when they begin wait unt
   expect([await status(second), await status(third)]).toEqual(['queued', 'queued']);
   gate.resolve();
   for (const id of [first, second, third]) await expect.poll(() => status(id), { timeout: 20_000 }).toBe('completed');
-}, 60_000);
+}, 120_000);
 
 test('a background response that waits for a limit can be cancelled', async () => {
   const ask = await somebody('narrow');

@@ -65,7 +65,7 @@ interface Row {
   readonly end: string;
 }
 
-test('a run that goes on after two orderly restarts is booked for each part of it, under a step of its own', { timeout: 60_000 }, async () => {
+test('a run that goes on after two orderly restarts is booked for each part of it, under a step of its own', { timeout: 120_000 }, async () => {
   const open = await folder();
   const first = await open();
   upstream.script(hang(), hang(), ok());
@@ -114,7 +114,7 @@ onBothDatabases('kill -9', ({ place }) => {
     return answer;
   };
 
-  test('as soon as the stream has ended loses no turn', { timeout: 60_000 }, async () => {
+  test('as soon as the stream has ended loses no turn', { timeout: 120_000 }, async () => {
     const home = await place();
     const first = await startProcess(home, upstream.url);
     const text = await (await say(first, { input: 'my name is Ada', stream: true })).text();
@@ -126,7 +126,7 @@ onBothDatabases('kill -9', ({ place }) => {
   });
 });
 
-test('SIGTERM lets a background response that is being made end: it is completed, and booked once', { timeout: 60_000 }, async () => {
+test('SIGTERM lets a background response that is being made end: it is completed, and booked once', { timeout: 120_000 }, async () => {
   const home = { folder: await mkdtemp(join(tmpdir(), 'dragoman-again-')) };
   onTestFinished(() => rm(home.folder, { recursive: true, force: true }));
   const first = await startProcess(home, upstream.url);
@@ -153,7 +153,7 @@ test('SIGTERM lets a background response that is being made end: it is completed
 
 test.skipIf(!inject('postgres'))(
   'a response that is deleted while another machine works on it does not come back when that machine hears of it late',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const { databaseUrl, folder: home } = await onServer(inject('postgres')!).place();
     const server = await startTestServer({ folder: home, upstream: upstream.url, databaseUrl: databaseUrl! });

@@ -21,7 +21,7 @@ export async function startEverything(form: 'streamableHttp' | 'sse' = 'streamab
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   });
   const url = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     if (await fetch(url).then(() => true, () => false)) return `${url}/${form === 'sse' ? 'sse' : 'mcp'}`; // prettier-ignore
     await sleep(50);
   }
