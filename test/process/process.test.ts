@@ -65,7 +65,7 @@ async function started(command: string, args: string[], env: Record<string, stri
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (errors += text));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
-  for (let tries = 0; tries < 1600; tries++) {
+  for (let tries = 0; tries < 4800; tries++) {
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
     if (answer?.ok) return { child, output: () => output, errors: () => errors, ended };
     if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}: ${errors}`);

@@ -1,6 +1,7 @@
 /* Runs of agents whose machine is killed at each moment at which it writes something of them, and which another one goes on with. */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { startScriptedMcp, toolNamed, type ScriptedMcp } from '../support/fakes/mcp.ts';
@@ -25,12 +26,36 @@ type Ask = ReturnType<typeof asker>;
 /** The machine that is killed, and the one that goes on, each with a folder of its own. */
 async function twoMachines(upstream: Upstream, origins: readonly string[]) {
   const { folder, databaseUrl = '' } = await onServer(inject('postgres')!).place();
+  const expires = await lastingLeases(databaseUrl);
   const yaml = `outbound: { allow: ${JSON.stringify(origins)} }\n`;
   const here = await startProcess({ folder, databaseUrl }, upstream.url, yaml, { preload: new URL('./held-writes.ts', import.meta.url) });
   const other = join(folder, 'other');
   await mkdir(join(other, 'data'), { recursive: true });
   await copyFile(join(folder, 'data', 'master.key'), join(other, 'data', 'master.key'));
-  return { here, startOther: () => startProcess({ folder: other, databaseUrl }, upstream.url, yaml) };
+  const kill = async () => {
+    await here.kill();
+    await expires();
+  };
+  return { here, kill, startOther: () => startProcess({ folder: other, databaseUrl }, upstream.url, yaml) };
+}
+
+/** A machine keeps its jobs for an hour, so that a slow one loses none to itself. @returns what lets those that are kept now be taken over in two seconds */
+async function lastingLeases(databaseUrl: string): Promise<() => Promise<void>> {
+  const query = async (text: string) => {
+    const database = new pg.Client(databaseUrl);
+    await database.connect();
+    await database.query(text).finally(() => database.end());
+  };
+  await query(`
+    create function lasting() returns trigger language plpgsql as $$ begin new.lease_until = new.lease_until + interval '1 hour'; return new; end $$;
+    create trigger lasting before update of lease_until on job for each row execute function lasting()`);
+  return () =>
+    query(`
+      begin;
+      alter table job disable trigger lasting;
+      update job set lease_until = now() + interval '2 seconds' where lease_until is not null;
+      alter table job enable trigger lasting;
+      commit`);
 }
 
 /** Calls two servers at once, then searches, has a plugin write, and answers: which of it is next it sees by the results so far. */
@@ -166,7 +191,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         await startScriptedMcp([toolNamed('send')]),
       ];
       onTestFinished(() => upstream.close());
-      const { here, startOther } = await twoMachines(upstream, [one.origin, two.origin]);
+      const { here, kill, startOther } = await twoMachines(upstream, [one.origin, two.origin]);
       // runs that are held keep their places, of which a user has 48
       const keys = [here.key, await anotherUser(asker(here))] as const;
       const agents = new Map<string, number>();
@@ -188,7 +213,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
       const missed = moments.filter((message) => !isHeld(message));
       expect(missed).toEqual(numbers.flatMap((at) => [`before ${at}`, `after ${at}`]).filter((message) => Number(message.split(' ')[1]) > writes(message)));
       const there = await startOther();
-      await here.kill();
+      await kill();
 
       const stateOf = async (ask: Ask, run: string) =>
         (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
