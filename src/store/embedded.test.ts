@@ -107,7 +107,7 @@ describe('the embedded database', () => {
             ({ rows }) => rows,
             () => 'away',
           ),
-        { timeout: 20_000 },
+        { timeout: 30_000 },
       )
       .toEqual([]);
     expect(warnings).toEqual([{ reason: 'a statement took longer than 400 ms', lost: 1 }]);
@@ -126,7 +126,7 @@ describe('the embedded database', () => {
               ({ rows }) => rows,
               () => 'busy',
             ),
-          { timeout: 20_000 },
+          { timeout: 30_000 },
         )
         .toEqual([]);
       await sql`insert into t values (2)`.execute(db);
@@ -180,7 +180,7 @@ describe('the embedded database', () => {
     await sql`create table t (text text)`.execute(store.db);
     for (let round = 0; round < 4; round++) await sql`insert into t select repeat('x', 500) from generate_series(1, 100000)`.execute(store.db);
     const journal = () => globSync(join(folder, 'database/pg_wal/0*')).length * 4;
-    await expect.poll(journal, { timeout: 15_000, interval: 200 }).toBeLessThan(100); // MB, of 220 written
+    await expect.poll(journal, { timeout: 30_000, interval: 200 }).toBeLessThan(100); // MB, of 220 written
   }, 120_000);
 
   test('starts from an image that the installed PGlite has made', async () => {

@@ -94,7 +94,7 @@ onBothDatabases('migrations', ({ name, open, place }) => {
     const folder = await migrations({ '2026-01-01-a.sql': slow, '2026-01-02-b.sql': 'create table b ()' });
     const killed = storeProcess({ ...where, migrations: [folder.href], task: 'hold' });
     const isInTheMiddle = () => (where.databaseUrl === undefined ? existsSync(join(where.folder, 'database/middle')) : isSleeping(where.databaseUrl));
-    await expect.poll(isInTheMiddle, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isInTheMiddle, { timeout: 30_000 }).toBe(true);
     expect(killed.said).toEqual([]);
     await killed.kill();
     await folder.write('2026-01-01-a.sql', 'create table a (n integer); insert into a select generate_series(1, 1000)');

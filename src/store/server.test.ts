@@ -53,7 +53,7 @@ describe.skipIf(!address)('a store on a server', () => {
             () => true,
             () => false,
           ),
-        { timeout: 20_000 },
+        { timeout: 30_000 },
       )
       .toBe(true);
     expect((await sql`select count(*) as n from t where n > 1`.execute(store.db)).rows).toEqual([{ n: 0 }]);
@@ -72,7 +72,7 @@ describe.skipIf(!address)('a store on a server', () => {
             () => true,
             () => false,
           ),
-        { timeout: 20_000 },
+        { timeout: 30_000 },
       )
       .toBe(true);
     await expect(insert()).rejects.toMatchObject({ code: 'overloaded', message: 'The database cannot be written to right now.' });
@@ -108,24 +108,24 @@ describe.skipIf(!address)('a store on a server', () => {
         throw new Error('no');
       })
       .catch(() => {});
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([{ type: 'change', payload: { revoked: 'ä' } }]);
+    await expect.poll(() => heard, { timeout: 30_000 }).toEqual([{ type: 'change', payload: { revoked: 'ä' } }]);
 
     for (const foreign of ['', 'no JSON', 'null', '7', '{}', '{"origin":1}']) await administer(direct, `select pg_notify('dragoman', '${foreign}')`);
 
     await proxy.set('refuse');
     await here.publish('keys', 'missed');
     await proxy.set('on');
-    await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => heard.length, { timeout: 30_000 }).toBe(2);
     expect(heard[1]).toEqual({ type: 'reset' });
     await here.publish('keys', 'again');
-    await expect.poll(() => heard.at(-1), { timeout: 10_000 }).toEqual({ type: 'change', payload: 'again' });
+    await expect.poll(() => heard.at(-1), { timeout: 30_000 }).toEqual({ type: 'change', payload: 'again' });
 
     await proxy.set('hang'); // no end is told, the heart just stops
     told.length = 0;
-    await expect.poll(() => told, { timeout: 20_000 }).toContain('the change feed was lost');
+    await expect.poll(() => told, { timeout: 30_000 }).toContain('the change feed was lost');
     await proxy.set('refuse');
     await proxy.set('on');
-    await expect.poll(() => heard.at(-1), { timeout: 20_000 }).toEqual({ type: 'reset' });
+    await expect.poll(() => heard.at(-1), { timeout: 30_000 }).toEqual({ type: 'reset' });
   }, 120_000);
 
   test('that is not there when it is opened is an error at once', async () => {

@@ -80,7 +80,7 @@ async function atOnce(servers: readonly Served[], member: Member, many: number, 
   }
   const counts = await tally(answers.map((answer) => Promise.resolve(answer)));
   const answered = async () => (await loggedBy(servers[0]!, member.id)).filter((row) => row.planTokens > 0 && row.step < firstCheck).length;
-  await expect.poll(answered, { timeout: 10_000 }).toBe(counts[200] ?? 0);
+  await expect.poll(answered, { timeout: 30_000 }).toBe(counts[200] ?? 0);
   const rows = await loggedBy(servers[0]!, member.id);
   return { counts, refusals, rows, planTokens: rows.reduce((sum, row) => sum + row.planTokens, 0) };
 }

@@ -61,7 +61,7 @@ describe('one process, embedded', () => {
             leaving.abort();
           }),
         );
-      await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 10_000 }).toBe(1000);
+      await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 30_000 }).toBe(1000);
       const spent = (await loggedBy(server, member.id)).reduce((sum, { planTokens }) => sum + planTokens, 0);
       await administrate(server, 'PATCH', `/users/${member.id}`, { monthlyTokens: spent + 10 * cost });
       expect(await tally(Array.from({ length: 40 }, () => member.ask(fixed)))).toEqual({ 200: 10, 429: 30 });

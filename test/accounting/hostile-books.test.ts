@@ -145,7 +145,7 @@ describe.skipIf(!server)('accounting', () => {
               'select (select count(*) from usage) as count, (select sum(requests) from spent) as requests',
             )
           ).rows[0],
-        { timeout: 10_000 },
+        { timeout: 30_000 },
       )
       .toEqual({ count: String(Number(before.rows[0]!.count) + count), requests: String(Number(before.rows[0]!.requests) + count) });
   });

@@ -94,7 +94,7 @@ const sentText = (at = 0) => upstream.requests[at]!.body.toString();
 async function rowsOf(answer: { readonly headers: Headers }) {
   const id = answer.headers.get('x-request-id');
   const find = async () => (await loggedBy(server, member.id)).filter(({ requestId }) => requestId === id).toSorted((a, b) => a.step - b.step);
-  await expect.poll(async () => (await find()).length, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(async () => (await find()).length, { timeout: 30_000 }).toBeGreaterThan(0);
   return find();
 }
 

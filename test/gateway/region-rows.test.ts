@@ -195,7 +195,7 @@ test(
     const booked: string[] = [];
     for (const { id } of answers) {
       let tries = await triesOf(id);
-      await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 10_000 }).toBeTruthy();
+      await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 30_000 }).toBeTruthy();
       booked.push(...tries!);
     }
     const count = (regions: readonly (string | undefined)[]) =>

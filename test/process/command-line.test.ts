@@ -96,7 +96,7 @@ describe('the command line at a running server', () => {
     for (const { actor, address } of trail.items.slice(0, 7)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
     expect(JSON.stringify(trail)).not.toContain(made['key']);
 
-    await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 30_000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
     expect(out.split('\n')).toMatchObject([
       expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN TOKENS +MS +APP +REQUEST ID$/),
@@ -112,11 +112,11 @@ describe('the command line at a running server', () => {
     let out = '';
     child.stdout.on('data', (text: Buffer) => (out += text.toString()));
     const ask = () => server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
-    await expect.poll(() => out.split('\n').length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => out.split('\n').length, { timeout: 30_000 }).toBe(2);
     await ask();
-    await expect.poll(() => out, { timeout: 10_000 }).toContain('"app":"followed"');
+    await expect.poll(() => out, { timeout: 30_000 }).toContain('"app":"followed"');
     await ask();
-    await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 30_000 }).toBe(2);
     expect(
       out
         .trim()

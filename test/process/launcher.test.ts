@@ -233,7 +233,7 @@ function start(command: string, args: string[], { cwd = server }: Circumstances 
 
 /** Waits until a process is no more, or is only waiting for its parent to notice. */
 async function gone(pid: number): Promise<void> {
-  await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => isAlive(pid), { timeout: 30_000 }).toBe(false);
 }
 
 function isAlive(pid: number): boolean {

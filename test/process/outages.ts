@@ -59,7 +59,7 @@ export async function away({ folder, databaseUrl }: Place, seconds: number): Pro
   for (const who of ['revoked', 'suspended', 'stranger']) for (const status of seen[who]!) expect([401, 503]).toContain(status);
 
   await line.set('on');
-  await expect.poll(async () => (await tally([unseen.ask(fixed)]))[200], { timeout: 20_000 }).toBe(1);
+  await expect.poll(async () => (await tally([unseen.ask(fixed)]))[200], { timeout: 30_000 }).toBe(1);
   await expect
     .poll(
       async () => {
@@ -67,7 +67,7 @@ export async function away({ folder, databaseUrl }: Place, seconds: number): Pro
         served += more;
         return more;
       },
-      { timeout: 20_000 },
+      { timeout: 30_000 },
     )
     .toBe(1);
   load.stop();

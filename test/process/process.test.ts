@@ -119,7 +119,7 @@ describe('npm start', () => {
       const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] }),
+        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(100)}` }] }),
       });
       child.kill(signal);
       child.kill(signal);

@@ -27,7 +27,7 @@ test('a program ends with the process that started it, even when that is killed'
   expect(isThere(pid)).toBe(true);
   gateway.kill('SIGKILL');
   await once(gateway, 'exit');
-  await expect.poll(() => isThere(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isThere(pid), { timeout: 30_000 }).toBe(false);
 });
 
 test('a line that would take long to parse is left out, and the program goes on', { timeout: 120_000 }, async () => {
@@ -40,7 +40,7 @@ test('a line that would take long to parse is left out, and the program goes on'
     onerror: ({ message }: Error) => void errors.push(message),
   });
   await transport.start();
-  await expect.poll(() => messages, { timeout: 20_000 }).toEqual([{ id: 1 }]);
+  await expect.poll(() => messages, { timeout: 30_000 }).toEqual([{ id: 1 }]);
   expect(errors).toEqual([
     'The text is nested deeper than 64 levels.',
     'Batches of messages are not taken.',

@@ -75,7 +75,7 @@ describe.skipIf(!address)('two servers on one database', () => {
     const next = await second.ask(chat, request, keyed('cut-off'));
     expect([next.status, isReplayed(next)]).toEqual([200, false]);
     await line.set('on');
-    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut-off'))), { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut-off'))), { timeout: 30_000 }).toBe(true);
     expect(upstream.requests).toHaveLength(2);
   });
 

@@ -62,7 +62,7 @@ onBothDatabases('calls that were approved', ({ place }) => {
 test('are not made where the minute of their user is full, and a response in the background waits for the next one', { timeout: long }, async () => {
   const { all, ada, calls, approving, executing } = await asked(await embedded.place());
   await all.admin('PATCH', `/server/admin/users/${ada.id}`, { requestsPerMinute: 1 });
-  await expect.poll(async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status, { timeout: 20_000 }).toBe(429);
+  await expect.poll(async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status, { timeout: 30_000 }).toBe(429);
   expect((await ada.ask('POST', path, approving)).status).toBe(429);
   expect((await ada.ask('POST', '/server/query', executing)).status).toBe(429);
   const background = await ada.ask('POST', path, { ...approving, background: true });

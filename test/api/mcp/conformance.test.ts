@@ -71,7 +71,7 @@ async function asked({ ask }: Person, server: number, tool: string): Promise<unk
   const content = Object.fromEntries(Object.entries(schema.properties).map(([name, { default: filled }]) => [name, filled]));
   const run = `/server/mine/runs/${body['execution_id'] as string}`;
   await ask('POST', `${run}/answer`, { question, action: 'accept', content });
-  await expect.poll(async () => (await ask('GET', run)).body['state'], { timeout: 10_000 }).toBe('completed');
+  await expect.poll(async () => (await ask('GET', run)).body['state'], { timeout: 30_000 }).toBe('completed');
   return content;
 }
 

@@ -97,7 +97,7 @@ onBothDatabases('agents', ({ place }) => {
       const { body } = await all.admin('GET', `/server/admin/logs/${answer.headers.get('x-request-id')}`);
       return (body['steps'] as unknown[] | undefined)?.length;
     };
-    await expect.poll(steps, { timeout: 10_000 }).toBe(1);
+    await expect.poll(steps, { timeout: 30_000 }).toBe(1);
   });
 });
 

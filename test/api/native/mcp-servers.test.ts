@@ -167,7 +167,7 @@ test('all of many servers are listed, one that fails has no tools, and a user wi
   const isRefused = Promise.withResolvers<void>();
   answering(() => isRefused.promise);
   const busy = ids.slice(4).map((id) => ada.ask('GET', `${root}/${id}/tools`));
-  await expect.poll(() => listing, { timeout: 10_000 }).toBe(8);
+  await expect.poll(() => listing, { timeout: 30_000 }).toBe(8);
   expect(await ada.ask('GET', '/server/list-mcp-tools')).toMatchObject({ status: 429, body: { error: expect.stringContaining('at most 8') as string } });
   isRefused.resolve();
   await Promise.all(busy);

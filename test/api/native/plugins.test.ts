@@ -240,7 +240,7 @@ test('the log of a user has what they wrote to a plugin, and not its template', 
   const logs = async () => ((await bob.ask('POST', '/user/get-user-logs')).body['response'] as { prompt: string }[]).slice(0, 2).map(({ prompt }) => prompt);
   expect((await run('logged', { words: 'soup' }, {}, bob)).status).toBe(200);
   await bob.ask('POST', '/server/query', { message: '[[logged]] bread', model: 'built-in' });
-  await expect.poll(logs, { timeout: 20_000 }).toEqual(['bread', '{"words":"soup"}']);
+  await expect.poll(logs, { timeout: 30_000 }).toEqual(['bread', '{"words":"soup"}']);
 });
 
 test('of shared plugins of a name, one that is shared with the user or a team of theirs comes before one that everybody has', async () => {
@@ -503,7 +503,7 @@ describe('a script', () => {
     expect(JSON.parse(answer.body['message'] as string)).toEqual({ n: 2, said: ['one', 'two'] });
     const logged = (): Promise<object> => loggedAs(server, answer.headers.get('x-request-id')!);
     const steps = [{ end: 'completed', model: 'built-in' }]; // the two are booked one by one
-    await expect.poll(logged, { timeout: 10_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
+    await expect.poll(logged, { timeout: 30_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
   });
 
   test('fetches from the hosts that it declares, and from no others', async () => {

@@ -395,7 +395,7 @@ test(
     expect((await ada.ask('POST', '/server/follow-up-questions', {})).body['error']).toMatch(/^message is required/);
     expect((await ada.ask('POST', '/server/follow_up_questions', { message })).body['questions']).toHaveLength(3);
     const logs = async () => (await ada.ask('POST', '/user/get-user-logs', { limit: 1, before_id: null })).body['response'];
-    await expect.poll(logs, { timeout: 20_000 }).toMatchObject([{ prompt: 'Where do herons nest?' }]);
+    await expect.poll(logs, { timeout: 30_000 }).toMatchObject([{ prompt: 'Where do herons nest?' }]);
   },
 );
 

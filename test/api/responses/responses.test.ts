@@ -179,7 +179,7 @@ describe.each([
   test('work in the background is polled until it is done', async () => {
     const queued = await client.responses.create({ model: 'built-in', input: 'Say exactly: later', background: true });
     expect(queued.status).toBe('queued');
-    await expect.poll(async () => (await client.responses.retrieve(queued.id)).status, { timeout: 20_000 }).toBe('completed');
+    await expect.poll(async () => (await client.responses.retrieve(queued.id)).status, { timeout: 30_000 }).toBe('completed');
     expect((await client.responses.retrieve(queued.id)).output_text).toBe('later');
   });
 
@@ -703,7 +703,7 @@ describe('work in the background', () => {
   test('that fails says why', async () => {
     upstream.script(failing(500), failing(500), failing(500));
     const { body } = await create({ model: 'gpt-x', background: true });
-    await expect.poll(async () => (await read(body.id)).body.status, { timeout: 20_000 }).toBe('failed');
+    await expect.poll(async () => (await read(body.id)).body.status, { timeout: 30_000 }).toBe('failed');
     expect((await read(body.id)).body.error).toMatchObject({ code: 'upstream_error' });
   });
 

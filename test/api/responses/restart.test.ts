@@ -26,7 +26,7 @@ interface Answer {
 
 const ask = async (server: TestServer, address: string, body?: object) => (await (await server.ask(address, body)).json()) as Answer;
 const ended = async (server: TestServer, id: string, status: string) => {
-  await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 15_000 }).toBe(status);
+  await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 30_000 }).toBe(status);
 };
 
 /** A server that is opened again in the same folder. */
@@ -81,7 +81,7 @@ test('a run that goes on after two orderly restarts is booked for each part of i
     const { steps = [], ...row } = (await (await last.ask(`/server/admin/logs/req_${id.slice(5)}`)).json()) as Row & { readonly steps?: readonly Row[] };
     return [row, ...steps].map(({ step, end }) => [step, end]);
   };
-  await expect.poll(rows, { timeout: 20_000 }).toEqual([
+  await expect.poll(rows, { timeout: 30_000 }).toEqual([
     [0, 'cancelled'],
     [1000, 'cancelled'],
     [2000, 'completed'],
@@ -146,7 +146,7 @@ test('SIGTERM lets a background response that is being made end: it is completed
   expect(await stopped).toBe(0);
   const second = await startProcess(home, upstream.url);
   expect((await read(second, `${path}/${id}`)).status).toBe('completed');
-  await expect.poll(() => read(second, `/server/admin/logs/req_${id.slice(5)}`), { timeout: 15_000 }).toMatchObject({ end: 'completed', steps: [] });
+  await expect.poll(() => read(second, `/server/admin/logs/req_${id.slice(5)}`), { timeout: 30_000 }).toMatchObject({ end: 'completed', steps: [] });
   expect(upstream.requests).toHaveLength(1);
   expect(await second.stop()).toBe(0);
 });
@@ -164,7 +164,7 @@ test.skipIf(!inject('postgres'))(
     await upstream.arrived(0);
     await administer(databaseUrl!, 'delete from stored_response');
     gate.resolve();
-    await expect.poll(async () => (await ask(server, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 15_000 }).toHaveProperty('end');
+    await expect.poll(async () => (await ask(server, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 30_000 }).toHaveProperty('end');
     const next = await ask(server, path, { model: 'built-in', input: 'hello', background: true });
     await ended(server, next.id, 'completed');
     expect((await server.ask(`${path}/${id}`)).status).toBe(404);
