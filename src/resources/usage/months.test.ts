@@ -137,7 +137,7 @@ onBothDatabases('months', ({ open }) => {
     });
     await expect
       .poll(async () => (await sql<{ state: string; drifts: unknown[] }>`select state, result -> 'drifts' as drifts from job`.execute(store.db)).rows, {
-        timeout: 10_000,
+        timeout: 30_000,
       })
       .toEqual([
         { state: 'done', drifts: [] },
