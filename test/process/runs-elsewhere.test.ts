@@ -37,36 +37,27 @@ type Ask = ReturnType<typeof asker>;
 /** The machine that is killed, and the one that goes on, each with a folder of its own. */
 async function twoMachines(upstream: Upstream, origins: readonly string[]) {
   const { folder, databaseUrl = '' } = await onServer(inject('postgres')!).place();
-  const expires = await lastingLeases(databaseUrl);
+  const letGo = await lastingLeases(databaseUrl);
   const yaml = `outbound: { allow: ${JSON.stringify(origins)} }\n`;
   const here = await startProcess({ folder, databaseUrl }, upstream.url, yaml, { preload: new URL('./held-writes.ts', import.meta.url) });
   const other = join(folder, 'other');
   await mkdir(join(other, 'data'), { recursive: true });
   await copyFile(join(folder, 'data', 'master.key'), join(other, 'data', 'master.key'));
-  const kill = async () => {
-    await here.kill();
-    await expires();
-  };
-  return { here, kill, startOther: () => startProcess({ folder: other, databaseUrl }, upstream.url, yaml) };
+  return { here, letGo, startOther: () => startProcess({ folder: other, databaseUrl }, upstream.url, yaml) };
 }
 
-/** A machine keeps its jobs for an hour, so that a slow one loses none to itself. @returns what lets those that are kept now be taken over in two seconds */
-async function lastingLeases(databaseUrl: string): Promise<() => Promise<void>> {
-  const query = async (text: string) => {
-    const database = new pg.Client(databaseUrl);
-    await database.connect();
-    await database.query(text).finally(() => database.end());
-  };
-  await query(`
+/** A machine keeps its jobs for an hour, so that a slow one loses none to itself. @returns what lets these runs of a dead machine be taken over */
+async function lastingLeases(databaseUrl: string): Promise<(runs: readonly string[]) => Promise<unknown>> {
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  onTestFinished(() => database.end());
+  await database.query(`
     create function lasting() returns trigger language plpgsql as $$ begin new.lease_until = new.lease_until + interval '1 hour'; return new; end $$;
     create trigger lasting before update of lease_until on job for each row execute function lasting()`);
-  return () =>
-    query(`
-      begin;
-      alter table job disable trigger lasting;
-      update job set lease_until = now() + interval '2 seconds' where lease_until is not null;
-      alter table job enable trigger lasting;
-      commit`);
+  return async (runs) => {
+    await database.query(`update job set lease_until = now() - interval '2 hours' where lease_until is not null and payload ->> 'id' = any($1)`, [runs]);
+    await database.query(`select pg_notify('dragoman', '{"origin":"elsewhere","topic":"jobs","payload":"run"}')`);
+  };
 }
 
 /** Calls two servers at once, then searches, has a plugin write, and answers: which of it is next it sees by the results so far. */
@@ -202,7 +193,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         await startScriptedMcp([toolNamed('send')]),
       ];
       onTestFinished(() => upstream.close());
-      const { here, kill, startOther } = await twoMachines(upstream, [one.origin, two.origin]);
+      const { here, letGo, startOther } = await twoMachines(upstream, [one.origin, two.origin]);
       // runs that are held keep their places, of which a user has 48
       const keys = [here.key, await anotherUser(asker(here))] as const;
       const agents = new Map<string, number>();
@@ -224,7 +215,7 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
       const missed = moments.filter((message) => !isHeld(message));
       expect(missed).toEqual(numbers.flatMap((at) => [`before ${at}`, `after ${at}`]).filter((message) => Number(message.split(' ')[1]) > writes(message)));
       const there = await startOther();
-      await kill();
+      await here.kill();
 
       const stateOf = async (ask: Ask, run: string) =>
         (await ask('GET', `/server/mine/runs/${run}`)) as { state: string; waitsFor: { call: string; tool: string } };
@@ -254,7 +245,11 @@ describe.skipIf(!inject('postgres'))('a machine that is killed at any moment of 
         expect([1, 2]).toContain(callsOf(one, message));
       };
       const held = moments.filter(isHeld);
-      for (let at = 0; at < held.length; at += 8) await Promise.all(held.slice(at, at + 8).map(gone));
+      for (let at = 0; at < held.length; at += 8) {
+        const some = held.slice(at, at + 8);
+        await letGo(some.map(runOf));
+        await Promise.all(some.map(gone));
+      }
       expect(decided).toEqual(new Set([false, true])); // one that was sent, and one that was about to be
       expect(cutBehind).toEqual(new Set([undefined, ...kinds]));
     },
