@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import type { Lookup } from '../net/dns-cache.ts';
 import { openUpstreams, type Upstreams } from './pool.ts';
