@@ -12,8 +12,9 @@ export default defineConfig(({ mode }) => {
   const common = {
     pool: 'forks' as const,
     execArgv: ['--conditions=dragoman-source'],
-    testTimeout: mode === 'long' ? 3_600_000 : 20_000,
-    hookTimeout: 60_000,
+    testTimeout: mode === 'long' ? 3_600_000 : 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
   };
   const resolved = { resolve: { conditions }, ssr: { resolve: { conditions } } };
   return {

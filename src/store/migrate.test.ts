@@ -94,14 +94,14 @@ onBothDatabases('migrations', ({ name, open, place }) => {
     const folder = await migrations({ '2026-01-01-a.sql': slow, '2026-01-02-b.sql': 'create table b ()' });
     const killed = storeProcess({ ...where, migrations: [folder.href], task: 'hold' });
     const isInTheMiddle = () => (where.databaseUrl === undefined ? existsSync(join(where.folder, 'database/middle')) : isSleeping(where.databaseUrl));
-    await expect.poll(isInTheMiddle, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isInTheMiddle, { timeout: 30_000 }).toBe(true);
     expect(killed.said).toEqual([]);
     await killed.kill();
     await folder.write('2026-01-01-a.sql', 'create table a (n integer); insert into a select generate_series(1, 1000)');
     const store = await open({ ...where, migrations: [folder] });
     expect((await sql`select count(*) as n from a`.execute(store.db)).rows).toEqual([{ n: 1000 }]);
     expect((await sql`select count(*) as n from b`.execute(store.db)).rows).toEqual([{ n: 0 }]);
-  }, 90_000);
+  }, 120_000);
 });
 
 const address = inject('postgres');

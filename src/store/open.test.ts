@@ -198,7 +198,7 @@ onBothDatabases('a store', ({ name, open, shared }) => {
             .select('text')
             .execute()
             .catch(() => 'away'),
-        { timeout: 5000 },
+        { timeout: 30_000 },
       )
       .toEqual([{ text: 'kept' }]);
   });

@@ -32,7 +32,7 @@ test('lines that were left out while nobody read are counted, and one line tells
   expect(told).toBeGreaterThan(19_000);
   expect(told + Number(lines[told]!.slice('left out: '.length))).toBe(40_000);
   expect(lines.slice(told + 1)).toEqual(['after']);
-}, 60_000);
+}, 120_000);
 
 test('a piece that is written at once is measured in bytes, whatever the alphabet', async () => {
   const text = await writtenBy(`
@@ -49,4 +49,4 @@ test('a piece that is written at once is measured in bytes, whatever the alphabe
   const sizes = JSON.parse(text.toString().trimEnd().split('\n').at(-1)!) as number[];
   expect(sizes.reduce((sum, size) => sum + size)).toBe(500 * 199);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(4096);
-}, 60_000);
+}, 120_000);

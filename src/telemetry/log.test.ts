@@ -26,7 +26,7 @@ test('every level that the settings know is one of the log: it and what is worse
   expect(saidAt('fatal')).toEqual(['fatal']);
   expect(saidAt('silent')).toEqual(['']);
   expect(saidAt('info', "log.level('fatal')")).toEqual(['fatal']);
-}, 60_000);
+}, 120_000);
 
 test('what an error of the runtime or of the database quotes is not repeated in the log', () => {
   const secret = 'swordfish';

@@ -48,7 +48,7 @@ test('at 80 and at 100 per cent of a limit the operator is told, once each in it
   expect(about(member.id)).toEqual([]);
   for (let call = 0; call < 4; call++) await tally([member.ask(fixed)]);
   const both = () => about(member.id).map(({ share }) => share);
-  await expect.poll(() => new Set(both()), { timeout: 15_000 }).toEqual(new Set([80, 100]));
+  await expect.poll(() => new Set(both()), { timeout: 30_000 }).toEqual(new Set([80, 100]));
   expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 429: 2 });
   const { email } = await administrate<{ email: string }>(server, 'GET', `/users/${member.id}`);
   const last = about(member.id).find(({ share }) => share === 100);
@@ -79,12 +79,12 @@ test('a limit of a key, a day or a model is told with its owner, its member and 
       .map(({ body }) => JSON.parse(body) as { owner: object; share: number })
       .filter(({ owner, share }) => share === 100 && (owner as { type: string }).type === type);
   await expect
-    .poll(() => found('key'), { timeout: 10_000 })
+    .poll(() => found('key'), { timeout: 30_000 })
     .toEqual([
       expect.objectContaining({ owner: { type: 'key', id, name: 'ci' }, limit: 'dailyTokens', model: null, period: new Date().toISOString().slice(0, 10) }),
     ]);
   await expect
-    .poll(() => found('user'), { timeout: 10_000 })
+    .poll(() => found('user'), { timeout: 30_000 })
     .toContainEqual(expect.objectContaining({ limit: 'monthlyTokens', model: 'built-in', of: cost, used: cost }));
 });
 

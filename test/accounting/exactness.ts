@@ -78,7 +78,7 @@ export async function stepOver(servers: readonly Served[], step: number): Promis
   const calls = Array.from({ length: streams }, (_, at) => askWith(servers[at % servers.length]!, member.keys[0]!, story));
   const served = (await tally(calls))[200] ?? 0;
   expect(served).toBeGreaterThan(0);
-  await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 10_000 }).toBe(served);
+  await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 30_000 }).toBe(served);
   const sum = (await loggedBy(server, member.id)).reduce((all, { planTokens }) => all + planTokens, 0);
   expect(sum).toBeLessThanOrEqual(4000 + served * step);
   await booked(server, member.id, { requests: served, planTokens: sum });
@@ -96,7 +96,7 @@ export async function tally(calls: readonly Promise<Response>[]): Promise<Record
 
 /** The log and the sums of a user say this, within the time they have for it. */
 export async function booked(server: Served, userId: number, says: { requests: number; planTokens: number }): Promise<void> {
-  await expect.poll(async () => (await usedByUser(server)).get(userId), { timeout: 10_000 }).toEqual(says);
+  await expect.poll(async () => (await usedByUser(server)).get(userId), { timeout: 30_000 }).toEqual(says);
   const rows = await loggedBy(server, userId);
   expect({ requests: rows.length, planTokens: rows.reduce((sum, { planTokens }) => sum + planTokens, 0) }).toEqual(says);
 }

@@ -44,7 +44,7 @@ interface Row {
 }
 
 /** The rows of so many requests, once they are there. */
-async function rows(where: string, count: number, within = 1500): Promise<readonly Row[]> {
+async function rows(where: string, count: number, within = 20_000): Promise<readonly Row[]> {
   for (const until = performance.now() + within; ; await sleep(25)) {
     const { rows } = await books.query<Row>(`select * from usage where ${where} order by at`);
     if (rows.length >= count || performance.now() > until) return rows;
@@ -116,7 +116,7 @@ describe.skipIf(!server)('accounting', () => {
     await upstream.until((requests) => requests[0]!.piecesSent >= 4);
     await sleep(20);
     leaving.abort();
-    const [row] = await rows(`request_id = '${id}'`, 1, 1000);
+    const [row] = await rows(`request_id = '${id}'`, 1);
     expect(row).toMatchObject({ end: 'client-left', provenance: 'partial' });
     expect(Number(row!.output_tokens)).toBeGreaterThanOrEqual(2);
     expect(Number(row!.output_tokens)).toBeLessThan(20);
@@ -145,7 +145,7 @@ describe.skipIf(!server)('accounting', () => {
               'select (select count(*) from usage) as count, (select sum(requests) from spent) as requests',
             )
           ).rows[0],
-        { timeout: 2000 },
+        { timeout: 30_000 },
       )
       .toEqual({ count: String(Number(before.rows[0]!.count) + count), requests: String(Number(before.rows[0]!.requests) + count) });
   });

@@ -72,7 +72,7 @@ describe.each(['responses', 'messages', 'gemini'])('web searches of a provider o
       upstream.script((stream ? streamed : whole)[model]!);
       const answer = await askFace(server, face, { model, content: 'weather?', stream });
       expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
-      await expect.poll(() => costOf(answer), { timeout: 10_000 }).toBeCloseTo(0.52, 9);
+      await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(0.52, 9);
     }
   });
 });
@@ -104,6 +104,6 @@ test.each<[Face, string, number]>([
     const answer = await askFace(server, face, { model: 'chat', content: 'weather?', stream });
     expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
     if (face === 'chat') expect(answer.raw).toContain(`"service_tier":"${tier}"`);
-    await expect.poll(() => costOf(answer), { timeout: 10_000 }).toBeCloseTo(cost, 9);
+    await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(cost, 9);
   }
 });

@@ -84,7 +84,7 @@ beforeAll(async () => {
     },
   });
   url = await startedAt(join(folder, 'data', 'server.json'));
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   if (server.exitCode === null) {
@@ -150,7 +150,7 @@ async function session(page: string, shell: keyof typeof shells, steps: readonly
     NODE_COMPILE_CACHE: join(folder, 'compiled'), // shared, since each session has a home of its own
     ...(page === 'README.md' ? {} : { KEY: key }),
   };
-  const done = await paste(shell, typed, { cwd, env, seconds: 140 });
+  const done = await paste(shell, typed, { cwd, env, seconds: 300 });
   const words = (await readFile(calls, 'utf8')).split('\u001f--\u001f').filter(Boolean);
   return { ...done, calls: words.map((one) => one.replaceAll('\u001f', ' ')) };
 }
@@ -165,7 +165,7 @@ const pasted = pages.flatMap((page) => {
   return steps.length > 0 && !page.startsWith('bench') ? present.map((shell) => ({ page, shell, steps })) : [];
 });
 
-test.each(pasted)('what $page has to paste works in $shell, and prints what the page shows', { timeout: 150_000 }, async ({ page, shell, steps }) => {
+test.each(pasted)('what $page has to paste works in $shell, and prints what the page shows', { timeout: 330_000 }, async ({ page, shell, steps }) => {
   const { blocks, stderr, calls } = await session(page, shell, steps);
   const failed = blocks.flatMap(({ status, stdout }, at) =>
     status === 0 && !/"error":(?!null)/.test(stdout) ? [] : [{ ...steps[at], status, stdout, stderr }],

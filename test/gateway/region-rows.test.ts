@@ -154,7 +154,7 @@ test(
     expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeLessThanOrEqual(1 + Math.ceil(cooldowns));
     expect(regionsAsked().filter((region) => region === 'us-central1').length).toBeGreaterThan(1);
   },
-  30_000,
+  120_000,
 );
 
 test('if half of all answers are 503, a request takes two attempts, not seven', async () => {
@@ -169,7 +169,7 @@ test('if half of all answers are 503, a request takes two attempts, not seven', 
   const good = (await Promise.all(answers)).filter(({ status }) => status === 200).length;
   expect(good).toBeGreaterThan(0.9 * answers.length);
   expect(upstream.requests.length).toBeLessThan(2.4 * answers.length);
-}, 30_000);
+}, 120_000);
 
 test(
   proves('R-09', '500 concurrent requests, some regions down: each gets its own answer, and the rows of each region match the requests it received'),
@@ -195,7 +195,7 @@ test(
     const booked: string[] = [];
     for (const { id } of answers) {
       let tries = await triesOf(id);
-      await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 10_000 }).toBeTruthy();
+      await expect.poll(async () => (tries ??= await triesOf(id)), { timeout: 30_000 }).toBeTruthy();
       booked.push(...tries!);
     }
     const count = (regions: readonly (string | undefined)[]) =>
@@ -250,7 +250,7 @@ test(
         (requests) =>
           requests.length === before + 250 &&
           requests.slice(before).every(({ bodyAt, behaviour, piecesSent }) => bodyAt && (behaviour !== 'pace' || piecesSent > 0)),
-        30_000,
+        120_000,
       );
       leaving.abort();
       await Promise.allSettled(all);

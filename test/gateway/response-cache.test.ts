@@ -215,7 +215,7 @@ describe('the lifetime of a cached answer', () => {
     const answer = async (headers: Record<string, string>) => {
       const { id } = (await (await server.ask(path, { model, input: content, background: true }, { headers })).json()) as { id: string };
       const status = async () => ((await (await server.ask(`${path}/${id}`)).json()) as { status: string }).status;
-      await expect.poll(status, { timeout: 10_000 }).toBe('completed');
+      await expect.poll(status, { timeout: 30_000 }).toBe('completed');
       return upstream.requests.length;
     };
     const none = { 'x-dragoman-cache': 'no-store' };
@@ -283,7 +283,7 @@ describe('accounting', () => {
     const [second, third] = [await remaining(), await remaining()];
     expect(third).toBe(second);
     expect(third).toBeLessThan(1_000_000);
-    await expect.poll(async () => (await loggedBy(server, someone.id)).length, { timeout: 10_000 }).toBe(3);
+    await expect.poll(async () => (await loggedBy(server, someone.id)).length, { timeout: 30_000 }).toBe(3);
     const [miss, ...hits] = await loggedBy(server, someone.id);
     expect(miss!.planTokens).toBeGreaterThan(0);
     expect(miss!.provenance).toBe('provider');
@@ -296,7 +296,7 @@ describe('accounting', () => {
     const body = { model, messages: [{ role: 'user', content }] };
     expect((await someone.ask(body)).status).toBe(200);
     await administrate(server, 'PATCH', `/users/${someone.id}`, { monthlyTokens: 0 });
-    await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 5000 }).toBe(429);
+    await expect.poll(async () => (await someone.ask({ ...body, seed: 1 })).status, { timeout: 30_000 }).toBe(429);
     const hit = await someone.ask(body);
     expect([hit.status, cacheOf(hit)]).toEqual([200, 'hit']);
   });

@@ -183,7 +183,7 @@ describe('the gateway searches', () => {
     const { id, said } = await asked(request());
     type Row = { readonly step: number; readonly inputTokens: number; readonly outputTokens: number; readonly end: string };
     let rows: readonly Row[] = [];
-    for (let tries = 0; tries < 200 && rows.length < 2; tries++) {
+    for (let tries = 0; tries < 2000 && rows.length < 2; tries++) {
       const list = (await (await server.ask('/server/admin/logs?limit=100')).json()) as { items: readonly (Row & { requestId: string })[] };
       rows = list.items.filter(({ requestId }) => requestId === id);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -392,7 +392,7 @@ describe('engines', () => {
         await other.close();
       }
     },
-    60_000,
+    120_000,
   );
 });
 

@@ -96,7 +96,7 @@ describe('the command line at a running server', () => {
     for (const { actor, address } of trail.items.slice(0, 7)) expect([actor, address]).toEqual([{ type: 'local', userId: null, keyId: null }, '127.0.0.1']);
     expect(JSON.stringify(trail)).not.toContain(made['key']);
 
-    await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 5000 }).toBe(2);
+    await expect.poll(async () => ((await (await server.ask('/server/admin/logs')).json()) as { items: [] }).items.length, { timeout: 30_000 }).toBe(2);
     const { out } = await ran(home, 'logs', '--email', 'ada@example.org');
     expect(out.split('\n')).toMatchObject([
       expect.stringMatching(/^TIME +STATUS +END +USER +MODEL +PROVIDER +IN +OUT +PLAN TOKENS +MS +APP +REQUEST ID$/),
@@ -112,18 +112,18 @@ describe('the command line at a running server', () => {
     let out = '';
     child.stdout.on('data', (text: Buffer) => (out += text.toString()));
     const ask = () => server.ask(chat, { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: hi' }], app_name: 'followed' });
-    await expect.poll(() => out.split('\n').length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => out.split('\n').length, { timeout: 30_000 }).toBe(2);
     await ask();
-    await expect.poll(() => out, { timeout: 10_000 }).toContain('"app":"followed"');
+    await expect.poll(() => out, { timeout: 30_000 }).toContain('"app":"followed"');
     await ask();
-    await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => out.match(/"app":"followed"/g)?.length, { timeout: 30_000 }).toBe(2);
     expect(
       out
         .trim()
         .split('\n')
         .map((line) => (JSON.parse(line) as { app: string }).app),
     ).toEqual(['laptop', 'followed', 'followed']);
-  }, 60_000);
+  }, 120_000);
 
   test("a command with --url works from another folder with an administrator's key, and with no other", async () => {
     const elsewhere = folder();
@@ -138,7 +138,7 @@ describe('the command line at a running server', () => {
     });
     const token = (await readFile(join(home, 'data/local'), 'utf8')).trim();
     expect(refused.errors + listed.out).not.toContain(token);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     [2, ['user', 'add']],

@@ -14,7 +14,7 @@ function served(data: string) {
     cwd: '/tmp',
     env: { PATH: process.env.PATH },
     encoding: 'utf8',
-    timeout: 40_000,
+    timeout: 60_000,
   });
   return { status, said: stderr.trim() };
 }
@@ -62,12 +62,12 @@ const cases: readonly (readonly [what: string, make: (folder: string) => string,
   ],
 ];
 
-test.each(cases)('%s: exit 1, and what to do', { timeout: 60_000 }, (_, make, said) => {
+test.each(cases)('%s: exit 1, and what to do', { timeout: 120_000 }, (_, make, said) => {
   const data = make(folderWith());
   expect(served(data)).toEqual({ status: 1, said: `dragoman: ${data} ${said}` });
 });
 
-test.skipIf(process.platform !== 'linux')('a folder whose parent takes none ends the start instead of holding it up', { timeout: 60_000 }, () => {
+test.skipIf(process.platform !== 'linux')('a folder whose parent takes none ends the start instead of holding it up', { timeout: 120_000 }, () => {
   const { status, said } = served('/proc/nope/data');
   expect(status).toBe(1);
   expect(said).toMatch(/\/proc\/nope(?:\/data)? cannot be made/);

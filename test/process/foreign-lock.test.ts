@@ -63,11 +63,11 @@ test.skipIf(!address)(
     });
     await foreign.query('commit');
     expect(stopped).toBeLessThan(mostStopped);
-    expect(times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]).toBeLessThan(500);
+    expect(times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]).toBeLessThan(2000);
     expect([200, 503]).toContain((await unknown).status);
-    await expect.poll(async () => (await askWith(server, stranger.keys[0]!, fixed)).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await askWith(server, stranger.keys[0]!, fixed)).status, { timeout: 30_000 }).toBe(200);
   },
-  60_000,
+  120_000,
 );
 
 test(
@@ -87,5 +87,5 @@ test(
     expect(order).toEqual(['long', 'next']);
     expect(stopped).toBeLessThan(mostStopped);
   },
-  30_000,
+  120_000,
 );

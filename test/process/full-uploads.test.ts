@@ -35,7 +35,7 @@ const openIn = (folder: string) =>
   });
 
 describe.skipIf(!canMount())('a small disk', () => {
-  test('a file that does not fit is 503, and nothing of it stays', { timeout: 60_000 }, async () => {
+  test('a file that does not fit is 503, and nothing of it stays', { timeout: 120_000 }, async () => {
     const { server, uploads } = await begun('size=1m');
     const large = new Uint8Array(3 * 2 ** 20).fill(97);
     for (let times = 0; times < 3; times++) expect(await sendFiles(server, [['large.txt', large]])).toMatchObject({ http: 503 });
@@ -43,7 +43,7 @@ describe.skipIf(!canMount())('a small disk', () => {
     expect(await sendFiles(server, [['small.txt', 'A small text.']])).toMatchObject({ http: 200 });
   });
 
-  test('an original that cannot be put there to be read is closed again', { timeout: 60_000 }, async () => {
+  test('an original that cannot be put there to be read is closed again', { timeout: 120_000 }, async () => {
     const { server, uploads, blobs } = await begun('nr_inodes=1');
     const { dataset } = (await (await server.ask('/user/add-dataset', { dataset: 'small' })).json()) as { dataset: string };
     const trained = await server.ask('/server/train', { content: 'The ferry leaves at nine.', force_dataset: dataset });

@@ -76,9 +76,9 @@ async function begun(place: Place, method: 'GET' | 'POST'): Promise<Begun> {
   const { id } = await ask('POST', '/server/mine/agents', definition);
   upstream.script(toolCalls([{ name: 'first', json: '{}' }]), toolCalls([{ name: 'second', json: '{}' }]), ok({ text: 'All done.' }));
   const executing = ask('POST', '/server/execute-agent', { agent_id: id, message: 'Go.', streaming: false }).catch(() => undefined);
-  await expect.poll(() => host.asked, { timeout: 20_000, interval: 5 }).toContain('/first');
+  await expect.poll(() => host.asked, { timeout: 30_000, interval: 5 }).toContain('/first');
   host.hold(true);
-  await expect.poll(() => host.asked, { timeout: 20_000, interval: 5 }).toContain('/second');
+  await expect.poll(() => host.asked, { timeout: 30_000, interval: 5 }).toContain('/second');
   const { items } = (await ask('GET', '/server/mine/runs')) as { items: { id: string }[] };
   const restart = () => startProcess(place, upstream.url, yaml);
   void executing;
@@ -125,7 +125,7 @@ onBothDatabases('a server that is killed while a tool of a run is called', ({ pl
     expect(waitsFor).toMatchObject({ type: 'approval', tool: 'second' });
     expect(host.asked).toEqual(['/first', '/second']);
     await asker(next)('POST', `/server/mine/runs/${run}/approve`, { call: waitsFor.call, approved: false });
-    await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 20_000 }).toBe('completed');
+    await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 30_000 }).toBe('completed');
     expect(host.asked).toEqual(['/first', '/second']);
   });
 });

@@ -216,7 +216,7 @@ interface Circumstances {
 
 /** With the Node on the PATH, as a shell would. */
 function run(args: string[], { cwd = server, env = {} }: Circumstances = {}) {
-  return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 15_000 });
+  return spawnSync('node', args, { cwd, encoding: 'utf8', env: { ...process.env, ...env }, timeout: 60_000 });
 }
 
 function start(command: string, args: string[], { cwd = server }: Circumstances = {}) {
@@ -233,7 +233,7 @@ function start(command: string, args: string[], { cwd = server }: Circumstances 
 
 /** Waits until a process is no more, or is only waiting for its parent to notice. */
 async function gone(pid: number): Promise<void> {
-  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+  await expect.poll(() => isAlive(pid), { timeout: 30_000 }).toBe(false);
 }
 
 function isAlive(pid: number): boolean {

@@ -52,5 +52,5 @@ test.skipIf(process.getuid?.() !== 0)(
       expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
     }
   },
-  60_000,
+  120_000,
 );

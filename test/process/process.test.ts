@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ownPort } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -16,7 +17,7 @@ let running: ChildProcess | undefined;
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'dragoman-process-'));
-  port = await freePort();
+  port = await ownPort();
 });
 afterEach(async () => {
   if (running?.exitCode === null && running.signalCode === null) {
@@ -27,14 +28,6 @@ afterEach(async () => {
   running = undefined;
   await rm(home, { recursive: true, force: true, maxRetries: 10 }); // a killed server may still write
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return free;
-}
 
 const serverPid = (): number | undefined => {
   try {
@@ -72,7 +65,7 @@ async function started(command: string, args: string[], env: Record<string, stri
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (errors += text));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
-  for (let tries = 0; tries < 1600; tries++) {
+  for (let tries = 0; tries < 4800; tries++) {
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
     if (answer?.ok) return { child, output: () => output, errors: () => errors, ended };
     if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}: ${errors}`);
@@ -86,7 +79,7 @@ const keyIn = (output: string) => /API key +(\S{64})/.exec(output)?.[1];
 
 async function until(what: () => boolean): Promise<void> {
   for (let tries = 0; !what(); tries++) {
-    if (tries > 400) throw new Error('It did not happen.');
+    if (tries > 2400) throw new Error('It did not happen.');
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
@@ -114,7 +107,7 @@ describe('npm start', () => {
     expect(again.status).toBe(200);
     second.child.kill('SIGINT');
     expect(await second.ended).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s to its pid: it prints how many requests it waits for, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
@@ -126,7 +119,7 @@ describe('npm start', () => {
       const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(30)}` }] }),
+        body: JSON.stringify({ model: 'built-in', stream: true, messages: [{ role: 'user', content: `Say exactly: ${'word '.repeat(100)}` }] }),
       });
       child.kill(signal);
       child.kill(signal);
@@ -139,7 +132,7 @@ describe('npm start', () => {
       await once(next, 'listening');
       next.close();
     },
-    60_000,
+    120_000,
   );
 
   test('the server ends when npm start is killed, and frees the port', async () => {
@@ -148,7 +141,7 @@ describe('npm start', () => {
     const pid = serverPid()!;
     child.kill('SIGKILL');
     await until(() => !kill(pid, 0));
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('bad settings', () => {
@@ -170,14 +163,14 @@ test('a port that is in use is refused with a sentence that names the way out', 
     stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: stop the program that uses it, or choose another with PORT or --port.\n`,
   });
   other.close();
-}, 60_000);
+}, 120_000);
 
 test('an unknown command is named, and the help refers to the options of the server', () => {
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
   const typed = 'node bin/dragoman.js';
   expect(run('strat')).toMatchObject({ status: 2, stderr: `dragoman: There is no command strat. Run ${typed} --help for a list of commands.\n` });
   expect(run('--help').stdout).toContain(`${typed} serve --help`);
-}, 60_000);
+}, 120_000);
 
 test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
   const file = join(home, 'dragoman.yaml');
@@ -204,7 +197,7 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(existsSync(join(home, 'data'))).toBe(true);
-}, 60_000);
+}, 120_000);
 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
   const file = join(home, 'dragoman.yaml');
@@ -224,7 +217,7 @@ test('settings that are not yet in effect are named in one warning, at the start
   ]);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
-}, 60_000);
+}, 120_000);
 
 test(
   proves('A-05', 'an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock'),
@@ -248,5 +241,5 @@ test(
     expect(errors()).toMatch(/"message":"injected".*Unexpected error: the server is stopping\./);
     expect(serverPid()).toBeUndefined();
   },
-  60_000,
+  120_000,
 );

@@ -60,9 +60,9 @@ test.skipIf(!address)(
         return 0;
       }
     };
-    await expect.poll(asked, { timeout: 20_000, interval: 200 }).toBe(200);
+    await expect.poll(asked, { timeout: 30_000, interval: 200 }).toBe(200);
     process.kill(server.parent, 0);
     expect(server.errors()).not.toContain('Unexpected');
   },
-  60_000,
+  120_000,
 );

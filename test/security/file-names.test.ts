@@ -120,7 +120,7 @@ test(proves(['U-06', 'I-22'], 'no name that a user gives, in whatever field or p
   expect(names.filter((name) => /[/\\\u0000-\u001F\u202E]/.test(name) || name === '..' || name.length > 255)).toEqual([]);
 });
 
-test(proves('U-07', 'nor does a name that a tool has, or gives in its result'), { timeout: 60_000 }, async () => {
+test(proves('U-07', 'nor does a name that a tool has, or gives in its result'), { timeout: 120_000 }, async () => {
   const mcp = await startScriptedMcp(hostile.map((name) => toolNamed(name)));
   const folder = join(outside, 'a', 'b', 'd');
   mkdirSync(folder);
@@ -151,7 +151,7 @@ test.each([
   ['a b;c.html', '<script>alert(1)</script>', 'text/html;charset=utf-8'],
 ])(
   proves('U-08', 'an original such as %s comes back as an attachment, which no browser shows as what it is'),
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (name, content, type) => {
     const body = new FormData();
     body.append('file', new Blob([content], { type }), name);

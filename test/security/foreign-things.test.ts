@@ -17,7 +17,7 @@ beforeAll(async () => {
   ada = await person(all);
   bob = await person(all);
   hers = await everythingOf(all, ada);
-}, 60_000);
+}, 120_000);
 afterAll(() => server.close());
 
 const sent = ({ ask }: Person, { method, path, body }: ThingRequest): Promise<Answer> => ask(method, path, body);

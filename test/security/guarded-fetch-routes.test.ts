@@ -65,7 +65,7 @@ test('a proxy receives the checked address, and never an internal one', async ()
     proxy.closeAllConnections();
     proxy.close();
   }
-}, 60_000);
+}, 120_000);
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
@@ -99,5 +99,5 @@ test.skipIf(!hasOpenssl)(
       rmSync(folder, { recursive: true });
     }
   },
-  60_000,
+  120_000,
 );

@@ -194,7 +194,7 @@ models:
     } finally {
       await excepted.close();
     }
-  }, 60_000);
+  }, 120_000);
 
   test(
     proves('N-05', 'a name is resolved once, and the result is dialled: rebinding a thousand times leads nowhere'),
@@ -213,7 +213,7 @@ models:
       const { host } = evil.requests[0]!.headers;
       expect(host).toBe(`rebind.example:${canary.port}`);
     },
-    60_000,
+    120_000,
   );
 
   test.each([
@@ -320,6 +320,6 @@ describe('responses', () => {
       evil.reset();
       expect((await look(at('pictures.example'))).status).toBe(200);
     },
-    60_000,
+    120_000,
   );
 });

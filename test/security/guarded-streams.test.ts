@@ -70,16 +70,16 @@ test('a body that is too large breaks, and one that never ends does at the deadl
   site.answer((_request, response) => void response.writeHead(200).write('x'));
   const began = performance.now();
   await expect((await streams(0.3).open(wanted())).text()).rejects.toThrow('cannot be fetched');
-  expect(performance.now() - began).toBeLessThan(3000);
+  expect(performance.now() - began).toBeLessThan(15_000);
 });
 
 test('a user has eight long streams, which have no deadline and do not count among the short ones', async () => {
   site.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n\n'));
-  const all = streams(0.3);
+  const all = streams(2);
   const open = await Promise.all(Array.from({ length: 8 }, () => all.open(wanted({ isLong: true }))));
   await expect(all.open(wanted({ isLong: true }))).rejects.toBeInstanceOf(QueueFull);
   const other = await all.open(wanted({ isLong: true, owner: '2' }));
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await new Promise((resolve) => setTimeout(resolve, 2500));
   const reader = other.body!.getReader();
   expect(Buffer.from((await reader.read()).value).toString()).toBe(': hello\n\n');
   await reader.cancel();
@@ -98,5 +98,5 @@ test('what nobody reads lets go of its turn when its request is given up', async
   const leaving = new AbortController();
   await Promise.all(Array.from({ length: 8 }, () => all.open(wanted({ signal: leaving.signal }))));
   leaving.abort(new Error('gone'));
-  expect((await all.open(wanted({ signal: AbortSignal.timeout(3000) }))).status).toBe(200);
+  expect((await all.open(wanted({ signal: AbortSignal.timeout(20_000) }))).status).toBe(200);
 });

@@ -223,7 +223,7 @@ test('a background response waits until its input fits into memory, and that of 
   const next = await askOther('', run);
   const status = async (by: typeof ask, id: string) => (await by(`/${id}`)).status;
   const ended = async (by: typeof ask, id: string) => {
-    await expect.poll(() => status(by, id), { timeout: 15_000 }).toMatch(/^(completed|incomplete)$/);
+    await expect.poll(() => status(by, id), { timeout: 30_000 }).toMatch(/^(completed|incomplete)$/);
   };
   await ended(askOther, next.id);
   const small = await ask('', { model: 'built-in', input: 'small', background: true });
@@ -248,7 +248,7 @@ test('a picture fetched for a background response counts', async () => {
   await upstream.arrived(0);
   expect(await heldBytes()).toBeGreaterThan(100_000);
   gate.resolve();
-  await expect.poll(heldBytes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(heldBytes, { timeout: 30_000 }).toBe(0);
 });
 
 test('a body without a credential does not count', async () => {
@@ -263,7 +263,7 @@ test('public pages do not count, however slowly they are read', async () => {
   onTestFinished(() => open.forEach((socket) => socket.destroy()));
   const before = await figure('requests_total');
   for (const socket of open) socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(30));
-  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 10_000 }).toBeGreaterThanOrEqual(8 * 30);
+  await expect.poll(async () => (await figure('requests_total')) - before, { timeout: 30_000 }).toBeGreaterThanOrEqual(8 * 30);
   expect(await heldBytes()).toBe(0);
 });
 

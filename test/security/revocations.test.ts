@@ -71,7 +71,7 @@ test.each(everyWay)(
     const answer = await asked;
     expect(answer).toMatchObject({ complete: false, error: words[face] });
     if (!stream) expect(answer.status).toBe(401);
-    await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
+    await expect.poll(() => rowsOf(id), { timeout: 30_000 }).toEqual([['cancelled', 401]]);
   },
 );
 
@@ -83,7 +83,7 @@ test('a partly received request is refused at once when its user is suspended', 
   connection.send([...head, 'expect: 100-continue', '', '{"model":'].join('\r\n'));
   await connection.until('100 Continue');
   await suspend();
-  const { status, text } = await connection.answer({ within: 3000 });
+  const { status, text } = await connection.answer();
   expect([status, text]).toEqual([401, expect.stringContaining('invalid_api_key')]);
 });
 
@@ -148,7 +148,7 @@ test('a running background response of a revoked key ends, and so do the streams
   expect(await stream.text()).toContain('event: error\ndata: {"type":"error"');
   await expect.poll(async () => (await askOther(`${responses}/${queued.id}`)).status).toBe('failed');
   expect(await askOther(`${responses}/${queued.id}`)).toMatchObject({ error: { code: 'invalid_api_key' } });
-  await expect.poll(() => rowsOf(id), { timeout: 5000 }).toEqual([['cancelled', 401]]);
+  await expect.poll(() => rowsOf(id), { timeout: 30_000 }).toEqual([['cancelled', 401]]);
 });
 
 test('a stream that reads a response of another key ends with an error, and the response continues', async () => {
@@ -166,17 +166,17 @@ test('a stream that reads a response of another key ends with an error, and the 
   expect(otherKey).not.toBe(served.key);
 });
 
-test('waiting background responses end when their key is revoked, whoever occupies the slots', { timeout: 60_000 }, async () => {
+test('waiting background responses end when their key is revoked, whoever occupies the slots', { timeout: 120_000 }, async () => {
   const { ask, askOther, revoke } = await somebody();
   upstream.script(...Array.from({ length: 64 }, () => hang()));
   const all = await Promise.all(Array.from({ length: 66 }, () => ask(responses, { model: 'gpt-4o-mini', input: 'hello', background: true })));
-  await expect.poll(() => upstream.requests.length, { timeout: 15_000 }).toBeGreaterThanOrEqual(32);
+  await expect.poll(() => upstream.requests.length, { timeout: 30_000 }).toBeGreaterThanOrEqual(32);
   await revoke();
   const states = async () => new Set(await Promise.all(all.map(async (one) => (await askOther(`${responses}/${one.id}`)).status)));
-  await expect.poll(states, { timeout: 15_000 }).toEqual(new Set(['failed']));
+  await expect.poll(states, { timeout: 30_000 }).toEqual(new Set(['failed']));
 });
 
-test('a run that is resumed after a restart does not begin for a user who was suspended in the meantime', { timeout: 60_000 }, async () => {
+test('a run that is resumed after a restart does not begin for a user who was suspended in the meantime', { timeout: 120_000 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'dragoman-again-'));
   onTestFinished(() => rm(home, { recursive: true, force: true }));
   const open = () => startTestServer({ folder: home, upstream: upstream.url });
@@ -195,7 +195,7 @@ test('a run that is resumed after a restart does not begin for a user who was su
   const between = await open();
   const others = await somebody(between); // whose run comes after it
   const next = await others.ask(responses, { model: 'built-in', input: 'hello', background: true });
-  await expect.poll(async () => (await others.ask(`${responses}/${next.id}`)).status, { timeout: 15_000 }).toBe('completed');
+  await expect.poll(async () => (await others.ask(`${responses}/${next.id}`)).status, { timeout: 30_000 }).toBe('completed');
   await between.close();
   await change('active');
   const after = await open();
@@ -207,7 +207,7 @@ test('a run that is resumed after a restart does not begin for a user who was su
   await after.close();
 });
 
-test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 60_000 }, async () => {
+test.skipIf(!inject('postgres'))('a stream on one machine ends when another machine revokes its key', { timeout: 120_000 }, async () => {
   const { databaseUrl, folder } = await onServer(inject('postgres')!).place();
   const here = await startTestServer({ folder, upstream: upstream.url, databaseUrl: databaseUrl! });
   onTestFinished(here.close);

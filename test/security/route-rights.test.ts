@@ -160,7 +160,7 @@ beforeAll(async () => {
   addresses = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   );
-}, 60_000);
+}, 120_000);
 afterAll(() => server.close());
 
 const nameOf = ({ method, path }: Address) => `${method} ${path}`;

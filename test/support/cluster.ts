@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { isPortFree, ownPort } from './ports.ts';
 import { chat } from './server.ts';
 import type { Place } from './databases.ts';
 
@@ -52,7 +52,7 @@ export const settingsFile = (folder: string) => join(folder, 'dragoman.yaml');
 
 /** Starts it in a place with a PostgreSQL database and waits until both workers serve. It is stopped when the test ends. */
 export async function startCluster({ folder, databaseUrl }: Place, yaml = ''): Promise<Cluster> {
-  const port = await freePort();
+  const port = await ownPort();
   await writeFile(settingsFile(folder), yaml);
   const launcher = spawn(process.execPath, [join(root, 'bin/dragoman.js')], {
     env: {
@@ -124,26 +124,14 @@ function connection(port: number): Client['ask'] {
   };
 }
 
-/** Waits up to 20 s until the result is truthy. */
+/** Waits up to a minute until the result is truthy. */
 export async function until<Found>(what: () => Found | Promise<Found>): Promise<NonNullable<Found>> {
-  for (let tries = 0; tries < 1000; tries++) {
+  for (const end = performance.now() + 60_000; performance.now() < end;) {
     const found = await what();
     if (found) return found;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error('It did not happen.');
-}
-
-/** True when the port is free. */
-export async function isPortFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch {
-    return false;
-  }
-  await new Promise((resolve) => server.close(resolve));
-  return true;
 }
 
 /** True while the process runs; a zombie does not. */
@@ -154,12 +142,4 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

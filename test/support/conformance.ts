@@ -1,9 +1,7 @@
 /** The conformance tests of the Model Context Protocol: https://github.com/modelcontextprotocol/conformance */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -55,20 +53,8 @@ export async function conforms(side: 'client' | 'server', scenario: string, args
 function ran(args: readonly string[], listens: readonly number[] = []): Promise<{ readonly printed: string }> {
   const env = { ...process.env, PORTS: listens.join(',') };
   return new Promise((resolve) => {
-    execFile(process.execPath, ['--import', ports, program, ...args], { env, timeout: 60_000, maxBuffer: 2 ** 24 }, (_error, out, err) =>
+    execFile(process.execPath, ['--import', ports, program, ...args], { env, timeout: 180_000, maxBuffer: 2 ** 24 }, (_error, out, err) =>
       resolve({ printed: out + err }),
     );
   });
-}
-
-/** Ports that nobody listens on now. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const found = servers.map((server) => (server.address() as AddressInfo).port);
-  for (const server of servers) {
-    server.close();
-    await once(server, 'close');
-  }
-  return found;
 }

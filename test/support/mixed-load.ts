@@ -17,6 +17,8 @@ export interface MixedLoad {
   /** Sends calls to this server from a few clients, each until its connection breaks or `stop` is called. Resolves when all have stopped. */
   run(server: Served, key?: string): Promise<void>;
   stop(): void;
+  /** A slow stream is in its middle at this moment. */
+  isStreaming(): boolean;
   /** Compares the usage rows with what clients and upstream saw, waiting until they are complete. @returns the rows */
   audit(server: Served, within?: number): Promise<readonly Logged[]>;
 }
@@ -68,6 +70,11 @@ export function mixedLoad(upstream: Upstream, clients = 8): MixedLoad {
   return {
     outcomes,
     stop: () => void (stopped = true),
+    isStreaming: () =>
+      upstream.requests.some(
+        ({ body, piecesSent, closedAt, answeredAt }) =>
+          (closedAt ?? answeredAt) === undefined && piecesSent > 1 && piecesSent < 20 && kindIn(body.toString()) === 'slow',
+      ),
     async run(server, key = server.key) {
       stopped = false;
       const client = async () => {

@@ -5,12 +5,12 @@
 import { spawn } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { chmod, mkdtemp } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { makeDatabase, migratedName } from './migrated.ts';
+import { ownPort } from './ports.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -37,7 +37,7 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   if (!bin) return console.warn('PostgreSQL is not installed here: the tests on it are skipped (apt-get install postgresql).');
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-postgres-'));
   await chmod(folder, 0o755);
-  const port = await freePort();
+  const port = await ownPort();
   const shell = spawn('sh', ['-c', script], { stdio: ['pipe', 'ignore', 'inherit'], env: { ...process.env, bin, folder, port: String(port) }, detached: true });
   const ended = new Promise<void>((resolve) => shell.once('exit', () => resolve()));
   const stop = () => {
@@ -61,14 +61,6 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
 function findBin(): string | undefined {
   const places = [...globSync('/usr/lib/postgresql/*/bin').toSorted(), ...(process.env['PATH'] ?? '').split(':')];
   return places.find((place) => existsSync(join(place, 'initdb')) && existsSync(join(place, 'postgres')));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function answers(url: string): Promise<void> {

@@ -1,7 +1,8 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { onTestFinished } from 'vitest';
 import type { TestDatabase } from './databases.ts';
+import { ownPort } from './ports.ts';
 
 /** A TCP proxy that a test can cut or slow down. */
 export interface TcpProxy {
@@ -45,8 +46,8 @@ async function tcpProxy(target: { host: string; port: number }): Promise<Omit<Tc
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const close = () => new Promise<void>((resolve) => (server.listening ? server.close(() => resolve()) : resolve()));
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await ownPort();
+  await listen(port);
   onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
     await close();

@@ -9,7 +9,7 @@ const elsewhere = ['https://api.mistral.ai/v1', 'https://api.deepseek.com', 'htt
 test.each([
   ['vendors whose models have names of their own have none of them', elsewhere, 404],
   ['a server that nobody knows is asked for them, though they are not listed', [...elsewhere, 'http://127.0.0.1:9/v1'], 503],
-])('%s', { timeout: 60_000 }, async (_, addresses, status) => {
+])('%s', { timeout: 120_000 }, async (_, addresses, status) => {
   const providers = addresses.map((baseUrl, at) => `  p${at}: { dialect: openai-chat, baseUrl: "${baseUrl}", apiKeys: [k] }\n`);
   const server = await startTestServer({ yaml: `providers:\n${providers.join('')}` });
   onTestFinished(server.close);
@@ -21,7 +21,7 @@ test.each([
   expect(answer.status).toBe(status);
 });
 
-test('a server that refuses to be told an encoding is asked for numbers, and the client gets the encoding that it wants', { timeout: 60_000 }, async () => {
+test('a server that refuses to be told an encoding is asked for numbers, and the client gets the encoding that it wants', { timeout: 120_000 }, async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const server = await startTestServer({ upstream: upstream.url, yaml: '  tei: { kind: embedding, targets: [{ provider: fake }] }\n' });

@@ -49,7 +49,7 @@ const efforts = () => upstream.requests.map(({ json }) => (json as { reasoning_e
 async function taught() {
   upstream.script(refusesEffort());
   expect((await ask()).status).toBe(200);
-  await expect.poll(lessons, { timeout: 20_000 }).toHaveLength(1);
+  await expect.poll(lessons, { timeout: 30_000 }).toHaveLength(1);
 }
 
 describe('a field that a model refused', () => {

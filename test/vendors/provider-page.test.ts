@@ -43,7 +43,7 @@ const claude: Behaviour = {
 };
 
 describe.each(blocks)('$title', ({ yaml }) => {
-  test('answers with these settings', { timeout: 60_000 }, async () => {
+  test('answers with these settings', { timeout: 120_000 }, async () => {
     const settings = yaml.replaceAll(/https?:\/\/[^/"]+/g, upstream.url).replaceAll(/\$\{\w+\}/g, 'key');
     const server = await startTestServer({ yaml: `${settings}routing: { cooldownSeconds: 0 }\n` });
     try {
@@ -63,7 +63,7 @@ describe.each(blocks)('$title', ({ yaml }) => {
   });
 });
 
-test('each address of the table is asked where its chat completions are', { timeout: 60_000 }, async () => {
+test('each address of the table is asked where its chat completions are', { timeout: 120_000 }, async () => {
   expect(addresses.length).toBeGreaterThan(15);
   const path = (baseUrl: string) => new URL(baseUrl).pathname.replace(/\/$/, '');
   const providers = addresses.map(({ baseUrl }, at) => `  p${at}: { dialect: openai-chat, baseUrl: "${upstream.url}${path(baseUrl)}", apiKeys: [key] }\n`);

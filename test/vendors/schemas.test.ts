@@ -31,7 +31,7 @@ describe.each(['chat', 'responses', 'messages', 'gemini'])('an answer by a schem
     expect({ status: answer.status, text: answer.text, complete: answer.complete }).toEqual({ status: 200, text: right, complete: true });
     expect(answer.raw).not.toContain('canary');
     expect(upstream.requests).toHaveLength(2);
-    await expect.poll(async () => (await stepsOf(answer.headers.get('x-request-id')!)) ?? [], { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(async () => (await stepsOf(answer.headers.get('x-request-id')!)) ?? [], { timeout: 30_000 }).toHaveLength(1);
   });
 
   test.each(everyWay)('is 502 where the second does not conform either, and nothing of it is shown (%s, streamed: %s)', async (face, stream) => {

@@ -46,6 +46,6 @@ test('what comes after a stop sequence is paid for, also where the answer then b
   expect(answer.complete).toBe(false);
   const row = () =>
     administrate<{ outputTokens: number; provenance: string }>(server, 'GET', `/logs/${answer.headers.get('x-request-id')!}`).catch(() => undefined);
-  await expect.poll(row, { timeout: 10_000 }).toMatchObject({ provenance: 'partial' });
+  await expect.poll(row, { timeout: 30_000 }).toMatchObject({ provenance: 'partial' });
   expect((await row())!.outputTokens).toBeGreaterThan(200);
 });

@@ -93,7 +93,7 @@ onBothDatabases('thoughts', ({ place, name }) => {
     await before.close();
     expect((await finished(await start(), path, second)).status).toBe(200);
     expect(sent().messages[1].content[0]).toMatchObject({ type: 'thinking', thinking: thought });
-  }, 60_000);
+  }, 120_000);
 
   test.each(name === 'embedded' ? [] : ['messages', 'gemini', 'responses'])(
     'of the wire %s are shared by two machines at once',
@@ -116,7 +116,7 @@ onBothDatabases('thoughts', ({ place, name }) => {
         expect(JSON.stringify(sent())).toMatch(/c2lnbmF0dXJl|gAAAAAencrypted/);
       }
     },
-    60_000,
+    120_000,
   );
 });
 

@@ -5,7 +5,7 @@ import { ConversionChild } from './child.ts';
 import { proves } from '../../../test/support/proves.ts';
 import { openDocuments, type DocumentsOptions } from './index.ts';
 
-const patient = { timeout: 60_000 };
+const patient = { timeout: 120_000 };
 
 function opened(options: DocumentsOptions) {
   const documents = openDocuments(options);

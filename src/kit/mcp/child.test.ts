@@ -15,7 +15,7 @@ const isThere = (pid: number) => {
   }
 };
 
-test('a program ends with the process that started it, even when that is killed', { timeout: 30_000 }, async () => {
+test('a program ends with the process that started it, even when that is killed', { timeout: 120_000 }, async () => {
   const starter = `
     const { childTransport } = await import(${JSON.stringify(path)});
     const transport = childTransport({ command: process.execPath, args: ['-e', ${JSON.stringify(stubborn)}], env: {} }, { bytes: 100000, values: 1000 });
@@ -27,10 +27,10 @@ test('a program ends with the process that started it, even when that is killed'
   expect(isThere(pid)).toBe(true);
   gateway.kill('SIGKILL');
   await once(gateway, 'exit');
-  await expect.poll(() => isThere(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isThere(pid), { timeout: 30_000 }).toBe(false);
 });
 
-test('a line that would take long to parse is left out, and the program goes on', { timeout: 30_000 }, async () => {
+test('a line that would take long to parse is left out, and the program goes on', { timeout: 120_000 }, async () => {
   const code = `for (const line of ['{"a":' + '['.repeat(500000), '[{}]', 'started', JSON.stringify({ a: Array(2000).fill(0) }), '{"id":1}']) console.log(line); setInterval(() => {}, 1000);`;
   const transport = childTransport({ command: process.execPath, args: ['-e', code], env: {} }, { bytes: 1_000_000, values: 1000 });
   onTestFinished(() => transport.close());
@@ -40,7 +40,7 @@ test('a line that would take long to parse is left out, and the program goes on'
     onerror: ({ message }: Error) => void errors.push(message),
   });
   await transport.start();
-  await expect.poll(() => messages, { timeout: 20_000 }).toEqual([{ id: 1 }]);
+  await expect.poll(() => messages, { timeout: 30_000 }).toEqual([{ id: 1 }]);
   expect(errors).toEqual([
     'The text is nested deeper than 64 levels.',
     'Batches of messages are not taken.',

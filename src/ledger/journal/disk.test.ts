@@ -69,7 +69,7 @@ test('a journal on a real disk is shipped while it is written, over many files, 
     void journal.settled(settled(began(`r${n}`)));
     if (n % 50 === 0) await new Promise(setImmediate);
   }
-  await expect.poll(() => sink.rows.size, { timeout: 10_000 }).toBe(2000);
+  await expect.poll(() => sink.rows.size, { timeout: 30_000 }).toBe(2000);
   await journal.close();
   expect(await shipper.flush(5000)).toBe(true);
   expect(await readdir(join(folder, 'h1'))).toEqual(['note.txt']);

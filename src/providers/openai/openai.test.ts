@@ -170,7 +170,7 @@ test.each([
   const startedAt = performance.now();
   const fault = await faultOf(eventsFrom(provider(), call, 0.4));
   expect(fault).toMatchObject({ code: 'timed-out', details: { elsewhere: true } });
-  expect(performance.now() - startedAt).toBeLessThan(2000);
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
   await upstream.closed(0);
 });
 

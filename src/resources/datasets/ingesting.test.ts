@@ -123,7 +123,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     }
   });
 
-  test('tells why it failed, and goes on from what was embedded', { timeout: 60_000 }, async () => {
+  test('tells why it failed, and goes on from what was embedded', { timeout: 120_000 }, async () => {
     const { jobId, fileId, ingestion } = await put(text.replaceAll('part', 'piece'));
     const asked: number[] = [];
     const owners = new Set<string | undefined>();
@@ -150,7 +150,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect([...owners]).toEqual([String(caller.userId)]); // users take turns
   });
 
-  test('goes on for those alone who may still change the dataset, and read what they copy', { timeout: 60_000 }, async () => {
+  test('goes on for those alone who may still change the dataset, and read what they copy', { timeout: 120_000 }, async () => {
     const mine = jobs({ store: store(), clock });
     const ingestion = openIngestion({ store: store(), jobs: mine, clock, blobs, fileBytes: () => 1e7 });
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('b@example.org', 'p') returning id`.execute(store().db);
@@ -187,7 +187,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect(await found(store(), file)).toEqual([]);
   });
 
-  test('of very many short texts lets others have the event loop between them', { timeout: 60_000 }, async () => {
+  test('of very many short texts lets others have the event loop between them', { timeout: 120_000 }, async () => {
     const texts = Array.from({ length: 1500 }, (_, at) => `Text ${at}.`);
     const { jobId, ingestion } = await put(JSON.stringify(texts), { form: 'array', title: 'Texts' });
     let cut = 0;
@@ -208,7 +208,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect(most).toBeLessThan(20);
   });
 
-  test('that cannot say how far it is ends its watch, and is tried again', { timeout: 60_000 }, async () => {
+  test('that cannot say how far it is ends its watch, and is tried again', { timeout: 120_000 }, async () => {
     const { jobId, ingestion } = await put('A text.');
     let [watches, ends, times] = [0, 0, 0];
     worker(async () => {}, {
@@ -225,7 +225,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect([watches, ends]).toEqual([2, 2]);
   });
 
-  test('waits for a limit per minute where it stands', { timeout: 60_000 }, async () => {
+  test('waits for a limit per minute where it stands', { timeout: 120_000 }, async () => {
     const { jobId, ingestion } = await put(text.replaceAll('part', 'verse'));
     const slept: number[] = [];
     const done: string[] = [];
@@ -244,7 +244,7 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect(done.filter((step) => step === 'before convert')).toHaveLength(1);
   });
 
-  test('of a file that was deleted meanwhile ends, and leaves nothing that is found', { timeout: 60_000 }, async () => {
+  test('of a file that was deleted meanwhile ends, and leaves nothing that is found', { timeout: 120_000 }, async () => {
     const { jobId, fileId, ingestion } = await put(text.replaceAll('part', 'chapter'));
     worker(async (step) => {
       if (step === 'after embed') await sql`update dataset_files set deleted_at = now() where id = ${fileId}`.execute(store().db);

@@ -45,12 +45,12 @@ onBothDatabases('lessons', ({ shared }) => {
     const unfit = { ...lesson(), learned: { without: ['a\0b'] } };
     place.keep('unfit', unfit);
     place.keep('fit', lesson());
-    await expect.poll(() => one.list().map(({ model }) => model), { timeout: 10_000 }).toEqual(['fit']);
+    await expect.poll(() => one.list().map(({ model }) => model), { timeout: 30_000 }).toEqual(['fit']);
     await expect.poll(() => logged).toHaveLength(1);
     expect(logged[0]).toMatch(/the model unfit of p: it is not kept\. .*U\+0000/);
     place.keep('unfit', unfit);
     place.keep('later', lesson());
-    await expect.poll(() => one.list().length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => one.list().length, { timeout: 30_000 }).toBe(2);
     expect(logged).toHaveLength(1);
     await one.forget('all', by);
     one.close();
@@ -74,7 +74,7 @@ onBothDatabases('lessons', ({ shared }) => {
     for (let at = 0; at < 3000; at++) place.keep(`m${at}`, lesson());
     expect(place.get('m0')).toBeUndefined();
     expect(place.get('m2999')).toBeDefined();
-    await expect.poll(() => one.list().length, { timeout: 20_000 }).toBeGreaterThan(500);
+    await expect.poll(() => one.list().length, { timeout: 30_000 }).toBeGreaterThan(500);
     expect(one.list().length).toBeLessThanOrEqual(2000);
     one.close();
   });

@@ -8,7 +8,7 @@ import { openLogins } from './logins.ts';
 const migrations = ['users', 'logins'].map((noun) => new URL(`../${noun}/`, import.meta.url));
 
 onBothDatabases('sign-ups', ({ open }) => {
-  test('are at most 50 in an hour from a network, in this process and in others', { timeout: 60_000 }, async () => {
+  test('are at most 50 in an hour from a network, in this process and in others', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const process = (clock: Clock = systemClock) => {
       const logins = openLogins({ store, clock, months: () => 13, log: (problem, cause) => expect.fail(`${problem} ${String(cause)}`) });
@@ -48,7 +48,7 @@ onBothDatabases('sign-ups', ({ open }) => {
 });
 
 onBothDatabases('failed sign-ins', ({ open }) => {
-  test('of an account are at most ten in a minute from a network, in this process and in others', { timeout: 60_000 }, async () => {
+  test('of an account are at most ten in a minute from a network, in this process and in others', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const process = () => {
       const logins = openLogins({ store, clock: systemClock, months: () => 13, log: (problem, cause) => expect.fail(`${problem} ${String(cause)}`) });

@@ -83,7 +83,7 @@ test('of the definitions of a server 512 KB are kept, no further page is asked f
   expect([await listed(), pages]).toEqual([[80, false], 20]);
 });
 
-test('closing waits for no server that does not answer a connection', { timeout: 10_000 }, async () => {
+test('closing waits for no server that does not answer a connection', async () => {
   const asked = Promise.withResolvers<void>();
   const streams: GuardedStreams = {
     open({ signal }) {

@@ -127,7 +127,7 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
     ])
       await sql`update prompt_log set at = now() - interval '30 days' + make_interval(mins => ${minutes}) where user_id = ${userId}`.execute(store().db);
     clock.advance(60_000);
-    await expect.poll(users, { timeout: 5000 }).toEqual([79]);
+    await expect.poll(users, { timeout: 30_000 }).toEqual([79]);
     await log.close();
   });
 });

@@ -60,10 +60,10 @@ onBothDatabases('runs', ({ open }) => {
     work(loop);
     const id = await begin('y'.repeat(2 * mebibyte));
     const taken = async () => (await sql`select from run where holder is not null`.execute(store.db)).rows.length;
-    await expect.poll(taken, { timeout: 10_000 }).toBe(1);
+    await expect.poll(taken, { timeout: 30_000 }).toBe(1);
     expect([held, budget.held]).toEqual([[], 3 * mebibyte]);
     other.letGo();
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('completed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('completed');
     expect(held[0]).toBeGreaterThan(2 * mebibyte);
     expect(held[1]! - held[0]!).toBeGreaterThan(mebibyte);
     await expect.poll(() => budget.held).toBe(0);
@@ -76,7 +76,7 @@ onBothDatabases('runs', ({ open }) => {
       return { message: 'done' };
     });
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 20_000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('failed');
     expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The run has reached its limit of 16777216 bytes.' });
   });
 
@@ -87,7 +87,7 @@ onBothDatabases('runs', ({ open }) => {
       return { message: 'done' };
     });
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('failed');
   });
 
   test('count what an answer has used that fails', async () => {
@@ -100,7 +100,7 @@ onBothDatabases('runs', ({ open }) => {
     const { caller, runs, work, begin } = await opened({ generate });
     work(async (run) => ({ message: (await run.answer('a', answerCall)).text }));
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('failed');
     expect(await runs.one(caller.userId, id)).toMatchObject({ error: 'The provider went away.', planTokens: 77 });
   });
 
@@ -109,7 +109,7 @@ onBothDatabases('runs', ({ open }) => {
     const turns = [{ role: 'user', parts: [{ type: 'text', text: 'heron '.repeat(1000) }] }] as const;
     work(async (run) => ({ message: (await run.answer('a', { ...answerCall, turns })).text }));
     const id = await begin('Go.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 5000 }).toBe('failed');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('failed');
     const error = 'The run ended: it has reached its limit of 1000 tokens, of which too few are left for another answer.';
     expect(await runs.one(caller.userId, id)).toMatchObject({ error, steps: 0 });
   });
@@ -144,11 +144,11 @@ onBothDatabases('runs', ({ open }) => {
     ] as const)
       await sql`update run set started_at = now() - make_interval(days => ${days}) where id = ${id}`.execute(store.db);
     clock.advance(3_600_000);
-    await expect.poll(async () => runs.one(caller.userId, old).catch((error: unknown) => String(error)), { timeout: 5000 }).toContain('no such run');
+    await expect.poll(async () => runs.one(caller.userId, old).catch((error: unknown) => String(error)), { timeout: 30_000 }).toContain('no such run');
     expect(await runs.one(caller.userId, young)).toMatchObject({ id: young });
   });
 
-  test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 30_000 }, async () => {
+  test('that wait with their process are ended by it when they are cancelled, with all that they told', { timeout: 120_000 }, async () => {
     const { caller, runs, work, begin } = await opened();
     const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: true, needsApproval: false };
     work(async (run) => {
@@ -163,14 +163,14 @@ onBothDatabases('runs', ({ open }) => {
       }
     });
     const id = await begin('Ask.');
-    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 10_000 }).toBe('waiting');
+    await expect.poll(async () => (await runs.one(caller.userId, id)).state, { timeout: 30_000 }).toBe('waiting');
     expect(await runs.cancel(caller.userId, id)).toMatchObject({ state: 'cancelled', waitsFor: null });
     const told: string[] = [];
     for await (const one of runs.follow(caller.userId, id, { after: 0, signal: new AbortController().signal })) if (one) told.push(one.event);
     expect(told.slice(-2)).toEqual(['warning', 'run.cancelled']);
   });
 
-  test('that are being cancelled are not approved any more: what was not begun yet is not begun', { timeout: 30_000 }, async () => {
+  test('that are being cancelled are not approved any more: what was not begun yet is not begun', { timeout: 120_000 }, async () => {
     const { store, caller, runs, work, begin } = await opened();
     const made: string[] = [];
     const call = { call: 'c', tool: 't', server: 's', arguments: {}, isReadOnly: false, needsApproval: true };
@@ -180,7 +180,7 @@ onBothDatabases('runs', ({ open }) => {
     });
     const id = await begin('Call.');
     const state = async () => (await runs.one(caller.userId, id)).state;
-    await expect.poll(state, { timeout: 10_000 }).toBe('waiting');
+    await expect.poll(state, { timeout: 30_000 }).toBe('waiting');
     await sql`update run set cancel_wanted = true where id = ${id}`.execute(store.db); // another machine begins to cancel it
     const who = { userId: caller.userId, by: caller };
     await expect(runs.approve(who, id, 'c', { approved: true, always: false })).rejects.toMatchObject({ code: 'conflict' });

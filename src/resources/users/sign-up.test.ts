@@ -8,7 +8,7 @@ const wanted = { email: 'eve@example.org', password: 'correct horse' };
 const by = { keyId: 0, requestId: null, address: '192.0.2.1' };
 
 onBothDatabases('signing up', ({ open }) => {
-  test('makes nobody the first user of a server, which would then never get its administrator', { timeout: 60_000 }, async () => {
+  test('makes nobody the first user of a server, which would then never get its administrator', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const { make } = openSignUp({
       store,

@@ -166,7 +166,7 @@ models:
       'provider azure': 'ok: answers.',
     });
     expect(performance.now() - startedAt).toBeLessThan(15_000);
-  }, 30_000);
+  }, 120_000);
 
   test('requests for the checks that arrive while they run share one run', async () => {
     script();
@@ -210,7 +210,7 @@ models:
       'database ok',
       expect.stringMatching(/^disk /),
     ]);
-  }, 60_000);
+  }, 120_000);
 
   test.each([
     [2, ['--nonsense']],
@@ -245,7 +245,7 @@ describe('dragoman doctor without a server', () => {
     });
     await writeFile(join(home, 'dragoman.yaml'), 'nonsense: 1\n');
     expect(await doctor(home)).toMatchObject({ code: 2, out: '', errors: expect.stringContaining('nonsense') as string });
-  }, 60_000);
+  }, 120_000);
 
   test('the doctor says which of the folders that datasets may follow cannot be read', async () => {
     const home = newFolder();
@@ -255,7 +255,7 @@ describe('dragoman doctor without a server', () => {
       [`folder ${home}`]: expect.stringMatching(/^ok/) as string,
       [`folder ${home}/nothing`]: expect.stringMatching(/^warning: It cannot be read/) as string,
     });
-  }, 60_000);
+  }, 120_000);
 
   test('the doctor checks the database that a server left, and asks the server of a folder in use', async () => {
     const home = newFolder();
@@ -267,7 +267,7 @@ describe('dragoman doctor without a server', () => {
     const { ok, url, checks } = json((await doctor(home, ['--json'], { PORT: '0' })).out);
     expect([ok, url]).toEqual([true, null]);
     expect(stateOf(checks)).toMatchObject({ database: expect.stringMatching(/^ok: embedded PostgreSQL/) as string });
-  }, 60_000);
+  }, 120_000);
 
   test('the doctor fails a clock that differs from all others', async () => {
     const home = newFolder();
@@ -280,7 +280,7 @@ describe('dragoman doctor without a server', () => {
     const { code, out } = await doctor(home, ['--json'], { PORT: '0' });
     expect(code).toBe(1);
     expect(stateOf(json(out).checks)).toMatchObject({ clock: expect.stringMatching(/^failed: 7(19|20)\d(\.\d)? seconds behind that of far\.$/) as string });
-  }, 30_000);
+  }, 120_000);
 
   const address = inject('postgres');
   test.skipIf(!address)(
@@ -303,6 +303,6 @@ describe('dragoman doctor without a server', () => {
         expect(stateOf(json(out).checks)).toMatchObject({ database: expect.stringMatching(/^failed: ./) as string });
       }
     },
-    60_000,
+    120_000,
   );
 });

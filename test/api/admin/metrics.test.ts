@@ -90,7 +90,7 @@ test(
     const sumOf = (numbers: Iterable<{ input: number; output: number }>) =>
       Array.from(numbers).reduce((sum, { input, output }) => ({ input: sum.input + input, output: sum.output + output }), { input: 0, output: 0 });
     expect(sumOf(answered.values())).toEqual(total);
-    await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 20_000, interval: 500 }).toBe(1000);
+    await expect.poll(async () => (await loggedBy(server, member.id)).length, { timeout: 30_000, interval: 500 }).toBe(1000);
     const rows = await loggedBy(server, member.id);
     expect(new Map(rows.map(({ requestId, inputTokens: input, outputTokens: output }) => [requestId, { input, output }]))).toEqual(answered);
     const { items } = await administrate<{ items: object[] }>(server, 'GET', '/usage?groupBy=user');

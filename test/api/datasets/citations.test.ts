@@ -137,7 +137,7 @@ test(proves('T-03', 'files are copied where the caller may read the one dataset 
   expect((await copy(bob, bobs, shared, adas)).status).toBe(404); // one of two may not be read: none comes
   expect([await filesOf(bob, bobs), await filesOf(ada, shared), await filesOf(ada, adas)]).toEqual([[`${bobs}.json`], [`${shared}.json`], [`${adas}.json`]]);
   expect((await copy(bob, bobs, shared)).status).toBe(200);
-  await expect.poll(async () => (await filesOf(bob, bobs)).toSorted(), { timeout: 20_000 }).toEqual([`${bobs}.json`, `${shared}.json`].toSorted());
+  await expect.poll(async () => (await filesOf(bob, bobs)).toSorted(), { timeout: 30_000 }).toEqual([`${bobs}.json`, `${shared}.json`].toSorted());
   expect((await bob.ask('POST', '/user/deassign-dataset', { dataset: adas })).status).toBe(404);
   expect((await bob.ask('POST', '/user/deassign-dataset', { dataset: shared, email: ada.email })).status).toBeGreaterThanOrEqual(400);
 });

@@ -145,7 +145,7 @@ onBothDatabases('datasets', ({ place }) => {
     const name = await newDataset(ada, 'left behind');
     await ada.ask('POST', '/user/assign-dataset', { dataset: name, email: bob.email });
     expect((await all.admin('DELETE', `/server/admin/users/${ada.id}`)).status).toBe(200);
-    await expect.poll(async () => (await bob.ask('POST', '/server/get-datasets')).body['response'], { timeout: 20_000 }).toEqual([]);
+    await expect.poll(async () => (await bob.ask('POST', '/server/get-datasets')).body['response'], { timeout: 30_000 }).toEqual([]);
   });
 });
 

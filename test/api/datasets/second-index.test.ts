@@ -100,6 +100,7 @@ onBothDatabases('another embedding model', ({ place }) => {
     const asking = Array.from({ length: 4 }, async () => {
       while (!isOver) seen.push((await order()).replace(/ late/, ''));
     });
+    await expect.poll(() => seen.length, { timeout: 30_000 }).toBeGreaterThan(4);
     open();
     await expect.poll(async () => (await embedding()).model, { timeout: 60_000 }).toBe('meaning-b');
     const since = seen.length;

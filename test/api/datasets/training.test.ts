@@ -29,10 +29,12 @@ async function upload(url: string, { key }: Person, path: string, name: string, 
   return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Answer['body'] };
 }
 
-/** Usage shows within two seconds. */
-async function teachTokens({ ask }: Person): Promise<number> {
+/** What was used shows a moment later: it is more than before where something was. */
+async function teachTokens({ ask }: Person, before = -1): Promise<number> {
+  const shown = async () => Number((await ask('POST', '/server/count-monthly-teach-tokens')).body['response']);
+  await expect.poll(shown).toBeGreaterThan(before);
   await sleep(2500);
-  return Number((await ask('POST', '/server/count-monthly-teach-tokens')).body['response']);
+  return shown();
 }
 
 const items = ({ body }: Answer) => body['items'] as Record<string, unknown>[];
@@ -58,7 +60,7 @@ onBothDatabases('training', ({ place }) => {
       expect(alone).toMatchObject({ status: 200, body: { status: 200 } });
       expect(alone.body['response']).toMatch(/^Ingesting the following content: The library .*\nThank you, I have learned this content \(\d+ tokens\)\.$/s);
       expect(alone.body['embedding']).toHaveLength(512);
-      const first = await teachTokens(ada);
+      const first = await teachTokens(ada, 0);
       expect(first).toBeGreaterThan(0);
       expect((await ada.ask('POST', '/server/get-all-files-ingested')).body['response']).toEqual([]);
 
@@ -68,7 +70,7 @@ onBothDatabases('training', ({ place }) => {
       const learned = await ada.ask('POST', '/server/train', into);
       expect(learned).toMatchObject({ status: 200, body: { response: alone.body['response'], status: 200 } });
       expect(learned.body['embedding']).toHaveLength(512);
-      const second = await teachTokens(ada);
+      const second = await teachTokens(ada, first);
       expect(second).toBeGreaterThan(first);
       expect((await ada.ask('POST', '/server/train', into)).status).toBe(200);
       expect(await teachTokens(ada)).toBe(second);
@@ -161,7 +163,7 @@ onBothDatabases('training', ({ place }) => {
       const text = 'One half \ud83d of a character, and a zero \0.';
       const oddArray = await ada.ask('POST', '/server/train-with-array', { ...odd, data: [text, hours] });
       expect((oddArray.body['embedding'] as number[][][]).map((one) => one.map((vector) => vector.length))).toEqual([[512], [512]]);
-      const paid = await teachTokens(ada);
+      const paid = await teachTokens(ada, 0);
       const oddText = await ada.ask('POST', '/server/train', { ...odd, content: text });
       expect([oddText.status, (oddText.body['embedding'] as number[]).length]).toEqual([200, 512]);
       expect(oddText.body['response']).toMatch(/One half \ufffd of a character, and a zero \ufffd\./);
@@ -184,7 +186,7 @@ onBothDatabases('training', ({ place }) => {
     const { ada, bob } = await twoPeople(await place());
     const [from, to, theirs] = [await newDataset(ada, 'from here'), await newDataset(ada, 'to there'), await newDataset(bob, 'of bob')];
     await ada.ask('POST', '/server/train-with-array', { data: [hours, 'Books are lent for four weeks.'], dataset: from, filename: 'rules.json' });
-    const paid = await teachTokens(ada);
+    const paid = await teachTokens(ada, 0);
     const file = { filename: 'rules.json', source_string: from };
     for (const [asker, body, status] of [
       [bob, { dataset: theirs, files: [file] }, 404],
@@ -326,7 +328,7 @@ onBothDatabases('files in datasets', ({ place }) => {
     const [file] = items(await put(all.admin, `&owner=${ada.id}`));
     await expect.poll(async () => (await ada.ask('GET', `${path}/${file!['id'] as number}`)).body['state'], { timeout: 30_000 }).toBe('done');
     expect(items(await ada.ask('GET', '/server/mine/jobs'))).toMatchObject([{ id: file!['jobId'] }]);
-    expect(await teachTokens(ada)).toBeGreaterThan(0);
+    expect(await teachTokens(ada, 0)).toBeGreaterThan(0);
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
     expect(await put(all.admin, `&owner=${ada.id}`)).toMatchObject({ status: 409, body: { error: 'owner is suspended, or not there.' } });
   });

@@ -226,7 +226,7 @@ onBothDatabases('an idempotency key', (database) => {
       expect(upstream.requests).toHaveLength(3);
       await second.kill();
     },
-    60_000,
+    120_000,
   );
 
   test('that is empty, too long, or has a space or a letter beyond ASCII is refused with 400 that names the header', async () => {

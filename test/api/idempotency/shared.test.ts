@@ -44,7 +44,7 @@ describe.skipIf(!address)('two servers on one database', () => {
 
   test(
     'do not both run a request whose key could not be renewed for some seconds: the other waits, and has the answer again',
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async () => {
       const { upstream, first, second, line } = await two();
       upstream.script(slowThinker(16));
@@ -60,7 +60,7 @@ describe.skipIf(!address)('two servers on one database', () => {
     },
   );
 
-  test('give way: the run of one that cannot renew its key for its lease ends before the other begins', { timeout: 60_000 }, async () => {
+  test('give way: the run of one that cannot renew its key for its lease ends before the other begins', { timeout: 120_000 }, async () => {
     let later = 0;
     const { upstream, database, first, second, line } = await two({ ...systemClock, monotonic: () => systemClock.monotonic() + later });
     upstream.script(hang());
@@ -75,11 +75,11 @@ describe.skipIf(!address)('two servers on one database', () => {
     const next = await second.ask(chat, request, keyed('cut-off'));
     expect([next.status, isReplayed(next)]).toEqual([200, false]);
     await line.set('on');
-    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut-off'))), { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => isReplayed(await first.ask(chat, request, keyed('cut-off'))), { timeout: 30_000 }).toBe(true);
     expect(upstream.requests).toHaveLength(2);
   });
 
-  test('an answer that ends while the database is away is kept when that is back', { timeout: 60_000 }, async () => {
+  test('an answer that ends while the database is away is kept when that is back', { timeout: 120_000 }, async () => {
     const { upstream, first, second, line } = await two();
     upstream.script(slowThinker(1));
     const running = first.ask(chat, request, keyed('ends-away'));

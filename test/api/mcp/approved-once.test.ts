@@ -5,7 +5,7 @@ import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { badRequest, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited } from '../native/visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const path = '/server/chatcompat/v1/responses';
 const tools = [{ type: 'mcp', server_label: 's' }];
 
@@ -62,7 +62,7 @@ onBothDatabases('calls that were approved', ({ place }) => {
 test('are not made where the minute of their user is full, and a response in the background waits for the next one', { timeout: long }, async () => {
   const { all, ada, calls, approving, executing } = await asked(await embedded.place());
   await all.admin('PATCH', `/server/admin/users/${ada.id}`, { requestsPerMinute: 1 });
-  await expect.poll(async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status, { timeout: 5000 }).toBe(429);
+  await expect.poll(async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status, { timeout: 30_000 }).toBe(429);
   expect((await ada.ask('POST', path, approving)).status).toBe(429);
   expect((await ada.ask('POST', '/server/query', executing)).status).toBe(429);
   const background = await ada.ask('POST', path, { ...approving, background: true });

@@ -6,7 +6,8 @@ import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fewAtOnce } from '#kit/async/few-at-once';
-import { conforms, freePorts, scenariosOf } from '../../support/conformance.ts';
+import { conforms, scenariosOf } from '../../support/conformance.ts';
+import { ownPort } from '../../support/ports.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited, visitorsOf, type Person } from '../native/visitors.ts';
 import { embedded } from '../../support/databases.ts';
@@ -70,7 +71,7 @@ async function asked({ ask }: Person, server: number, tool: string): Promise<unk
   const content = Object.fromEntries(Object.entries(schema.properties).map(([name, { default: filled }]) => [name, filled]));
   const run = `/server/mine/runs/${body['execution_id'] as string}`;
   await ask('POST', `${run}/answer`, { question, action: 'accept', content });
-  await expect.poll(async () => (await ask('GET', run)).body['state'], { timeout: 10_000 }).toBe('completed');
+  await expect.poll(async () => (await ask('GET', run)).body['state'], { timeout: 30_000 }).toBe('completed');
   return content;
 }
 
@@ -93,7 +94,8 @@ describe('the client of MCP servers', () => {
   test('conforms in each scenario, but for what it does not do', { timeout: long }, async () => {
     const names = await scenariosOf('client');
     expect(names.length).toBeGreaterThan(20);
-    const ports = await freePorts(names.length * 4);
+    const ports: number[] = [];
+    while (ports.length < names.length * 4) ports.push(await ownPort());
     const allow = JSON.stringify(ports.map((port) => `http://localhost:${port}`));
     const gateway = await startTestServer({ yaml: `mcp: { approval: never }\noutbound: { allow: ${allow} }\n` });
     onTestFinished(gateway.close);

@@ -7,7 +7,7 @@ import { proves } from '../../support/proves.ts';
 import { person, tokenOf, visited, type Person, type Visited } from '../native/visitors.ts';
 import { mcpClient, saidBy } from './client.ts';
 
-const long = 90_000;
+const long = 120_000;
 const servers = '/server/mine/mcp-servers';
 
 /** Approves a tool as it is now. */
@@ -306,10 +306,10 @@ test('a spent quota is 429 at the tool that would spend, and what was spent is b
   const client = await mcpClient(all.server, ada.key);
   await client.callTool({ name: 'plugin__rewrite', arguments: { text: 'Hello.' } });
   const rows = async () => ((await ada.ask('GET', '/server/mine/logs')).body['items'] as { face: string }[]).map(({ face }) => face);
-  await expect.poll(rows, { timeout: 10_000 }).toEqual(['mcp']);
+  await expect.poll(rows, { timeout: 30_000 }).toEqual(['mcp']);
   await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 0 });
   const call = () => ada.ask('POST', '/server/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'plugin__rewrite', arguments: { text: 'Hello.' } } }, { headers: { accept: 'application/json, text/event-stream' } }).then(({ status }) => status, () => 200); // prettier-ignore
-  await expect.poll(call, { timeout: 10_000 }).toBe(429);
+  await expect.poll(call, { timeout: 30_000 }).toBe(429);
   expect(await rows()).toHaveLength(1);
 });
 

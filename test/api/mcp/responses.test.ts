@@ -6,7 +6,7 @@ import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited, type Person, type Visited } from '../native/visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const servers = '/server/mine/mcp-servers';
 const path = '/server/chatcompat/v1/responses';
 const clientOf = ({ server }: Visited, { key }: Pick<Person, 'key'>) => new OpenAI({ apiKey: key, baseURL: `${server.url}/v1`, maxRetries: 0 });
@@ -73,11 +73,11 @@ onBothDatabases('mcp tools of responses', ({ place }) => {
 
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
     const approving = { model: 'built-in', input: [answer(true)], tools, previous_response_id: asked.id };
-    await expect.poll(async () => (await ada.ask('POST', path, approving)).status, { timeout: 5000 }).toBe(429);
+    await expect.poll(async () => (await ada.ask('POST', path, approving)).status, { timeout: 30_000 }).toBe(429);
     expect(calls()).toBe(0);
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: null });
     const done = async () => (await ada.ask('POST', path, approving)).body;
-    await expect.poll(async () => (await done())['status'], { timeout: 5000 }).toBe('completed');
+    await expect.poll(async () => (await done())['status'], { timeout: 30_000 }).toBe('completed');
     expect(calls()).toBe(1);
 
     const denied = await client.responses.create({ model: 'built-in', input: [answer(false)], tools, previous_response_id: asked.id });
@@ -102,7 +102,7 @@ test('a run in the background calls tools as any other', { timeout: long }, asyn
   await ada.ask('POST', servers, { name: 's', url: mcp.url });
   const client = clientOf(all, ada);
   const { id } = await client.responses.create({ model: 'built-in', input: call, tools: [never], background: true });
-  await expect.poll(async () => (await client.responses.retrieve(id)).status, { timeout: 20_000 }).toBe('completed');
+  await expect.poll(async () => (await client.responses.retrieve(id)).status, { timeout: 30_000 }).toBe('completed');
   expect((await client.responses.retrieve(id)).output.map(({ type }) => type)).toEqual(['mcp_list_tools', 'mcp_call', 'message']);
 });
 

@@ -103,7 +103,7 @@ describe('GET /models/{id}', () => {
         expect(warned.includes(called), `${model} ${name}: ${warned.join()}`).toBe(fields[name]!.fate === 'ignored');
       }
     },
-    60_000,
+    120_000,
   );
 
   test('every field of a chat request has been tried there', () => {

@@ -116,7 +116,7 @@ test('a provider that never answers holds up neither the start nor the end', asy
   expect(await ids(server)).toEqual(own);
   const before = performance.now();
   await server.close();
-  expect(performance.now() - before).toBeLessThan(5000);
+  expect(performance.now() - before).toBeLessThan(20_000);
 });
 
 test('providers of a settings file with models are not asked', async () => {

@@ -8,7 +8,7 @@ import { hang, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { eventsIn, runs } from './run-events.ts';
 import { person, visited, visitorsOf } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 const worker = { name: 'Worker', mode: 'autonomous', instructions: 'Work.' };
 
 describe.skipIf(!inject('postgres'))('two machines on one database', () => {
@@ -51,7 +51,7 @@ describe.skipIf(!inject('postgres'))('two machines on one database', () => {
       const from = performance.now();
       expect((await ask('POST', `/server/mine/runs/${id}/cancel`)).body).toMatchObject({ state: 'cancelled' });
       await upstream.closed(at);
-      expect(performance.now() - from).toBeLessThan(2000);
+      expect(performance.now() - from).toBeLessThan(10_000);
       expect((await running).body).toMatchObject({ execution_status: 'failed', error: 'The run was cancelled.' });
     }
     await upstream.close();

@@ -6,7 +6,7 @@ import { proves } from '../../support/proves.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Person } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const root = '/server/mine/agents';
 const simple = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in' };
 const execute = (who: Person, agent: unknown, more: object = {}) =>
@@ -97,7 +97,7 @@ onBothDatabases('agents', ({ place }) => {
       const { body } = await all.admin('GET', `/server/admin/logs/${answer.headers.get('x-request-id')}`);
       return (body['steps'] as unknown[] | undefined)?.length;
     };
-    await expect.poll(steps, { timeout: 10_000 }).toBe(1);
+    await expect.poll(steps, { timeout: 30_000 }).toBe(1);
   });
 });
 

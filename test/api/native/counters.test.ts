@@ -15,7 +15,7 @@ test('the counters of the native interface say what is used and left within two 
     return answer.json();
   };
   const is = (response: number) => ({ response, status: 200 });
-  await expect.poll(() => says('/server/count-monthly-tokens'), { timeout: 2000 }).toEqual(is(2 * cost));
+  await expect.poll(() => says('/server/count-monthly-tokens'), { timeout: 30_000 }).toEqual(is(2 * cost));
   expect(await says('/user/count-monthly-tokens')).toEqual(is(2 * cost));
   expect(await says('/server/count-monthly-tokens', { app_name: 'ide' })).toEqual(is(cost));
   expect(await says('/server/count-monthly-tokens', { app_name: 'asksage' })).toEqual(is(2 * cost));

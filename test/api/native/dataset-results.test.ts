@@ -105,7 +105,7 @@ onBothDatabases('the results of a dataset', ({ place }) => {
     expect(results(both)[0]).toMatchObject({ text: texts[2] });
     // the question's vector is booked
     const usage = async () => JSON.stringify((await all.admin('GET', '/server/mine/logs')).body);
-    await expect.poll(usage, { timeout: 5000 }).toContain('built-in-embedding');
+    await expect.poll(usage, { timeout: 30_000 }).toContain('built-in-embedding');
   });
 
   test('are refused for what is wrong, and for datasets of others as for those that nobody has', { timeout: long }, async () => {

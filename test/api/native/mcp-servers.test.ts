@@ -1,12 +1,13 @@
 /* MCP servers: added, changed, shared and deleted, and their tools listed and called, at the reference server and at hostile ones. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { embedded, onBothDatabases } from '../../support/databases.ts';
 import { everything, startEverything, startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited, type Answer } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 const root = '/server/mine/mcp-servers';
 const allowing = (...origins: readonly string[]) => `outbound: { allow: ${JSON.stringify(origins)} }\n`;
 const originOf = (url: string) => new URL(url).origin;
@@ -144,18 +145,18 @@ test('all of many servers are listed, one that fails has no tools, and a user wi
   const add = (name: string, more: object = {}) => ada.ask('POST', root, { name, url: mcp.url, ...more });
   let listing = 0;
   let most = 0;
-  const answering = (milliseconds: number) =>
+  const answering = (after: () => Promise<unknown>) =>
     mcp.script(({ method }, response, id) => {
       if (method !== 'tools/list') return { content: [] };
       most = Math.max(most, ++listing);
-      setTimeout(() => {
+      void after().then(() => {
         listing--;
         response.writeHead(200, { 'content-type': 'application/json' });
         response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [toolNamed('one')] } }));
-      }, milliseconds);
+      });
       return undefined;
     });
-  answering(30);
+  answering(() => sleep(30));
   await add('secretless', { headers: { 'x-token': '{{secret.NONE}}' } });
   const ids: number[] = [];
   for (let at = 0; at < 12; at++) ids.push((await add(`s${at}`)).body['id'] as number);
@@ -163,10 +164,12 @@ test('all of many servers are listed, one that fails has no tools, and a user wi
   expect(listed(tools).map(({ unique_id: one }) => one)).toEqual(ids.map((id) => `${id}_one`));
   expect(most).toBeLessThanOrEqual(4);
 
-  answering(1500);
+  const isRefused = Promise.withResolvers<void>();
+  answering(() => isRefused.promise);
   const busy = ids.slice(4).map((id) => ada.ask('GET', `${root}/${id}/tools`));
-  await expect.poll(() => listing, { timeout: 10_000 }).toBe(8);
+  await expect.poll(() => listing, { timeout: 30_000 }).toBe(8);
   expect(await ada.ask('GET', '/server/list-mcp-tools')).toMatchObject({ status: 429, body: { error: expect.stringContaining('at most 8') as string } });
+  isRefused.resolve();
   await Promise.all(busy);
 });
 

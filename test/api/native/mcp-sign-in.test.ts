@@ -9,7 +9,7 @@ import { proves } from '../../support/proves.ts';
 import { runs } from './run-events.ts';
 import { person, visited, visitorsOf, type Asker, type Person, type Visited } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 const root = '/server/mine/mcp-servers';
 
 async function signedUp(place: Place, mcp: Pick<OAuthMcp, 'origin' | 'url'>, yaml = '') {
@@ -145,7 +145,7 @@ describe('a sign-in', () => {
         const from = performance.now();
         const { status, body } = await begun(ada, id);
         expect([wrong, status, typeof body['error']]).toEqual([wrong, 502, 'string']);
-        expect(performance.now() - from).toBeLessThan(1000);
+        expect(performance.now() - from).toBeLessThan(10_000);
         Object.assign(mcp.how, { metadata: {}, resource: {} });
       }
       for (const [back, status] of [

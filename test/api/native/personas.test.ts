@@ -4,7 +4,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const pirate = { name: 'Pirate', description: 'Talks like one.', prompt: 'You are a pirate.\nArr.' };
 
 onBothDatabases('personas', ({ place }) => {

@@ -8,7 +8,7 @@ import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { person, visited, visitorsOf, type Person, type Visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const mine = '/server/mine/plugins';
 const parrot = { plugin_name: 'parrot', title: 'Parrot', kind: 'prompt', template: 'Say exactly: {{words}}' };
 
@@ -240,7 +240,7 @@ test('the log of a user has what they wrote to a plugin, and not its template', 
   const logs = async () => ((await bob.ask('POST', '/user/get-user-logs')).body['response'] as { prompt: string }[]).slice(0, 2).map(({ prompt }) => prompt);
   expect((await run('logged', { words: 'soup' }, {}, bob)).status).toBe(200);
   await bob.ask('POST', '/server/query', { message: '[[logged]] bread', model: 'built-in' });
-  await expect.poll(logs, { timeout: 5000 }).toEqual(['bread', '{"words":"soup"}']);
+  await expect.poll(logs, { timeout: 30_000 }).toEqual(['bread', '{"words":"soup"}']);
 });
 
 test('of shared plugins of a name, one that is shared with the user or a team of theirs comes before one that everybody has', async () => {
@@ -503,7 +503,7 @@ describe('a script', () => {
     expect(JSON.parse(answer.body['message'] as string)).toEqual({ n: 2, said: ['one', 'two'] });
     const logged = (): Promise<object> => loggedAs(server, answer.headers.get('x-request-id')!);
     const steps = [{ end: 'completed', model: 'built-in' }]; // the two are booked one by one
-    await expect.poll(logged, { timeout: 10_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
+    await expect.poll(logged, { timeout: 30_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
   });
 
   test('fetches from the hosts that it declares, and from no others', async () => {
@@ -583,16 +583,16 @@ describe('a script', () => {
       const { status, body } = await run(`bomb-${at}`);
       expect([code, status, body['message']]).toEqual([code, 422, expect.stringContaining(reason)]);
     }
-    expect(performance.now() - began).toBeLessThan(30_000);
+    expect(performance.now() - began).toBeLessThan(90_000);
     const people = await Promise.all(Array.from({ length: 4 }, () => person(all)));
     for (const by of people) await script('endless', 'export default () => { for (;;) {} }', [], by);
     const looping = people.map(async (by) => {
       const start = performance.now();
-      return [(await run('endless', {}, {}, by)).status, performance.now() - start < 8000];
+      return [(await run('endless', {}, {}, by)).status, performance.now() - start < 20_000];
     });
     const waited = performance.now();
     expect((await bob.ask('POST', '/server/query', { message: 'Say exactly: still here', model: 'built-in' })).body['message']).toBe('still here');
-    expect(performance.now() - waited).toBeLessThan(2000);
+    expect(performance.now() - waited).toBeLessThan(4500); // the scripts take five seconds
     expect(await Promise.all(looping)).toEqual(people.map(() => [422, true]));
     await script('after-bombs', 'export default () => "alive"');
     expect((await run('after-bombs')).body['message']).toBe('alive');
@@ -611,7 +611,7 @@ describe('a script', () => {
     await expect(sent).rejects.toThrow();
     const began = performance.now();
     await run('counter', { n: 1 });
-    expect(performance.now() - began).toBeLessThan(3000);
+    expect(performance.now() - began).toBeLessThan(4500); // the script that nobody waits for would take five seconds
   });
 });
 

@@ -15,7 +15,7 @@ interface Entry {
 
 const logsOf = async (ask: Asker, fields?: object) => (await ask('POST', '/user/get-user-logs', fields)).body['response'] as Entry[];
 const says = (text: string, more: object = {}) => ({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: text }], ...more });
-const soon = { timeout: 4000 };
+const soon = { timeout: 20_000 };
 
 onBothDatabases('the prompt log', (database) => {
   async function gateway(yaml = '') {
@@ -26,7 +26,7 @@ onBothDatabases('the prompt log', (database) => {
 
   test(
     proves('user.get-user-logs', 'each call is in the log of its user, newest first, with what was asked, what was answered and what it cost'),
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async () => {
       const house = await gateway('  gemini-2.5-flash: { targets: [{ provider: built-in, model: built-in }] }\n');
       const ada = await person(house);
@@ -70,7 +70,7 @@ onBothDatabases('the prompt log', (database) => {
     },
   );
 
-  test('of long ones the first 2,000 characters are kept, of streams and of whole answers, and their lengths', { timeout: 60_000 }, async () => {
+  test('of long ones the first 2,000 characters are kept, of streams and of whole answers, and their lengths', { timeout: 120_000 }, async () => {
     const house = await gateway();
     const ada = await person(house);
     const long = 'A sentence of many words, again and again. '.repeat(200);
@@ -90,7 +90,7 @@ onBothDatabases('the prompt log', (database) => {
     expect(Math.abs((streamed!['response_length'] as number) - long.length)).toBeLessThan(long.length / 10);
   });
 
-  test('a question about a dataset is logged with its answer, and not as what was looked up for it', { timeout: 60_000 }, async () => {
+  test('a question about a dataset is logged with its answer, and not as what was looked up for it', { timeout: 120_000 }, async () => {
     const house = await gateway();
     const ada = await person(house);
     const dataset = (await ada.ask('POST', '/user/add-dataset', { dataset: 'canteen' })).body['dataset'];
@@ -101,7 +101,7 @@ onBothDatabases('the prompt log', (database) => {
       .toMatchObject({ prompt: 'When does the canteen open?', response: answer.body['message'], ip: '127.0.0.1' });
   });
 
-  test('nobody but the user sees them, unless `bodies` is all: then administrators do, which is noted, and auditors never', { timeout: 60_000 }, async () => {
+  test('nobody but the user sees them, unless `bodies` is all: then administrators do, which is noted, and auditors never', { timeout: 120_000 }, async () => {
     const house = await gateway();
     const ada = await person(house);
     const auditor = await person(house, { role: 'auditor' });

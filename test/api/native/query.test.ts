@@ -295,7 +295,7 @@ describe('as the official client sends it', () => {
     expect((await post(form, '/server/query_with_file')).body).toMatchObject({ status: 422, error: 'file empty.txt is empty.' });
   });
 
-  test(proves('server.query-with-file', 'a question is answered from its files, at query_with_file and at query'), { timeout: 60_000 }, async () => {
+  test(proves('server.query-with-file', 'a question is answered from its files, at query_with_file and at query'), { timeout: 120_000 }, async () => {
     for (const path of ['/server/query_with_file', '/server/query']) {
       const form = new FormData();
       form.append('message', 'Which bird nests on the old lighthouse?');
@@ -395,7 +395,7 @@ test(
     expect((await ada.ask('POST', '/server/follow-up-questions', {})).body['error']).toMatch(/^message is required/);
     expect((await ada.ask('POST', '/server/follow_up_questions', { message })).body['questions']).toHaveLength(3);
     const logs = async () => (await ada.ask('POST', '/user/get-user-logs', { limit: 1, before_id: null })).body['response'];
-    await expect.poll(logs, { timeout: 5000 }).toMatchObject([{ prompt: 'Where do herons nest?' }]);
+    await expect.poll(logs, { timeout: 30_000 }).toMatchObject([{ prompt: 'Where do herons nest?' }]);
   },
 );
 

@@ -10,7 +10,7 @@ import { idOf, newDataset } from '../datasets/people.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Answer, type Person } from './visitors.ts';
 
-const long = 90_000;
+const long = 120_000;
 const heron = 'The heron weighs forty-two stones.';
 
 /** What is called at a server, and what comes of it. */

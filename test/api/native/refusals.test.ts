@@ -28,7 +28,7 @@ let document: Document;
 beforeAll(async () => {
   server = await startTestServer();
   document = (await (await server.ask('/openapi.json')).json()) as Document;
-}, 60_000);
+}, 120_000);
 afterAll(() => server.close());
 
 const refusedShape = (status: number) => {

@@ -6,7 +6,7 @@ import { cookieIn, withCookie } from './browsers.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const signup = '/server/session/signup';
 const password = 'correct horse';
 const yaml = 'plans: { starter: { monthlyTokens: 1000 } }\nnewUsers: { signup: true, plan: starter }';

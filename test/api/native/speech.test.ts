@@ -126,7 +126,7 @@ describe('the built-in voice', () => {
       expect([text.slice(0, 20), answer.status]).toEqual([text.slice(0, 20), 200]);
       await soundOf(answer);
     }
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('the event loop', () => {
@@ -160,7 +160,7 @@ describe('the event loop', () => {
       clearInterval(watch);
     }
     expect(longest).toBeLessThan(50);
-  }, 60_000);
+  }, 120_000);
 });
 
 /** Processor time of this thread in milliseconds: the machine may be busy with other things. */

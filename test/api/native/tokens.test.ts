@@ -7,7 +7,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { chatBody, person, tokenOf, visited, type Answer } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
 const badToken = 'Token is invalid [1]';
 
@@ -102,9 +102,9 @@ onBothDatabases('access tokens', ({ place }) => {
     expect([(await ask('POST', chat, chatBody)).status, (await ask('POST', '/user/get-user-logins')).status]).toEqual([200, 403]);
     const change = (scopes: string[] | null) => all.admin('PATCH', `/server/mine/keys/${ada.keyId}?owner=${ada.id}`, { scopes });
     expect((await change(['query'])).status).toBe(200);
-    await expect.poll(async () => (await ask('POST', chat, chatBody)).status, { timeout: 1000 }).toBe(403);
+    await expect.poll(async () => (await ask('POST', chat, chatBody)).status, { timeout: 30_000 }).toBe(403);
     await change(null);
-    await expect.poll(async () => (await ask('POST', '/user/get-user-logins')).status, { timeout: 1000 }).toBe(200);
+    await expect.poll(async () => (await ask('POST', '/user/get-user-logins')).status, { timeout: 30_000 }).toBe(200);
   });
 
   test(
@@ -154,7 +154,7 @@ onBothDatabases('access tokens', ({ place }) => {
       await here.server.change('publicUrl: https://elsewhere.example.org');
       const again = here.as(token);
       await here.admin('PATCH', `/server/admin/users/${ada.id}`, { plan: 'unlimited' }); // what was known of the token is looked up again
-      await expect.poll(async () => (await again('GET', '/server/mine')).status, { timeout: 2000 }).toBe(401);
+      await expect.poll(async () => (await again('GET', '/server/mine')).status, { timeout: 30_000 }).toBe(401);
     },
   );
 
@@ -169,16 +169,16 @@ onBothDatabases('access tokens', ({ place }) => {
     expect(session).toMatchObject({ id: ada.id, scopes: null });
     expect(Date.parse(session['expiresAt'] as string) - Date.now()).toBeGreaterThan(86_000_000);
     expect((await first!('DELETE', '/server/session')).status).toBe(200);
-    await expect.poll(asked, { timeout: 1000 }).toEqual([401, 200]);
+    await expect.poll(asked, { timeout: 30_000 }).toEqual([401, 200]);
     expect((await ada.ask('DELETE', '/server/session')).status).toBe(400);
     expect((await ada.ask('GET', '/server/session')).body).toMatchObject({ expiresAt: null });
 
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'suspended' });
-    await expect.poll(asked, { timeout: 1000 }).toEqual([401, 401]);
+    await expect.poll(asked, { timeout: 30_000 }).toEqual([401, 401]);
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { status: 'active' });
-    await expect.poll(asked, { timeout: 1000 }).toEqual([401, 200]);
+    await expect.poll(asked, { timeout: 30_000 }).toEqual([401, 200]);
     expect((await other!('DELETE', `/user/user-api-key?id=${ada.keyId}`)).status).toBe(200);
-    await expect.poll(asked, { timeout: 1000 }).toEqual([401, 401]);
+    await expect.poll(asked, { timeout: 30_000 }).toEqual([401, 401]);
   });
 
   test(
@@ -244,11 +244,11 @@ onBothDatabases('access tokens', ({ place }) => {
     expect((await change('wrong horse', 'another horse')).status).toBe(403);
     expect((await change('correct horse', 'short')).body['error']).toMatch(/new/);
     expect(await change('correct horse', 'another horse')).toMatchObject({ status: 200, body: {} });
-    await expect.poll(() => works(other), { timeout: 1000 }).toBe(401);
+    await expect.poll(() => works(other), { timeout: 30_000 }).toBe(401);
     expect(await works(mine)).toBe(200);
     expect([(await had('correct horse')).status, (await had('another horse')).status]).toEqual([401, 200]);
     await all.admin('PATCH', `/server/admin/users/${id}`, { password: 'a third horse' });
-    await expect.poll(() => works(mine), { timeout: 1000 }).toBe(401);
+    await expect.poll(() => works(mine), { timeout: 30_000 }).toBe(401);
     expect((await had('a third horse')).status).toBe(200);
   });
 

@@ -6,7 +6,7 @@ import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited } from './visitors.ts';
 
-const long = 60_000;
+const long = 120_000;
 const votes = '/server/admin/votes';
 
 onBothDatabases('votes', ({ place }) => {

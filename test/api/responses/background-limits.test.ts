@@ -48,7 +48,7 @@ test.each([
 test('queueing takes no request out of the minute: the run does', async () => {
   const ask = await somebody('slow');
   const { body } = await ask(responses, queue);
-  await expect.poll(async () => (await ask(`${responses}/${body.id}`)).body.status, { timeout: 15_000 }).toBe('completed');
+  await expect.poll(async () => (await ask(`${responses}/${body.id}`)).body.status, { timeout: 30_000 }).toBe('completed');
 });
 
 test('background responses that meet a limit of streams when they begin wait until it frees, in their order, and those of others do not', async () => {
@@ -66,8 +66,8 @@ test('background responses that meet a limit of streams when they begin wait unt
   await expect.poll(() => status(free, other)).toBe('completed');
   expect([await status(second), await status(third)]).toEqual(['queued', 'queued']);
   gate.resolve();
-  for (const id of [first, second, third]) await expect.poll(() => status(id), { timeout: 20_000 }).toBe('completed');
-}, 60_000);
+  for (const id of [first, second, third]) await expect.poll(() => status(id), { timeout: 30_000 }).toBe('completed');
+}, 120_000);
 
 test('a background response that waits for a limit can be cancelled', async () => {
   const ask = await somebody('narrow');

@@ -26,7 +26,7 @@ interface Answer {
 
 const ask = async (server: TestServer, address: string, body?: object) => (await (await server.ask(address, body)).json()) as Answer;
 const ended = async (server: TestServer, id: string, status: string) => {
-  await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 15_000 }).toBe(status);
+  await expect.poll(async () => (await ask(server, `${path}/${id}`)).status, { timeout: 30_000 }).toBe(status);
 };
 
 /** A server that is opened again in the same folder. */
@@ -65,7 +65,7 @@ interface Row {
   readonly end: string;
 }
 
-test('a run that goes on after two orderly restarts is booked for each part of it, under a step of its own', { timeout: 60_000 }, async () => {
+test('a run that goes on after two orderly restarts is booked for each part of it, under a step of its own', { timeout: 120_000 }, async () => {
   const open = await folder();
   const first = await open();
   upstream.script(hang(), hang(), ok());
@@ -81,7 +81,7 @@ test('a run that goes on after two orderly restarts is booked for each part of i
     const { steps = [], ...row } = (await (await last.ask(`/server/admin/logs/req_${id.slice(5)}`)).json()) as Row & { readonly steps?: readonly Row[] };
     return [row, ...steps].map(({ step, end }) => [step, end]);
   };
-  await expect.poll(rows, { timeout: 5000 }).toEqual([
+  await expect.poll(rows, { timeout: 30_000 }).toEqual([
     [0, 'cancelled'],
     [1000, 'cancelled'],
     [2000, 'completed'],
@@ -114,7 +114,7 @@ onBothDatabases('kill -9', ({ place }) => {
     return answer;
   };
 
-  test('as soon as the stream has ended loses no turn', { timeout: 60_000 }, async () => {
+  test('as soon as the stream has ended loses no turn', { timeout: 120_000 }, async () => {
     const home = await place();
     const first = await startProcess(home, upstream.url);
     const text = await (await say(first, { input: 'my name is Ada', stream: true })).text();
@@ -126,7 +126,7 @@ onBothDatabases('kill -9', ({ place }) => {
   });
 });
 
-test('SIGTERM lets a background response that is being made end: it is completed, and booked once', { timeout: 60_000 }, async () => {
+test('SIGTERM lets a background response that is being made end: it is completed, and booked once', { timeout: 120_000 }, async () => {
   const home = { folder: await mkdtemp(join(tmpdir(), 'dragoman-again-')) };
   onTestFinished(() => rm(home.folder, { recursive: true, force: true }));
   const first = await startProcess(home, upstream.url);
@@ -146,14 +146,14 @@ test('SIGTERM lets a background response that is being made end: it is completed
   expect(await stopped).toBe(0);
   const second = await startProcess(home, upstream.url);
   expect((await read(second, `${path}/${id}`)).status).toBe('completed');
-  await expect.poll(() => read(second, `/server/admin/logs/req_${id.slice(5)}`), { timeout: 15_000 }).toMatchObject({ end: 'completed', steps: [] });
+  await expect.poll(() => read(second, `/server/admin/logs/req_${id.slice(5)}`), { timeout: 30_000 }).toMatchObject({ end: 'completed', steps: [] });
   expect(upstream.requests).toHaveLength(1);
   expect(await second.stop()).toBe(0);
 });
 
 test.skipIf(!inject('postgres'))(
   'a response that is deleted while another machine works on it does not come back when that machine hears of it late',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async () => {
     const { databaseUrl, folder: home } = await onServer(inject('postgres')!).place();
     const server = await startTestServer({ folder: home, upstream: upstream.url, databaseUrl: databaseUrl! });
@@ -164,7 +164,7 @@ test.skipIf(!inject('postgres'))(
     await upstream.arrived(0);
     await administer(databaseUrl!, 'delete from stored_response');
     gate.resolve();
-    await expect.poll(async () => (await ask(server, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 15_000 }).toHaveProperty('end');
+    await expect.poll(async () => (await ask(server, `/server/admin/logs/req_${id.slice(5)}`)) as object, { timeout: 30_000 }).toHaveProperty('end');
     const next = await ask(server, path, { model: 'built-in', input: 'hello', background: true });
     await ended(server, next.id, 'completed');
     expect((await server.ask(`${path}/${id}`)).status).toBe(404);

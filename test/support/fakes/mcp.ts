@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { ownPort } from '../ports.ts';
 
 /** The reference server of the protocol, as a program. */
 export const everything = new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url).pathname;
@@ -13,27 +14,18 @@ export const filesystem = new URL('../../../node_modules/@modelcontextprotocol/s
 
 /** The reference server over HTTP, until the test ends. @returns its address */
 export async function startEverything(form: 'streamableHttp' | 'sse' = 'streamableHttp'): Promise<string> {
-  const port = await freePort();
+  const port = await ownPort();
   const child: ChildProcess = spawn(process.execPath, [everything, form], { env: { PORT: String(port) }, stdio: 'ignore' });
   onTestFinished(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   });
   const url = `http://127.0.0.1:${port}`;
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     if (await fetch(url).then(() => true, () => false)) return `${url}/${form === 'sse' ? 'sse' : 'mcp'}`; // prettier-ignore
     await sleep(50);
   }
   throw new Error('The reference server did not start.');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export interface McpAsked {

@@ -106,15 +106,15 @@ function rawOver(socket: Socket): Raw {
       }
       return sent;
     },
-    async answer({ within = 5000, to = 'GET' } = {}) {
+    async answer({ within = 20_000, to = 'GET' } = {}) {
       const { used, ...answer } = await seen('No answer', within, () =>
         parsed(received.subarray(answered), { ended: ending === 'fin', bodiless: to === 'HEAD' }),
       );
       answered += used;
       return answer;
     },
-    until: async (text, within = 5000) => void (await seen(`No ${JSON.stringify(text)}`, within, () => received.includes(text) || undefined)),
-    ended: (within = 5000) =>
+    until: async (text, within = 20_000) => void (await seen(`No ${JSON.stringify(text)}`, within, () => received.includes(text) || undefined)),
+    ended: (within = 20_000) =>
       until(
         () => ending,
         within,

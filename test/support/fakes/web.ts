@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Outside } from '#kit/net/guarded-dial';
+import { ownPort } from '../ports.ts';
 
 /** The smallest image there is. */
 export const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==', 'base64');
@@ -30,7 +31,7 @@ export async function openSite(address = '127.0.0.1', port = 0): Promise<Site> {
     how(request, response);
   });
   server.on('connection', () => hits++);
-  server.listen(port, address);
+  server.listen(port || (await ownPort()), address);
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,

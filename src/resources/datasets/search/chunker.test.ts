@@ -87,7 +87,7 @@ test('no chunk reaches from one page into another, and each says its page', asyn
   for (const { quote, page } of chunks) expect(pages[page! - 1]).toContain(quote.trim());
 });
 
-test('any text at all is cut without losing a character', { timeout: 60_000 }, async () => {
+test('any text at all is cut without losing a character', { timeout: 120_000 }, async () => {
   const piece = fc.oneof(
     fc.constantFrom('# ', '\n', '\n\n', '| a | b |\n', '|---|---|\n', '```\n', '- ', '🌳', '漢字', '\r\n', ' ', '\t', '. ', 'word ', '\0', '\ud800'),
     fc.string({ maxLength: 20 }),

@@ -33,7 +33,7 @@ async function rowsOf(db: Database, fileId: number): Promise<unknown> {
 }
 
 onBothDatabases('postings', ({ open, place }) => {
-  test('are the same in whatever pieces the passages of a file are added, each perhaps twice', { timeout: 60_000 }, async () => {
+  test('are the same in whatever pieces the passages of a file are added, each perhaps twice', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const { id: datasetId } = await newDataset(store, await newUser(store));
     const [whole, cut] = [await newFile(store, datasetId), await newFile(store, datasetId)];
@@ -45,7 +45,7 @@ onBothDatabases('postings', ({ open, place }) => {
     expect(other).toEqual(one);
   });
 
-  test('have the beginning of a word that is longer than a row has room for', { timeout: 60_000 }, async () => {
+  test('have the beginning of a word that is longer than a row has room for', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const user = await newUser(store);
     const { id: datasetId } = await newDataset(store, user);
@@ -57,7 +57,7 @@ onBothDatabases('postings', ({ open, place }) => {
     expect(await lexicalRanks(store.db, scope, `What is ${long.slice(0, 250)}?`, 10)).toEqual([]);
   });
 
-  test('come from a database of an earlier release, which had a row for each', { timeout: 60_000 }, async () => {
+  test('come from a database of an earlier release, which had a row for each', { timeout: 120_000 }, async () => {
     const at = await place(emptyName);
     const store = await open({ ...at, migrations });
     const user = await newUser(store);

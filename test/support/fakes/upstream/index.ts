@@ -26,6 +26,7 @@ import { anthropicMessages } from './wires/anthropic-messages.ts';
 import { gemini } from './wires/gemini.ts';
 import { openaiChat } from './wires/openai-chat.ts';
 import { openaiResponses } from './wires/openai-responses.ts';
+import { ownPort } from '../../ports.ts';
 
 export { always, on, times, type Behaviour } from './behaviour.ts';
 export * from './broken.ts';
@@ -168,7 +169,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
   }
 
   const story = () => [...requests.map(String), ...mishaps].join('\n') || 'No request came.';
-  const request = (n: number, has: 'bodyAt' | 'answeredAt' | 'closedAt') => until(() => requests[n]?.[has] !== undefined && requests[n], 5000, story);
+  const request = (n: number, has: 'bodyAt' | 'answeredAt' | 'closedAt') => until(() => requests[n]?.[has] !== undefined && requests[n], 20_000, story);
 
   const listen = async (port: number) => {
     server.listen(port, '127.0.0.1');
@@ -185,7 +186,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
     await closed;
   };
 
-  const port = await listen(0);
+  const port = await listen(await ownPort());
   return {
     url: `http://127.0.0.1:${port}`,
     get requests() {
@@ -199,7 +200,7 @@ export async function startUpstream({ clock = systemClock }: { clock?: Pick<Cloc
       return sockets.size;
     },
     script: (...behaviours) => void script.push(...behaviours.map((behaviour) => ({ behaviour, left: behaviour.uses ?? 1 }))),
-    until: (seen, within = 5000) => until(() => seen(requests), within, story),
+    until: (seen, within = 20_000) => until(() => seen(requests), within, story),
     arrived: (n) => request(n, 'bodyAt'),
     answered: (n) => request(n, 'answeredAt'),
     closed: (n) => request(n, 'closedAt'),
