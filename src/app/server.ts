@@ -95,7 +95,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const acting = openActing({ database, first, settings, clock, outside, address: () => settings().publicUrl || addressHere(listening.url), log });
+  const address = () => settings().publicUrl || addressHere(listening.url);
+  const acting = openActing({ database, first, settings, clock, outside, address, enters: (context) => calls.pipeline.enters(context), log });
   const hop = hopOf(pepper);
   const around = { clock, chance, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
