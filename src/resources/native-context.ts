@@ -2,7 +2,15 @@ import type { Caller, Context } from '#core/context';
 import { Permits } from '#core/permits';
 
 /** A request of the native interface, as the rules about calls see it. */
-export const nativeContext = ({ caller, requestId, signal }: { readonly caller: Caller; readonly requestId: string; readonly signal: AbortSignal }): Context => ({
+export const nativeContext = ({
+  caller,
+  requestId,
+  signal,
+}: {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+}): Context => ({
   requestId,
   step: 0,
   caller,

@@ -24,15 +24,35 @@ const parameters = (name: (at: number) => string, more: object = { schema }, pla
 /** What is wrong with each, and how it is refused; `bytes` is what the document may have. */
 const documents: readonly (readonly [what: string, document: (bytes: number) => string, refusal: RegExp])[] = [
   ['keys of one object', (bytes) => `{"paths":{},"x":{${list(key, bytes)}}}`, /^request\.openapi .*keys/],
-  ['keys of small objects', (bytes) => `{"paths":{},"x":[${list((at) => `{${key(2 * at)},${key(2 * at + 1)}}`, bytes)}]}`, /^request\.openapi .*20000 different keys/],
+  [
+    'keys of small objects',
+    (bytes) => `{"paths":{},"x":[${list((at) => `{${key(2 * at)},${key(2 * at + 1)}}`, bytes)}]}`,
+    /^request\.openapi .*20000 different keys/,
+  ],
   ['empty objects', (bytes) => `{"paths":{},"x":[${list(() => '{}', bytes)}]}`, /^request\.openapi .*300000 values/],
   ['zeros', (bytes) => `{"paths":{},"x":[${list(() => '0', bytes)}]}`, /^request\.openapi .*300000 values/],
   ['lists in lists', (bytes) => `{"paths":${long('[', bytes / 2)}${long(']', bytes / 2)}}`, /^request\.openapi .*64 levels/],
-  ['a default that all fields have', (bytes) => operation({ parameters: parameters((at) => `f${at}`) }, { x: { default: long('x', bytes) } }), /^request\.operationId .*32768 characters/],
+  [
+    'a default that all fields have',
+    (bytes) => operation({ parameters: parameters((at) => `f${at}`) }, { x: { default: long('x', bytes) } }),
+    /^request\.operationId .*32768 characters/,
+  ],
   ['long names', (bytes) => operation({ parameters: parameters((at) => `${long('-', bytes / 50)}${at}`) }), /^request\.operationId .*300 characters/],
-  ['a reference of very many steps', (bytes) => operation({ parameters: Array.from({ length: 100 }, () => schema) }, { x: { $ref: `#/${long('/', bytes)}` } }), /^request\.openapi .*leads nowhere/],
-  ['a path of very many places', (bytes) => operation({ parameters: parameters((at) => `f${at}`, {}, 'path') }, {}, `/${long('{f1}', bytes)}`), /^request\.operationId .*4096 characters/],
-  ['a long address', (bytes) => operation({}, { servers: [{ url: `https://api.example.org/${long('../a/', bytes)}` }] }), /^request\.openapi .*address of its server/],
+  [
+    'a reference of very many steps',
+    (bytes) => operation({ parameters: Array.from({ length: 100 }, () => schema) }, { x: { $ref: `#/${long('/', bytes)}` } }),
+    /^request\.openapi .*leads nowhere/,
+  ],
+  [
+    'a path of very many places',
+    (bytes) => operation({ parameters: parameters((at) => `f${at}`, {}, 'path') }, {}, `/${long('{f1}', bytes)}`),
+    /^request\.operationId .*4096 characters/,
+  ],
+  [
+    'a long address',
+    (bytes) => operation({}, { servers: [{ url: `https://api.example.org/${long('../a/', bytes)}` }] }),
+    /^request\.openapi .*address of its server/,
+  ],
 ];
 
 test('no description of an interface holds the event loop for 50 ms, fetched or written into the request', { timeout: 240_000 }, async () => {
@@ -61,7 +81,10 @@ test('no description of an interface holds the event loop for 50 ms, fetched or 
   expect(await made(origin)).toEqual([201, undefined]);
 
   for (const [what, document, refusal] of documents)
-    for (const [how, bytes] of [['fetched', 2_000_000], ['written', 900_000]] as const) {
+    for (const [how, bytes] of [
+      ['fetched', 2_000_000],
+      ['written', 900_000],
+    ] as const) {
       served = document(bytes);
       const stretches: number[] = [];
       for (let tries = 0; tries < 5 && !stretches.some((one) => one < 50); tries++) {

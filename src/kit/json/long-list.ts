@@ -28,7 +28,10 @@ export async function readLongList(bytes: Uint8Array, name: string): Promise<unk
   const places = await placesIn(buffer, name);
   if (!places) return parseJson(withinLimit(buffer), foreignLimits);
   const { from, to, ends } = places;
-  const rest = parseJson(withinLimit(Buffer.concat([buffer.subarray(0, from), Buffer.from('0'), buffer.subarray(to)])), foreignLimits) as Record<string, unknown>;
+  const rest = parseJson(withinLimit(Buffer.concat([buffer.subarray(0, from), Buffer.from('0'), buffer.subarray(to)])), foreignLimits) as Record<
+    string,
+    unknown
+  >;
   rest[name] = await elementsOf(buffer, from + 1, ends);
   return rest;
 }

@@ -154,7 +154,11 @@ function afterBlanks(buffer: Buffer, from: number, end: number): number {
   return at;
 }
 
-function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, maxKeys, weights = alike }: Partial<JsonLimits>, { long, inexact }: Finds): MemberOffsets {
+function scanned(
+  buffer: Buffer,
+  { maxDepth = 64, maxTokens = 1_000_000, maxKeys, weights = alike }: Partial<JsonLimits>,
+  { long, inexact }: Finds,
+): MemberOffsets {
   const end = buffer.length;
   if (buffer[0] === 0xef && buffer[1] === 0xbb) throw new BadJson('The text starts with a byte order mark.');
   sets.length = 0;

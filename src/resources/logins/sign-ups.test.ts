@@ -73,7 +73,9 @@ onBothDatabases('failed sign-ins', ({ open }) => {
       return logins;
     };
     const ask = (logins: ReturnType<typeof process>, account: string, address: string, owner?: string) =>
-      logins.letIn({ account, address, by: 'password' }, async () => ({ userId: null, owner })).catch(({ code, details }: Fault) => ({ code, seconds: details.retryAfter }));
+      logins
+        .letIn({ account, address, by: 'password' }, async () => ({ userId: null, owner }))
+        .catch(({ code, details }: Fault) => ({ code, seconds: details.retryAfter }));
     const one = process();
     for (let n = 0; n < 99; n++) expect(await ask(one, `person-${n}@example.org`, '192.0.2.1')).toMatchObject({ code: 'unauthenticated' });
     expect(await ask(one, 'ada@example.org', '192.0.2.1', 'ada')).toBe('ada'); // others of the same company have mistyped
@@ -93,7 +95,10 @@ onBothDatabases('failed sign-ins', ({ open }) => {
     const found = await Promise.all(
       Array.from({ length: 300 }, (_, at) =>
         logins
-          .letIn({ account: `person-${at}@example.org`, address: '192.0.2.1', by: 'password' }, async () => ({ userId: null, owner: at === 299 ? 'ada' : undefined }))
+          .letIn({ account: `person-${at}@example.org`, address: '192.0.2.1', by: 'password' }, async () => ({
+            userId: null,
+            owner: at === 299 ? 'ada' : undefined,
+          }))
           .catch((error: Fault) => error.code),
       ),
     );

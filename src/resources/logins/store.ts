@@ -110,7 +110,9 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
     async failures({ account, network, ...within }) {
       const from = sql`failed_from = ${network}`;
       const { rows } = await sql<{ ofAccount: Counted; ofAll: Counted }>`
-        select (${counted(sql`account = ${account} and ${from}`, within.ofAccount)}) as "ofAccount", (${counted(from, within.ofAll)}) as "ofAll"`.execute(store.db);
+        select (${counted(sql`account = ${account} and ${from}`, within.ofAccount)}) as "ofAccount", (${counted(from, within.ofAll)}) as "ofAll"`.execute(
+        store.db,
+      );
       return rows[0]!;
     },
     async signUps(network, within) {

@@ -47,7 +47,12 @@ export const withMember = (name: string, json: () => string): Behaviour =>
   altered(name, ok(), (answer, { asked, wire }) => {
     const member = `"more":${json()}`;
     const pieces = [...(answer.body as Iterable<string>)];
-    if (!asked.stream) return whole(200, pieces.join('').replace(/\}$/u, () => `,${member}}`), answer.headers);
+    if (!asked.stream)
+      return whole(
+        200,
+        pieces.join('').replace(/\}$/u, () => `,${member}}`),
+        answer.headers,
+      );
     const end = wire.last ? -1 : pieces.length;
     return { ...answer, body: [...pieces.slice(0, end), `data: {${member}}\n\n`, ...pieces.slice(end)] } satisfies HttpAnswer;
   });
