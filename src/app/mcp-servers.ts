@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import type { Caller } from '#core/context';
+import type { Caller, Context } from '#core/context';
 import { callbackPath } from '#faces/mcp/sign-in-page';
 import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';
@@ -13,7 +13,7 @@ import { openApprovedCalls } from '#resources/mcp-servers/approved-calls';
 import { forgetting } from '#resources/mcp-servers/forgetting';
 import { nativeMcpRoutes } from '#resources/mcp-servers/native-routes';
 import type { McpPolicy } from '#resources/mcp-servers/policy';
-import { mcpServerRoutes } from '#resources/mcp-servers/routes';
+import { mcpServerRoutes, type McpRoutesDeps } from '#resources/mcp-servers/routes';
 import { offeredServerTools } from '#resources/mcp-servers/offered';
 import { openMcpSessions } from '#resources/mcp-servers/sessions';
 import { kind, openMcpServers } from '#resources/mcp-servers/store';
@@ -21,6 +21,7 @@ import { agentServerTools, serverTools } from '#resources/mcp-servers/server-too
 import { openSignIns, type SignIns } from '#resources/mcp-servers/sign-ins';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
+import { nativeContext } from '#resources/native-context';
 import { openSharing } from '#resources/sharing';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
@@ -35,6 +36,8 @@ export interface McpServersDeps {
   readonly clock: Clock;
   /** Where browsers reach this server; empty: nothing says so. */
   readonly address: () => string;
+  /** Takes the permit of a request. @throws Fault `rate-limited` */
+  readonly enters: (context: Context) => Promise<void>;
   readonly log: Log;
 }
 
@@ -57,7 +60,7 @@ export interface McpServers {
   close(): Promise<void>;
 }
 
-export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock, address, log }: McpServersDeps): McpServers {
+export function openKnownMcpServers({ database: { store, seal }, first, settings, resolve, streams, clock, address, enters, log }: McpServersDeps): McpServers {
   const policy = (): McpPolicy => ({ ...settings().mcp, allowed: first.outbound.allow });
   const operators = () => policy().stdio.map(({ name }) => name);
   const servers = openMcpServers({ store, seal, audit, operators, addresses: () => policy().whitelist.map(({ url }) => url) });
@@ -73,7 +76,17 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const approved = openApprovedCalls({ store, seal, clock, log: problem });
   const stopForgetting = forgetting([waiting, approved], clock, problem);
   const changed = (id: number) => sessions.forget(id);
-  const deps = { servers, tools, signIns, policy, approved, sharing, met: () => servers.meetOperators(operators()), changed };
+  const deps: McpRoutesDeps & Parameters<typeof serverTools>[0] = {
+    servers,
+    tools,
+    signIns,
+    policy,
+    approved,
+    sharing,
+    met: () => servers.meetOperators(operators()),
+    enters: ({ caller, by, signal }) => enters(nativeContext({ caller, requestId: by.requestId ?? '', signal })),
+    changed,
+  };
   return {
     tools: serverTools(deps),
     offered: offeredServerTools(deps),

@@ -9,14 +9,16 @@ import type { JsonObject } from '#core/json';
 import type { NounRoute } from '#http/noun-route';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
-import { parseJson } from '#kit/json/scan';
+import { readLargeJson } from '#kit/json/large';
+import { BadJson } from '#kit/json/scan';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { openScripts } from '#kit/sandbox/scripts';
 import { audit } from '#resources/audit/store';
 import { nativePluginRoutes } from '#resources/plugins/native-routes';
 import { pluginRoutes } from '#resources/plugins/routes';
-import { declaredRequest } from '#resources/plugins/definition';
+import { declaredRequest, unreadable } from '#resources/plugins/definition';
+import { documentLimits } from '#resources/plugins/openapi';
 import { calledOverHttp, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
 import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
@@ -138,10 +140,11 @@ function asFault(error: unknown, text: string): unknown {
 const documentAt = (fetcher: GuardedFetch, owner: string, signal: AbortSignal) => async (url: string) => {
   try {
     const { bytes } = await fetcher.fetch({ url, owner, signal, maxBytes: 2 * mostBytes, takes: () => true });
-    return parseJson(bytes);
+    return (await readLargeJson(bytes, documentLimits)).value;
   } catch (error) {
     if (error instanceof QueueFull) throw queueFull(error);
     signal.throwIfAborted();
+    if (error instanceof BadJson) throw unreadable(error);
     throw new Fault('invalid', 'request.openapi must be the public address of a JSON document.', { field: 'request.openapi', cause: error });
   }
 };

@@ -95,7 +95,8 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
   const metrics = openMetrics();
-  const acting = openActing({ database, first, settings, clock, outside, address: () => settings().publicUrl || addressHere(listening.url), log });
+  const base = { database, first, settings, clock, log };
+  const acting = openActing({ ...base, outside, address: () => addressOf(settings(), listening), enters: (context) => calls.pipeline.enters(context) });
   const hop = hopOf(pepper);
   const around = { clock, chance, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
@@ -103,7 +104,6 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { change, closing, regions, resetRegions, modelNames } = calls;
   const uploads = await openUploads(join(first.data, 'uploads'), clock);
   const budget = new ByteBudget(memory);
-  const base = { database, first, settings, clock, log };
   const knowledge = await openKnowledge({ ...base, calls, acting, convert, rights, budget, planOf: administration.planOf, uploads });
   const shared = { calls, keeping, prompts: prompts.kept, rights, administration, people, knowledge, acting, metrics, budget, store, clock, parent };
   const localToken = parent?.localToken ?? newLocalToken();
@@ -191,3 +191,6 @@ async function accountingOfWorker({ leases: source, journal: place }: Parent, de
 export function unchangeable({ host, port, data, databaseUrl, workers, outbound }: Settings) {
   return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound };
 }
+
+/** Where browsers reach this server. */
+const addressOf = ({ publicUrl }: Settings, { url }: Listening): string => publicUrl || addressHere(url);

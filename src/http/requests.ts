@@ -124,6 +124,8 @@ export class Requests {
       const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);
       if (preflight) return exchange.sendNothing(preflight);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : wrongMethod(allow);
+      const missing = route.missing?.();
+      if (missing !== undefined) throw new Fault('not-found', missing);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);

@@ -22,6 +22,8 @@ export interface Route extends Address {
   readonly givesRights?: true;
   /** Browsers ask it from pages of this server alone, whatever `cors.origins` says. */
   readonly isForOwnPages?: true;
+  /** Is it switched on? Where it is not, the address is 404 before anything of the request is read; absent: always. @returns why there is nothing, undefined where there is */
+  readonly missing?: () => string | undefined;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */

@@ -1,6 +1,6 @@
 import type { Attack } from './attack.ts';
 import type { JsonObject } from '#core/json';
-import { deepJson, longLine, manyChoices, manyEvents, ok, toolCalls, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { deepJson, longLine, manyChoices, manyEvents, ok, toolCalls, withMember, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 import { hostileSchemas } from './hostile-schemas.ts';
 
@@ -60,6 +60,49 @@ const answers: readonly (readonly [string, () => Behaviour])[] = [
   ['a tool call of 500 KB in pieces', () => toolCalls([{ name: 't', json: JSON.stringify({ a: long('ab', 500_000) }) }])],
 ];
 
+/** Almost a megabyte of JSON. */
+const json = (item: (at: number) => string, open = '[', close = ']'): string => {
+  const items: string[] = [];
+  for (let length = 0; length < 1_000_000; length += items.at(-1)!.length + 1) items.push(item(items.length));
+  return open + items.join(',') + close;
+};
+const key = (at: number) => `"${at.toString(36)}":0`;
+const members: readonly (readonly [string, () => string])[] = [
+  ['a megabyte of keys of one object', () => json(key, '{', '}')],
+  ['a megabyte of objects of one new key', () => json((at) => `{${key(at)}}`)],
+  ['a megabyte of objects of 16 new keys', () => json((at) => `{${Array.from({ length: 16 }, (_, one) => key(at * 16 + one)).join(',')}}`)],
+  ['a megabyte of keys with escapes', () => json((at) => `{"\\n${key(at).slice(1)}}`)],
+  ['a megabyte of empty objects', () => json(() => '{}')],
+  ['a megabyte of empty lists', () => json(() => '[]')],
+  ['a megabyte of lists in lists', () => `${long('[', 500_000)}${long(']', 500_000)}`],
+  ['a megabyte of objects in objects', () => `${long('{"a":', 800_000)}0${long('}', 160_000)}`],
+  ['a megabyte of digits', () => long('7', 1_000_000)],
+  ['a megabyte of long numbers', () => json((at) => `${at}.${long('1', 180)}e-200`)],
+];
+
+/** The same questions, whose answers are not streamed. */
+const wholes: Readonly<Record<string, (model: string) => Unnamed>> = {
+  chat: (model) => ({ path: chat, body: () => ({ model, messages: said }) }),
+  responses: (model) => ({ path: responses, body: () => ({ model, input: 'hi' }) }),
+  messages: (model) => ({ path: messages, body: () => ({ model, max_tokens: 10, messages: said }) }),
+  gencompat: (model) => ({ path: gencompat(model), body: () => ({ contents }) }),
+};
+const wires = ['gpt-4o-mini', 'over-responses', 'over-messages', 'over-gemini'];
+const embeddings = '/server/chatcompat/v1/embeddings';
+
+/** A provider answers with much that nobody reads. */
+const unread: readonly Attack[] = members.flatMap(([name, text], at) => {
+  const answer = () => withMember(name, text);
+  const both = Object.entries(faces).flatMap(([face, ask], which) => {
+    const model = wires[(at + which) % wires.length]!;
+    return [
+      { ...ask(model), name: `${name} in a stream, ${face} to ${model}`, answer },
+      { ...wholes[face]!(model), name: `${name} in an answer, ${face} to ${model}`, answer },
+    ];
+  });
+  return [...both, { path: embeddings, body: () => ({ model: 'vectors', input: 'hi' }), name: `${name} in an answer, embeddings`, answer }];
+});
+
 const fenced: readonly (readonly [string, () => string])[] = [
   ['a code fence and 5,000 line feeds', () => `\`\`\`json${long('\n', 5000)}`],
   ['a code fence and a megabyte of line feeds', () => `\`\`\`${long('\n', 1_000_000)}x`],
@@ -79,5 +122,6 @@ export const attacks: readonly Attack[] = [
   ...answers.flatMap(([name, answer]) =>
     Object.entries(faces).flatMap(([face, ask]) => models.map((model) => ({ ...ask(model), name: `${name}, ${face} to ${model}`, answer }))),
   ),
+  ...unread,
   ...hostileBodies,
 ];

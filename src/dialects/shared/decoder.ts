@@ -1,3 +1,4 @@
+import { checkForeign } from '#kit/json/foreign';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 
@@ -56,6 +57,7 @@ export function decoding(reader: Reader, malformed: () => Fault, parse: (json: s
 
 function parsed(line: string, parse: (json: string) => unknown, malformed: () => Fault): unknown {
   try {
+    checkForeign(line);
     return parse(line);
   } catch {
     throw malformed();

@@ -73,7 +73,10 @@ function textProblem(rule: Rule, value: string, field: string): Problem | undefi
 }
 
 function numberProblem(rule: Rule, value: number, field: string): Problem | undefined {
-  const { minimum, maximum, exclusiveMinimum } = rule;
+  const { exclusiveMinimum } = rule;
+  // what JavaScript can count to is nobody's limit
+  const minimum = rule.minimum === Number.MIN_SAFE_INTEGER ? undefined : rule.minimum;
+  const maximum = rule.maximum === Number.MAX_SAFE_INTEGER ? undefined : rule.maximum;
   if (minimum !== undefined && maximum !== undefined && (value < minimum || value > maximum)) return wrong(field, `must be between ${minimum} and ${maximum}`);
   if (minimum !== undefined && value < minimum) return wrong(field, `must be at least ${minimum}`);
   if (maximum !== undefined && value > maximum) return wrong(field, `must be at most ${maximum}`);

@@ -1,3 +1,4 @@
+import { foreignLimits, parseForeign } from './foreign.ts';
 import { BadJson, parseJson } from './scan.ts';
 
 /**
@@ -25,9 +26,12 @@ const mostSpace = 100;
 export async function readLongList(bytes: Uint8Array, name: string): Promise<unknown> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const places = await placesIn(buffer, name);
-  if (!places) return parseJson(withinLimit(buffer));
+  if (!places) return parseJson(withinLimit(buffer), foreignLimits);
   const { from, to, ends } = places;
-  const rest = parseJson(withinLimit(Buffer.concat([buffer.subarray(0, from), Buffer.from('0'), buffer.subarray(to)]))) as Record<string, unknown>;
+  const rest = parseJson(withinLimit(Buffer.concat([buffer.subarray(0, from), Buffer.from('0'), buffer.subarray(to)])), foreignLimits) as Record<
+    string,
+    unknown
+  >;
   rest[name] = await elementsOf(buffer, from + 1, ends);
   return rest;
 }
@@ -59,7 +63,7 @@ async function elementsOf(buffer: Buffer, begin: number, ends: readonly number[]
   for (const end of ends) {
     const piece = buffer.subarray(from, end);
     if (ends.length === 1 && piece.length < mostSpace && piece.toString().trim() === '') break; // the list is empty
-    elements.push(parsed(withinLimit(piece)));
+    elements.push(parseForeign(withinLimit(piece)));
     from = end + 1;
     left -= piece.length + eachElement;
     if (left > 0) continue;
@@ -139,11 +143,3 @@ function withinLimit(bytes: Buffer): Buffer {
 const tooLong = () => new BadJson(`A part of the text is longer than ${mostBytes} bytes.`);
 
 const notJson = () => new BadJson('The text is not valid JSON.');
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    throw notJson();
-  }
-}

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { forgetKeys, isNewKey } from './new-keys.ts';
 import { areKept, isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
 
 /**
@@ -23,6 +24,8 @@ export interface JsonLimits {
   readonly maxDepth: number;
   /** Most values and keys in total; default 1,000,000. */
   readonly maxTokens: number;
+  /** Most different keys in all objects together; absent: any number. */
+  readonly maxKeys?: number;
   /** Number of values that each kind of token counts as. */
   readonly weights: { readonly string: number; readonly list: number; readonly object: number; readonly key: number };
 }
@@ -151,10 +154,16 @@ function afterBlanks(buffer: Buffer, from: number, end: number): number {
   return at;
 }
 
-function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights = alike }: Partial<JsonLimits>, { long, inexact }: Finds): MemberOffsets {
+function scanned(
+  buffer: Buffer,
+  { maxDepth = 64, maxTokens = 1_000_000, maxKeys, weights = alike }: Partial<JsonLimits>,
+  { long, inexact }: Finds,
+): MemberOffsets {
   const end = buffer.length;
   if (buffer[0] === 0xef && buffer[1] === 0xbb) throw new BadJson('The text starts with a byte order mark.');
   sets.length = 0;
+  let keysLeft = maxKeys ?? Infinity;
+  if (maxKeys !== undefined) forgetKeys();
   const members: number[] = [];
   let depth = 0;
   let inObject = false;
@@ -211,6 +220,7 @@ function scanned(buffer: Buffer, { maxDepth = 64, maxTokens = 1_000_000, weights
           close = endOfString(buffer, close);
           note(buffer, spelled(buffer, at, close), depth);
         }
+        if (maxKeys !== undefined && isNewKey(buffer, at + 1, close) && --keysLeft < 0) throw new BadJson(`The text has more than ${maxKeys} different keys.`);
         last = close + 1;
         if (depth === 1) {
           key = open.from = at;

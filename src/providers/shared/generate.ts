@@ -1,6 +1,7 @@
 import type { EncodedRequest, ProviderSide, WireTypes } from '#dialects/dialect';
 import { restoring, type Fitted, type Restore } from '#dialects/shared/fitting';
 import type { Clock } from '#kit/async/clock';
+import { isQuick } from '#kit/json/foreign';
 import { largeBytes } from '#kit/json/large';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { FieldNames } from '#dialects/shared/field-names';
@@ -267,9 +268,10 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { restore, unpromised: isUnpromised } = this.#request;
     const { context, lesson, recall } = this.#deps;
     const bytes = await whole(this.response, context);
-    const passed = this.#passed(bytes);
+    const large = isQuick(bytes) ? undefined : await jsonOf(bytes, dialect);
+    const passed = this.#passed(bytes, large);
     if (passed) return passed;
-    const decoded = dialect.decodeResult(await jsonOf(bytes, dialect), model, warningsOf(this.#request));
+    const decoded = dialect.decodeResult(large ?? parsed(bytes, dialect), model, warningsOf(this.#request));
     lesson?.keep(model, lesson.quirks, lesson.fields);
     const restored = restore ? restore(decoded) : decoded;
     const events = isUnpromised ? marked(restored) : restored;
@@ -277,15 +279,15 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     return recall ? recordedWhole(recall, events) : events;
   }
 
-  /** Forwards a plain answer to a client of the same wire as it came. @returns undefined for any other */
-  #passed(bytes: Uint8Array): Events | undefined {
+  /** Forwards a plain answer to a client of the same wire as it came. @param large the JSON of one that is not quick to parse @returns undefined for any other */
+  #passed(bytes: Uint8Array, large: unknown): Events | undefined {
     const { dialect, model } = this.#endpoint;
     const { passthrough, stream } = this.#call;
     const { restore, unpromised: isUnpromised } = this.#request;
     const { lesson, recall } = this.#deps;
     if (!dialect.plainAnswer || passthrough?.dialect !== dialect.name || stream || bytes.length > largeBytes) return undefined;
     if (restore || isUnpromised || lesson || recall) return undefined;
-    const plain = dialect.plainAnswer(parsed(bytes), model, warningsOf(this.#request));
+    const plain = dialect.plainAnswer(large ?? parsed(bytes), model, warningsOf(this.#request));
     if (plain) passthrough.write(bytes);
     return plain;
   }

@@ -5,7 +5,8 @@ import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { parseAsWritten } from '#kit/json/numbers';
 import { BadJson, type Parsing } from '#kit/json/scan';
-import { largeBytes, readLargeJson } from '#kit/json/large';
+import { foreignLimits, isQuick } from '#kit/json/foreign';
+import { readLargeJson } from '#kit/json/large';
 import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
 import { answerFault, asRefusal, whole, type AwaitingWords } from './post.ts';
@@ -75,11 +76,11 @@ export async function wholeJson(response: UpstreamResponse, context: Pick<Target
 }
 
 /** The JSON that bytes are. @throws Fault `upstream-failed` */
-export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (bytes.length > largeBytes ? parsedLarge(bytes, reading) : parsed(bytes, reading));
+export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (isQuick(bytes) ? parsed(bytes, reading) : parsedLarge(bytes, reading));
 
 type Reading = Pick<Parsing, 'numbersAsWritten'>;
 
-/** Parses bytes. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
+/** Parses bytes that are quick to parse. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
 export function parsed(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   try {
@@ -89,17 +90,14 @@ export function parsed(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): u
   }
 }
 
-/** The same for bytes that are too many to parse in one turn. @throws Fault `upstream-failed` */
+/** The same for bytes that are looked at before they are parsed, in several turns. @throws Fault `upstream-failed` */
 export async function parsedLarge(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): Promise<unknown> {
   try {
-    return (await readLargeJson(bytes, { maxTokens: mostValues, numbersAsWritten })).value;
+    return (await readLargeJson(bytes, { ...foreignLimits, numbersAsWritten })).value;
   } catch (error) {
     throw error instanceof BadJson ? notJson(Buffer.from(bytes.subarray(0, 100)).toString('utf8')) : error;
   }
 }
-
-/** Most values and names in a large answer. */
-const mostValues = 500_000;
 
 /** @param beginning of the answer */
 const notJson = (beginning: string) =>

@@ -3,9 +3,9 @@ import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
-import { Permits } from '#core/permits';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
+import { nativeContext } from '../native-context.ts';
 import type { AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
@@ -42,7 +42,7 @@ const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 export async function begun({ caller, agent, input, files, signal, requestId }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
-  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), contextOf(caller, requestId, signal));
+  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), nativeContext({ caller, requestId, signal }));
   const texts = await textsOf(files, caller, signal, deps);
   const more: AgentAsked = {
     agentId: agent.id,
@@ -80,19 +80,6 @@ const firstCall = (model: string, message: string): GenerateCall => ({
   sampling: {},
   stream: true,
   extra: {},
-});
-
-const contextOf = (caller: Caller, requestId: string, signal: AbortSignal): Context => ({
-  requestId,
-  step: 0,
-  caller,
-  face: 'native',
-  app: caller.keyName,
-  signal,
-  strict: false,
-  headers: {},
-  permits: new Permits(),
-  progress: { attempts: [] },
 });
 
 /** Bytes of all variables as JSON. */

@@ -7,6 +7,8 @@ export interface Place {
 }
 
 export interface Places {
+  /** What counts of a place where nobody stands in line. */
+  at(name: string): Place;
   /** Judges the visitors of one place in turn. @throws what `full` gives where too many are in line */
   inTurn<Result>(name: string, full: () => Error, judge: (place: Place) => Promise<Result>): Promise<Result>;
 }
@@ -32,6 +34,7 @@ export function openPlaces(clock: Pick<Clock, 'monotonic'>, windowMilliseconds: 
     return place;
   };
   return {
+    at: placeOf,
     async inTurn(name, full, judge) {
       const place = placeOf(name);
       if (place.inLine >= mostInLine) throw full();

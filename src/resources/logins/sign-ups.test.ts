@@ -64,6 +64,47 @@ onBothDatabases('failed sign-ins', ({ open }) => {
     expect(await ask(other, '2001:db8:0:7:ffff::1', 'ada')).toBe('rate-limited');
     expect([await ask(other, '2001:db8:0:8::1', 'ada'), await ask(other, '192.0.2.1', 'ada')]).toEqual(['ada', 'ada']);
   });
+
+  test('of all accounts together are at most a hundred in a minute from a network, in this process and in others', { timeout: 60_000 }, async () => {
+    const store = await open({ migrations });
+    const process = () => {
+      const logins = openLogins({ store, clock: systemClock, months: () => 13, log: (problem, cause) => expect.fail(`${problem} ${String(cause)}`) });
+      onTestFinished(() => logins.close());
+      return logins;
+    };
+    const ask = (logins: ReturnType<typeof process>, account: string, address: string, owner?: string) =>
+      logins
+        .letIn({ account, address, by: 'password' }, async () => ({ userId: null, owner }))
+        .catch(({ code, details }: Fault) => ({ code, seconds: details.retryAfter }));
+    const one = process();
+    for (let n = 0; n < 99; n++) expect(await ask(one, `person-${n}@example.org`, '192.0.2.1')).toMatchObject({ code: 'unauthenticated' });
+    expect(await ask(one, 'ada@example.org', '192.0.2.1', 'ada')).toBe('ada'); // others of the same company have mistyped
+    expect(await ask(one, 'bob@example.org', '192.0.2.1')).toMatchObject({ code: 'unauthenticated' });
+    const refused = { code: 'rate-limited', seconds: expect.toSatisfy((seconds: number) => seconds > 1 && seconds <= 60) as number };
+    expect(await ask(one, 'ada@example.org', '192.0.2.1', 'ada')).toEqual(refused);
+    await one.close(); // what it has noted is written
+    const other = process();
+    expect(await ask(other, 'ada@example.org', '192.0.2.1', 'ada')).toEqual(refused);
+    expect([await ask(other, 'ada@example.org', '192.0.2.2', 'ada'), await ask(other, 'ada@example.org', '2001:db8::1', 'ada')]).toEqual(['ada', 'ada']);
+  });
+
+  test('of very many accounts at once tell of no more than a hundred what was found', { timeout: 60_000 }, async () => {
+    const store = await open({ migrations });
+    const logins = openLogins({ store, clock: systemClock, months: () => 13, log: () => {} });
+    onTestFinished(() => logins.close());
+    const found = await Promise.all(
+      Array.from({ length: 300 }, (_, at) =>
+        logins
+          .letIn({ account: `person-${at}@example.org`, address: '192.0.2.1', by: 'password' }, async () => ({
+            userId: null,
+            owner: at === 299 ? 'ada' : undefined,
+          }))
+          .catch((error: Fault) => error.code),
+      ),
+    );
+    expect(found.filter((one) => one === 'unauthenticated')).toHaveLength(100);
+    expect(found.filter((one) => one === 'rate-limited')).toHaveLength(200);
+  });
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import { networkOf } from '#kit/net/client-network';
 import { batched } from '#store/batch';
@@ -36,14 +36,21 @@ export interface Counted {
   readonly age: number;
 }
 
+export interface AskedFailures {
+  readonly account: string;
+  readonly network: string;
+  readonly ofAccount: Within;
+  readonly ofAll: Within;
+}
+
 /** The records of sign-ins. */
 export interface LoginStore {
   /** Written in the background, many at once; what is too much, or cannot be written, is dropped. */
   record(attempt: Attempt): void;
   /** The newest first, with all that this process has recorded. @throws Fault `overloaded` */
   list(userId: number, limit: number): Promise<readonly Login[]>;
-  /** Wrong pairs. @throws Fault `overloaded` */
-  failures(account: string, network: string, within: Within): Promise<Counted>;
+  /** Wrong pairs from a network: those of an account, and those of all. @throws Fault `overloaded` */
+  failures(asked: AskedFailures): Promise<{ readonly ofAccount: Counted; readonly ofAll: Counted }>;
   /** Sign-ups, good or not. @throws Fault `overloaded` */
   signUps(network: string, within: Within): Promise<Counted>;
   /** Writes what waits. */
@@ -100,8 +107,18 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
         select id, at, address, is_good as "isGood", comment from login where user_id = ${userId} order by id desc limit ${limit}`.execute(store.db);
       return rows;
     },
-    failures: (account, network, within) => counted(store, sql`account = ${account} and failed_from = ${network}`, within),
-    signUps: (network, within) => counted(store, sql`sign_up_from = ${network}`, within),
+    async failures({ account, network, ...within }) {
+      const from = sql`failed_from = ${network}`;
+      const { rows } = await sql<{ ofAccount: Counted; ofAll: Counted }>`
+        select (${counted(sql`account = ${account} and ${from}`, within.ofAccount)}) as "ofAccount", (${counted(from, within.ofAll)}) as "ofAll"`.execute(
+        store.db,
+      );
+      return rows[0]!;
+    },
+    async signUps(network, within) {
+      const { rows } = await sql<{ counted: Counted }>`select (${counted(sql`sign_up_from = ${network}`, within)}) as counted`.execute(store.db);
+      return rows[0]!.counted;
+    },
     async close() {
       cancel();
       await written();
@@ -109,13 +126,10 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
   };
 }
 
-async function counted({ db }: Store, which: ReturnType<typeof sql>, { most, seconds }: Within): Promise<Counted> {
-  const { rows } = await sql<{ count: number; age: number | null }>`
-    select count(*)::int as count, extract(epoch from now() - min(at))::double precision as age
-    from (select at from login where ${which} and at > now() - make_interval(secs => ${seconds}) order by at desc limit ${most}) as recent`.execute(db);
-  const { count, age } = rows[0]!;
-  return { count, age: age ?? 0 };
-}
+/** The SQL of the newest rows that count: how many, and the age of the oldest of them in seconds. */
+const counted = (which: RawBuilder<unknown>, { most, seconds }: Within) => sql`
+    select json_build_object('count', count(*)::int, 'age', coalesce(extract(epoch from now() - min(at))::double precision, 0))
+    from (select at from login where ${which} and at > now() - make_interval(secs => ${seconds}) order by at desc limit ${most}) as recent`;
 
 async function insert({ db }: Store, some: readonly Attempt[]): Promise<void> {
   const column = <Value>(of: (attempt: Attempt) => Value) => some.map(of);

@@ -126,7 +126,7 @@ function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'shari
   ];
 }
 
-function listingRoutes({ servers, tools, policy, met }: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
+function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -161,9 +161,11 @@ function listingRoutes({ servers, tools, policy, met }: Omit<McpRoutesDeps, 'sha
         response: Type.Array(Type.Object({ tool: Type.Unknown(), server: Type.Unknown(), unique_id: Type.String() })),
         count: Type.Integer(),
       }),
-      async answer({ caller, input: { refresh }, signal = new AbortController().signal }) {
+      async answer({ caller, by, input: { refresh: asked }, signal = new AbortController().signal }) {
+        const refresh = asked ?? false;
+        if (refresh) await enters({ caller, by, signal });
         await met();
-        const found = await tools.all(caller, { signal, refresh: refresh ?? false });
+        const found = await tools.all(caller, { signal, refresh });
         const response = found.map(({ server, definition: { name, description, inputSchema } }) => ({
           tool: { name, description, inputSchema },
           server: { id: server.id, name: server.name, type: server.type, description: server.description },

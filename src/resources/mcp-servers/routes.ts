@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { mayCall } from '#core/mcp-offers';
@@ -22,6 +23,8 @@ export interface McpRoutesDeps {
   readonly policy: () => McpPolicy;
   /** Makes sure that the operator's servers have their rows. */
   readonly met: () => Promise<void>;
+  /** Counts a request for which servers are asked. @throws Fault `rate-limited` */
+  readonly enters: (request: { readonly caller: Caller; readonly by: Actor; readonly signal: AbortSignal }) => Promise<void>;
   /** Called when a server was changed or deleted. */
   readonly changed: (id: number) => void;
   readonly sharing: Pick<Sharing, 'list' | 'set'>;
@@ -92,7 +95,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
   return [...own, ...toolRoutes(deps), ...signInRoutes(deps)];
 }
 
-function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
+function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
   /** @throws Fault `not-found` also for a user who is not there: what is everybody's would be theirs too */
   async function whoIs(caller: Caller, whose: Static<typeof query>): Promise<Reader> {
@@ -107,7 +110,8 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       path: `${root}/:id/tools`,
       summary: 'The tools of an MCP server, asked anew.',
       output: Type.Object({ items: Type.Array(ToolObject) }),
-      async answer({ caller, params, query: whose, signal = never() }) {
+      async answer({ caller, by, params, query: whose, signal = never() }) {
+        await enters({ caller, by, signal });
         const found = await asFaults(async () => tools.of(await whoIs(caller, whose), idOf(params), { signal, refresh: true }));
         return { items: found.map(toolShown) };
       },
@@ -127,10 +131,11 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
       ),
       inputMayBeLeftOut: true,
       output: ToolObject,
-      answer: async ({ caller, by, params, query: whose, input: { digest }, signal = never() }) =>
-        toolShown(
-          await asFaults(async () => tools.approve(await whoIs(caller, whose), { server: idOf(params), tool: params['tool'] ?? '', digest }, by, signal)),
-        ),
+      async answer({ caller, by, params, query: whose, input: { digest }, signal = never() }) {
+        await enters({ caller, by, signal });
+        const tool = { server: idOf(params), tool: params['tool'] ?? '', digest };
+        return toolShown(await asFaults(async () => tools.approve(await whoIs(caller, whose), tool, by, signal)));
+      },
     }),
     nounRoute({
       ...common,
@@ -146,7 +151,8 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
         result: Type.Optional(Type.Object({ text: Type.String(), isError: Type.Boolean() })),
         error: Type.Optional(Type.String()),
       }),
-      async answer({ caller, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
+      async answer({ caller, by, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
+        await enters({ caller, by, signal });
         const [who, id, began] = [await whoIs(caller, whose), idOf(params), performance.now()];
         const milliseconds = () => Math.round(performance.now() - began);
         try {
@@ -167,7 +173,7 @@ function toolRoutes({ servers, tools }: McpRoutesDeps): readonly NounRoute[] {
   ];
 }
 
-function signInRoutes({ tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
+function signInRoutes({ tools, signIns, enters }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
   return [
     nounRoute({
@@ -176,9 +182,10 @@ function signInRoutes({ tools, signIns }: McpRoutesDeps): readonly NounRoute[] {
       path: `${root}/:id/oauth`,
       summary: 'Begins to sign you in at an MCP server: open the address in a browser within ten minutes. Never open one that somebody else began.',
       output: Type.Object({ url: Type.String({ description: 'At the authorization server of the MCP server.' }) }),
-      async answer({ caller, by, params, query: { owner = caller.userId } }) {
+      async answer({ caller, by, params, query: { owner = caller.userId }, signal = never() }) {
         if (owner !== caller.userId || owner === 0)
           throw new Fault('forbidden', 'Users sign in at MCP servers themselves: nobody does it for another user.', { field: 'owner' });
+        await enters({ caller, by, signal });
         return { url: await tools.signIn(caller, idOf(params), by) };
       },
     }),

@@ -109,8 +109,8 @@ export const shown = (server: McpServer): Static<typeof ServerObject> => {
   } = server;
   return {
     ...rest,
-    state: stateOf(server),
-    lastError: signInError ?? lastError,
+    state: isUnasked(server) ? 'unreachable' : stateOf(server),
+    lastError: isUnasked(server) ? unasked : (signInError ?? lastError),
     metadata: metadata === null ? null : jsonIn(metadata),
     tools: tools === null ? null : [...tools],
     lastSeenAt: lastSeenAt?.toISOString() ?? null,
@@ -122,6 +122,10 @@ export const shown = (server: McpServer): Static<typeof ServerObject> => {
 
 /** How the server is for its reader, who may be signed in where others are not. */
 export const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');
+
+/** Has it never been asked since it got its address? It may be good, or not. */
+const isUnasked = (server: McpServer) => stateOf(server) === 'ok' && server.lastSeenAt === null && server.signIn === null;
+const unasked = 'It has not been asked yet: test it, or use it.';
 
 export const oauthOf = ({ signIn }: Pick<McpServer, 'signIn'>) => signIn ?? 'none';
 

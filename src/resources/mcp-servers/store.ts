@@ -219,8 +219,9 @@ function idToShare({ id, right }: McpServer): number {
   return id;
 }
 
-/** Forgets what users have approved, and how they are signed in: it is another server now, or none. */
+/** Forgets how it was, what users have approved, and how they are signed in: it is another server now, or none. */
 async function forgetUses(inside: Access, id: number): Promise<void> {
+  await sql`update mcp_server set state = 'ok', last_error = null, last_seen_at = null where id = ${id}`.execute(inside.db);
   await sql`delete from mcp_approval where server_id = ${id}`.execute(inside.db);
   await forgetSignIns(inside, id);
 }

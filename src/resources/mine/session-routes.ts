@@ -43,17 +43,15 @@ export function sessionRoutes(deps: SessionRoutesDeps): readonly NounRoute[] {
       ),
       answer: async ({ by, input: { email, password } }) => begun(await deps.signIn(email.trim().toLowerCase(), password, by.address ?? '')),
     }),
-    onlyWhile(
-      deps.takesNewUsers,
-      nounRoute({
-        ...forBrowsers,
-        path: `${path}/signup`,
-        makes: true,
-        summary: 'Makes you a user and signs you in, where newUsers.signup is on; elsewhere 404.',
-        input: Type.Object({ email: emailAddress, password: newPassword }, { additionalProperties: false }),
-        answer: async ({ by, input: { email, password } }) => begun(await deps.signUp({ email: email.toLowerCase(), password }, by)),
-      }),
-    ),
+    nounRoute({
+      ...forBrowsers,
+      path: `${path}/signup`,
+      makes: true,
+      missing: () => (deps.takesNewUsers() ? undefined : 'People cannot sign up here: ask an administrator.'),
+      summary: 'Makes you a user and signs you in, where newUsers.signup is on; elsewhere 404.',
+      input: Type.Object({ email: emailAddress, password: newPassword }, { additionalProperties: false }),
+      answer: async ({ by, input: { email, password } }) => begun(await deps.signUp({ email: email.toLowerCase(), password }, by)),
+    }),
     nounRoute({
       ...common,
       method: 'GET',
@@ -85,14 +83,3 @@ const expiryOf = ({ session, token }: Caller) => {
   const ends = session ?? token;
   return ends ? new Date(ends.expiresAt).toISOString() : null;
 };
-
-/** Elsewhere there is nothing at the address, whatever is sent. */
-function onlyWhile(isOn: () => boolean, route: NounRoute): NounRoute {
-  return {
-    ...route,
-    answer(asked) {
-      if (!isOn()) throw new Fault('not-found', 'People cannot sign up here: ask an administrator.');
-      return route.answer(asked);
-    },
-  };
-}

@@ -1,8 +1,10 @@
 import { Type, type Static } from 'typebox';
 import { checked } from '#kit/json/check';
+import { readLargeJson } from '#kit/json/large';
+import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
-import { operationOf } from './openapi.ts';
+import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
 import type { Definition, DeclaredRequest, PluginText } from './types.ts';
@@ -135,7 +137,7 @@ async function definitionOf(
   if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
   if (method ?? url ?? query ?? body) throw wrong('request', 'has either openapi, or method, url, query and body');
   const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
-  const document = address === undefined ? (typeof openapi === 'string' ? parsed(openapi) : openapi) : await readDocument(address);
+  const document = address === undefined ? (typeof openapi === 'string' ? await parsed(openapi) : openapi) : await readDocument(address);
   const found = operationOf(document, operationId, address);
   const all = { ...found.request, ...(headers ? { headers: { ...found.request.headers, ...headers } } : {}), ...(answer === undefined ? {} : { answer }) };
   return { definition: { kind, request: checkedRequest(all, allowed) }, fields: found.fields };
@@ -213,10 +215,16 @@ function checkFields(fields: JsonObject, definition: Definition): void {
     throw wrong('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
 }
 
-function parsed(json: string): unknown {
+/** A description of an interface. @throws Fault `invalid` */
+async function parsed(json: string): Promise<unknown> {
   try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
+    return (await readLargeJson(Buffer.from(json), documentLimits)).value;
+  } catch (error) {
+    throw unreadable(error);
   }
+}
+
+/** The fault for a description that cannot be parsed. */
+export function unreadable(error: unknown): unknown {
+  return error instanceof BadJson ? wrong('request.openapi', `is a document that cannot be read: ${error.message.slice(0, -1)}`) : error;
 }

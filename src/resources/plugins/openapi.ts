@@ -2,9 +2,14 @@ import { Fault } from '#core/fault';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 import type { DeclaredRequest } from './types.ts';
 
+/** What a document may have: parsing one of 2 MB within them takes 40 ms at most. */
+export const documentLimits = { maxTokens: 300_000, maxKeys: 20_000 };
+
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
 const wrong = (text: string) => new Fault('invalid', `request.${text}.`, { field: 'request' });
 const mostFields = 50;
+/** Characters: of a name or a reference, of the schemas of all fields, and of an address. */
+const [longestName, mostSchemas, longestAddress] = [300, 32_768, 4096];
 
 /** An operation of an OpenAPI document (version 3) as a declared request, with the schema of its fields. @throws Fault `invalid` */
 export function operationOf(
@@ -36,17 +41,23 @@ function declared({ document, path, item, method, operation, address }: Found): 
   const properties: Record<string, Json> = {};
   const required: string[] = [];
   const members: Record<'query' | 'header', Record<string, string>> = { query: {}, header: {} };
+  let schemas = 0;
   const field = (name: string, schema: unknown, isRequired: boolean, description: unknown): string => {
+    if (name.length > longestName) throw wrong(`operationId names an operation with a field whose name has more than ${longestName} characters`);
     const own = name
       .replaceAll(/\W/g, '_')
       .replace(/^(?=\d)/, '_')
       .slice(0, 64);
     if (Object.hasOwn(properties, own) || Object.keys(properties).length >= mostFields)
       throw wrong(`operationId names an operation with too many fields, or two of the name ${own}`);
-    properties[own] = { ...plainSchema(document, schema), ...(typeof description === 'string' ? { description: description.slice(0, 500) } : {}) };
+    const plain = plainSchema(document, schema);
+    schemas += JSON.stringify(plain).length;
+    if (schemas > mostSchemas) throw wrong(`operationId names an operation whose fields have more than ${mostSchemas} characters`);
+    properties[own] = { ...plain, ...(typeof description === 'string' ? { description: description.slice(0, 500) } : {}) };
     if (isRequired) required.push(own);
     return own;
   };
+  if (path.length > longestAddress) throw wrong(`operationId names an operation whose path has more than ${longestAddress} characters`);
   let filledPath = path;
   for (const one of [...listOf(item['parameters']), ...listOf(operation['parameters'])]) {
     const parameter = targetOf(document, one);
@@ -97,7 +108,8 @@ function serverOf(
   ]
 ): string {
   const [server] = [operation, item, document].flatMap((one) => listOf(one['servers']));
-  const url = URL.parse(isObject(server) ? textOf(server['url']) : '/', address);
+  const written = isObject(server) ? textOf(server['url']) : '/';
+  const url = written.length > longestAddress ? null : URL.parse(written, address);
   if (!url || url.href.includes('{')) throw wrong('openapi must name the address of its server');
   return url.href.replace(/\/$/, '');
 }
@@ -108,7 +120,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 function targetOf(document: Readonly<Record<string, unknown>>, value: unknown): Readonly<Record<string, unknown>> {
   let at: unknown = value;
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
-    if (hops > 20 || !at['$ref'].startsWith('#/')) throw wrong('openapi has a reference that leads nowhere');
+    if (hops > 20 || at['$ref'].length > longestName || !at['$ref'].startsWith('#/')) throw wrong('openapi has a reference that leads nowhere');
     let target: unknown = document;
     for (const step of at['$ref'].slice(2).split('/')) {
       const name = step.replaceAll('~1', '/').replaceAll('~0', '~');

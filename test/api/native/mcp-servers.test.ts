@@ -466,3 +466,43 @@ test('an approval that names the definition that was seen is refused where the t
   expect(now.approved).toBe(false);
   expect((await approve(now.digest)).body).toMatchObject({ approved: true });
 });
+
+test('whatever makes the gateway ask an MCP server counts as a request of the user in its minute', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+  const ways = [
+    ['POST', (id: number) => `${root}/${id}/test`],
+    ['GET', (id: number) => `${root}/${id}/tools`],
+    ['POST', (id: number) => `${root}/${id}/tools/one/approve`],
+    ['POST', (id: number) => `${root}/${id}/oauth`],
+    ['GET', () => '/server/list-mcp-tools?refresh=true'],
+  ] as const;
+  for (const [method, path] of ways) {
+    const ada = await person(all, {}, { requestsPerMinute: 2 });
+    const made = await ada.ask('POST', root, { name: 'all', url: mcp.url });
+    const id = made.body['id'] as number;
+    for (let n = 0; n < 2; n++) expect([path(id), (await ada.ask(method, path(id))).status]).not.toEqual([path(id), 429]);
+    const asked = mcp.asked.length;
+    const refused = await ada.ask(method, path(id));
+    expect([path(id), refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([path(id), 429, true]);
+    expect(mcp.asked).toHaveLength(asked);
+    expect((await ada.ask('GET', `${root}/${id}`)).status).toBe(200); // nobody is asked for it
+  }
+});
+
+test('an MCP server is not called good before it has answered, nor after its address has changed', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+  const unasked = { state: 'unreachable', lastError: 'It has not been asked yet: test it, or use it.', lastSeenAt: null };
+  const made = await all.admin('POST', root, { name: 'all', url: mcp.url });
+  const id = made.body['id'] as number;
+  const shown = () => all.admin('GET', `${root}/${id}`).then(({ body }) => body);
+  expect(made.body).toMatchObject(unasked);
+  expect(await shown()).toMatchObject(unasked);
+  await all.admin('POST', `${root}/${id}/test`);
+  const answered = { state: 'ok', lastError: null, lastSeenAt: expect.any(String) as string };
+  expect(await shown()).toMatchObject(answered);
+  await all.admin('PUT', `${root}/${id}`, { name: 'renamed', url: mcp.url });
+  expect(await shown()).toMatchObject(answered);
+  expect((await all.admin('PUT', `${root}/${id}`, { name: 'renamed', url: `${mcp.url}/elsewhere` })).body).toMatchObject(unasked);
+});

@@ -34,7 +34,7 @@ onBothDatabases('signing in at an MCP server', ({ place, name }) => {
     const where = await place();
     const { all, ada, id } = await signedUp(where, mcp);
     const bob = await person(all);
-    expect(await shown(ada, id)).toMatchObject({ state: 'ok', oauth: 'none' });
+    expect(await shown(ada, id)).toMatchObject({ state: 'unreachable', lastError: expect.stringContaining('not been asked yet') as string, oauth: 'none' });
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'sign-in', error: expect.stringContaining('sign in') as string });
     expect(await shown(ada, id)).toMatchObject({ state: 'sign-in', oauth: 'needed' });
     expect((await begun(bob, id)).status).toBe(404);

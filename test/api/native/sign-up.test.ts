@@ -41,7 +41,7 @@ onBothDatabases('signing up', ({ place }) => {
 
   test('there is nothing at the address unless it is switched on, whatever is sent', { timeout: long }, async () => {
     const all = await visited(await place());
-    for (const body of [{ email: 'ada@example.org', password }, {}, { role: 'admin' }, undefined]) {
+    for (const body of [{ email: 'ada@example.org', password }, {}, { role: 'admin' }, undefined, '{', '[1,', '"\\ud800"']) {
       const { status, headers } = await all.nobody('POST', signup, body);
       expect([body, status, headers.getSetCookie()]).toEqual([body, 404, []]);
     }

@@ -272,6 +272,28 @@ onBothDatabases('access tokens', ({ place }) => {
     expect((await ada.ask('POST', chat, chatBody)).status).toBe(200);
   });
 
+  test(
+    'a hundred failures in a minute from an address are 429 there for every account, by key, by password and for a session; another address gets in',
+    { timeout: long },
+    async () => {
+      const all = await visited(await place());
+      const ada = await person(all);
+      const pair = { email: ada.email, api_key: ada.key };
+      for (let n = 0; n < 10; n++) {
+        const wrong = Array.from({ length: 10 }, (_, at) => all.nobody('POST', getToken, { email: `person-${n}-${at}@example.org`, api_key: ada.key }));
+        expect(new Set((await Promise.all(wrong)).map(({ status }) => status))).toEqual(new Set([401]));
+      }
+      const tried = [await all.nobody('POST', getToken, pair)];
+      for (const path of ['/user/get-token', '/server/session']) tried.push(await all.nobody('POST', path, { email: ada.email, password: 'a password' }));
+      for (const { status, headers, body } of tried) {
+        expect([status, body]).toMatchObject([429, { error: 'Too many failed attempts from this address: try again in a minute.' }]);
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(1);
+      }
+      expect(await fromElsewhere(all.server.url, pair)).toContain('HTTP/1.1 200');
+      expect((await ada.ask('POST', chat, chatBody)).status).toBe(200);
+    },
+  );
+
   test('thirty right pairs at once all get in', { timeout: long }, async () => {
     const all = await visited(await place());
     const ada = await person(all);

@@ -1,3 +1,4 @@
+import { isQuick } from '#kit/json/foreign';
 import { speaks, type Events, type GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { isObject } from '#core/json';
@@ -310,7 +311,7 @@ function dataOf(frame: Buffer): readonly string[] {
 
 /** Other chunks may have no choices either: Azure's first has its filter results. */
 function isUsageChunk(line: string): boolean {
-  if (!line.includes('"usage"')) return false;
+  if (!isQuick(line) || !line.includes('"usage"')) return false;
   const chunk: unknown = JSON.parse(line);
   if (!isObject(chunk) || (chunk['usage'] ?? null) === null) return false;
   const choices = chunk['choices'];

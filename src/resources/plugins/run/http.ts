@@ -1,6 +1,6 @@
 import { Fault } from '#core/fault';
 import { isObject, type Json } from '#core/json';
-import { parseJson } from '#kit/json/scan';
+import { parseForeign } from '#kit/json/foreign';
 import { filled, onlyPlace, placesIn, textOfValue, valueAt } from '../template.ts';
 import type { DeclaredRequest } from '../types.ts';
 
@@ -99,9 +99,9 @@ function withValues(json: Json, values: Readonly<Record<string, unknown>>, fill:
 function shownAt(text: string, bytes: Uint8Array, pointer: string): string {
   let at: unknown;
   try {
-    at = parseJson(bytes);
+    at = parseForeign(bytes);
   } catch {
-    throw new Fault('upstream-failed', 'The address of the plugin answered with something that is not JSON.');
+    throw new Fault('upstream-failed', 'The address of the plugin answered with something that is not JSON, or is too complex to parse.');
   }
   if (pointer === '') return text;
   for (const step of pointer.slice(1).split('/')) {

@@ -40,13 +40,21 @@ export const manyChoices = (count = 100_000): Behaviour => ({
 });
 
 /** A good answer in front of JSON of so many levels; in a stream it is an event of its own, before the end. */
-export const deepJson = (depth = 10_000): Behaviour =>
-  altered('deepJson', ok(), (answer, { asked, wire }) => {
-    const deep = `"deep":${'['.repeat(depth)}${']'.repeat(depth)}`;
+export const deepJson = (depth = 10_000): Behaviour => withMember('deepJson', () => `${'['.repeat(depth)}${']'.repeat(depth)}`);
+
+/** The same in front of this JSON. */
+export const withMember = (name: string, json: () => string): Behaviour =>
+  altered(name, ok(), (answer, { asked, wire }) => {
+    const member = `"more":${json()}`;
     const pieces = [...(answer.body as Iterable<string>)];
-    if (!asked.stream) return whole(200, pieces.join('').replace(/\}$/u, `,${deep}}`), answer.headers);
+    if (!asked.stream)
+      return whole(
+        200,
+        pieces.join('').replace(/\}$/u, () => `,${member}}`),
+        answer.headers,
+      );
     const end = wire.last ? -1 : pieces.length;
-    return { ...answer, body: [...pieces.slice(0, end), `data: {${deep}}\n\n`, ...pieces.slice(end)] } satisfies HttpAnswer;
+    return { ...answer, body: [...pieces.slice(0, end), `data: {${member}}\n\n`, ...pieces.slice(end)] } satisfies HttpAnswer;
   });
 
 function* repeated(piece: string, count: number, before = ''): Generator<string> {
