@@ -1,6 +1,7 @@
 -- What the rows of an hour, and of a day (UTC), add up to, of all users together, without what there may be very many of (keys, applications, tags): reports on
 -- all usage read few rows, however many users there are. `hour` is where the span begins, `series` what a row is about. The spans `app` and `team` are days too:
--- `app` of each application, `team` of each team, whose calls count for each team that they were charged to, or for 0 if for none. Times are texts (`times_short`), which are shorter than arrays and can be sent as they are.
+-- `app` of each application, `team` of each team, whose calls count for each team that they were charged to, or for 0 if for none. Times are texts
+-- (`times_short`): they are shorter than arrays, and strung together they are the sum.
 create table usage_overall (
   month text collate "C" not null,
   hour timestamptz not null,
@@ -65,7 +66,8 @@ $$;
 
 insert into usage_overall
 select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
-  sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))), times_short(times_sum(string_agg(times_text(total_times), ','))),
+  sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))),
+  times_short(times_sum(string_agg(times_text(total_times), ','))),
   overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
 from usage_hour, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team;
 
@@ -95,7 +97,8 @@ begin
   ), overall as (
     insert into usage_overall as old
     select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
-      sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))), times_short(times_sum(string_agg(times_text(total_times), ','))),
+      sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))),
+      times_short(times_sum(string_agg(times_text(total_times), ','))),
       overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
     from gone, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team
     on conflict (span, hour, series, month) do update set

@@ -222,10 +222,13 @@ function summed(parts: RawBuilder<unknown>, columns: readonly Column[], onlyTeam
   const shown = columns.length > 0 ? sql`jsonb_build_array(${sql.join(columns.map((column, at) => column.shown(names[at]!)))})` : sql`'[]'::jsonb`;
   const isTheTeam = onlyTeam === undefined ? sql`true` : sql`one.team = ${onlyTeam}`;
   const teams = columns.includes(team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
-  const isShort = form === texts ? sql`(select coalesce(sum(octet_length(first_times) + octet_length(total_times)), 0) <= ${sql.lit(most)} from part)` : sql`false`;
+  const isShort =
+    form === texts ? sql`(select coalesce(sum(octet_length(first_times) + octet_length(total_times)), 0) <= ${sql.lit(most)} from part)` : sql`false`;
   const strung = (times: RawBuilder<unknown>) =>
-    form === texts ? sql`
-        case when (select is_short from form) then coalesce(string_agg(nullif(${times}, ''), ',') filter (where (select is_short from form)), '') end` : sql`null::text`;
+    form === texts
+      ? sql`
+        case when (select is_short from form) then coalesce(string_agg(nullif(${times}, ''), ',') filter (where (select is_short from form)), '') end`
+      : sql`null::text`;
   return sql<Summed>`
     with part as materialized (
       select ${keys}, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times from ${parts}${teams}

@@ -65,7 +65,7 @@ export function quantilesReader(): (text: string) => Promise<Quantiles> {
   let left = readInTurn;
   return async (text) => {
     counts.fill(0);
-    for (let from = 0; from < text.length; ) {
+    for (let from = 0; from < text.length;) {
       const to = endOf(text, from + left);
       addUp(counts, text, from, to);
       left -= to - from;
