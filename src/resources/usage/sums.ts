@@ -89,7 +89,7 @@ export function openSums(store: Store, most = mostText): Sums {
       if (!(from < to)) return [];
       const cuts = groupBy.some((group) => group === 'day' || group === 'hour');
       const isRaw = needsRows(wanted) || (cuts && !hasWholeHours(tz, from, to));
-      const form = isRaw || overallOf(wanted) === undefined ? arrays : texts;
+      const form = !isRaw && (overallOf(wanted) !== undefined || wanted.team !== undefined) ? texts : arrays;
       const query = summed(
         partsOf(wanted, isRaw, form),
         groupBy.map((group) => columnOf(group, tz)),
