@@ -68,7 +68,7 @@ export function quantilesReader(): (text: string) => Promise<Quantiles> {
   return async (text) => {
     counts.fill(0);
     left -= eachText;
-    for (let from = 0; from < text.length || left <= 0; ) {
+    for (let from = 0; from < text.length || left <= 0;) {
       if (left <= 0) {
         await setImmediate();
         left = readInTurn;
