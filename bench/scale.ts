@@ -114,7 +114,8 @@ async function fill(store: Store, size: number): Promise<void> {
     'sums of all users',
     `insert into usage_overall
     select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
-      sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
+      sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))),
+      times_short(times_sum(string_agg(times_text(total_times), ','))),
       overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
       from usage_hour, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team`,
   );
@@ -157,6 +158,7 @@ async function measure(store: Store, size: number): Promise<void> {
   const thisMonth = { from: Date.parse(`${month}-01`), to: Date.now() };
   await timed('usage of this month by model and day', 5, () => usage.usage({ ...thisMonth, groupBy: ['model', 'day'] }));
   await timed('usage of this month by hour in Berlin', 5, () => usage.usage({ ...thisMonth, groupBy: ['hour'], tz: 'Europe/Berlin' }));
+  await timed('usage of this month by model and day in Berlin', 5, () => usage.usage({ ...thisMonth, groupBy: ['model', 'day'], tz: 'Europe/Berlin' }));
   await timed('usage of this month by team', 2, () => usage.usage({ ...thisMonth, groupBy: ['team'] }));
   await timed('usage of a team this month by user', 2, () => usage.usage({ ...thisMonth, groupBy: ['user'], team: 1 + (anyone() % 100) }));
   await timed('usage of this month by app', 2, () => usage.usage({ ...thisMonth, groupBy: ['app'] }));

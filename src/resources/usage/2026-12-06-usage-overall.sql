@@ -1,6 +1,7 @@
 -- What the rows of an hour, and of a day (UTC), add up to, of all users together, without what there may be very many of (keys, applications, tags): reports on
 -- all usage read few rows, however many users there are. `hour` is where the span begins, `series` what a row is about. The spans `app` and `team` are days too:
--- `app` of each application, `team` of each team, whose calls count for each team that they were charged to, or for 0 if for none.
+-- `app` of each application, `team` of each team, whose calls count for each team that they were charged to, or for 0 if for none. Times are texts
+-- (`times_short`): they are shorter than arrays, and strung together they are the sum.
 create table usage_overall (
   month text collate "C" not null,
   hour timestamptz not null,
@@ -18,8 +19,8 @@ create table usage_overall (
   cost_usd numeric not null,
   unpriced bigint not null,
   errors bigint not null,
-  first_times bigint[] not null,
-  total_times bigint[] not null,
+  first_times text collate "C" not null,
+  total_times text collate "C" not null,
   series uuid not null,
   app text collate "C" not null default '',
   team bigint not null default 0,
@@ -40,6 +41,18 @@ begin
   end loop;
 end $$;
 
+-- A histogram as text: numbers with commas between them, the bucket in the lower eight bits of each and how many in the bits above.
+create function times_short(entries bigint[]) returns text language sql immutable as $$
+  select coalesce(string_agg((((one & 4294967295) << 8) | (one >> 32))::text, ','), '') from unnest(entries) as one
+$$;
+-- The sum of such histograms, with commas between them.
+create function times_added(texts text) returns text language sql immutable as $$
+  select coalesce(string_agg(((many << 8) | bucket)::text, ',' order by bucket), '')
+  from (
+    select one & 255 as bucket, sum(one >> 8)::bigint as many from unnest(string_to_array(texts, ',')::bigint[]) as one group by 1
+  ) as part
+$$;
+
 create function overall_series(face text, model text, provider text, region text, balance text, app text, team bigint)
 returns uuid language sql stable as $$ select md5(row(face, model, provider, region, balance, app, team)::text)::uuid $$;
 -- The spans that a row of an hour is added to.
@@ -53,7 +66,8 @@ $$;
 
 insert into usage_overall
 select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
-  sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
+  sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))),
+  times_short(times_sum(string_agg(times_text(total_times), ','))),
   overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
 from usage_hour, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team;
 
@@ -83,7 +97,8 @@ begin
   ), overall as (
     insert into usage_overall as old
     select month, start, span, face, model, provider, region, balance, sum(requests), sum(input_tokens), sum(cached_tokens), sum(output_tokens), sum(plan_tokens),
-      sum(cost_usd), sum(unpriced), sum(errors), times_sum(string_agg(times_text(first_times), ',')), times_sum(string_agg(times_text(total_times), ',')),
+      sum(cost_usd), sum(unpriced), sum(errors), times_short(times_sum(string_agg(times_text(first_times), ','))),
+      times_short(times_sum(string_agg(times_text(total_times), ','))),
       overall_series(face, model, provider, region, balance, of_app, of_team), of_app, of_team
     from gone, usage_spans(hour, app, team_ids) group by month, start, span, face, model, provider, region, balance, of_app, of_team
     on conflict (span, hour, series, month) do update set
@@ -91,8 +106,8 @@ begin
       cached_tokens = old.cached_tokens + excluded.cached_tokens, output_tokens = old.output_tokens + excluded.output_tokens,
       plan_tokens = old.plan_tokens + excluded.plan_tokens, cost_usd = old.cost_usd + excluded.cost_usd, unpriced = old.unpriced + excluded.unpriced,
       errors = old.errors + excluded.errors,
-      first_times = times_sum(concat_ws(',', times_text(old.first_times), times_text(excluded.first_times))),
-      total_times = times_sum(concat_ws(',', times_text(old.total_times), times_text(excluded.total_times)))
+      first_times = times_added(concat_ws(',', nullif(old.first_times, ''), nullif(excluded.first_times, ''))),
+      total_times = times_added(concat_ws(',', nullif(old.total_times, ''), nullif(excluded.total_times, '')))
   )
   select count(*) into moved from gone;
   return moved;

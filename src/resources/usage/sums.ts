@@ -6,6 +6,7 @@ import type { Store } from '#store/open';
 import { conditionsOf, needsRows, type UsageFilter } from './filters.ts';
 import { isTag, type Group } from './groups.ts';
 import { hasWholeHours } from './time-zone.ts';
+import { arrays, quantiles, quantilesReader, texts, type TimesForm } from './times.ts';
 
 /**
  * The usage of one group, with its value of each dimension: `user` and `key` as IDs, `team` as an ID or null, `day` as `2026-11-21`, `hour` as
@@ -54,9 +55,13 @@ const mostItems = 100_000;
 const hour = 3_600_000;
 const day = 24 * hour;
 
+/** Characters of histograms that this process adds up for one report; the database adds up what is more. */
+const mostText = 16_777_216;
+
 /** What is read of a row or of a sum. */
-const members = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
-  plan_tokens, cost_usd, unpriced, errors, first_times, total_times`;
+const beforeTimes = sql`user_id, key_id, team_ids, app, face, model, provider, region, tags, balance, hour, requests, input_tokens, cached_tokens, output_tokens,
+  plan_tokens, cost_usd, unpriced, errors`;
+const members = sql`${beforeTimes}, first_times, total_times`;
 
 /** The same of the sums of all users, which know of no user, key and tag. */
 const overallMembers = sql`0, 0, case when team = 0 then '{}'::bigint[] else array[team] end, app, face, model, provider, region, '', balance, hour, requests,
@@ -76,17 +81,21 @@ function overallOf({ groupBy, userId, keyId, team, app, tag }: UsageWanted): 'al
   return further.every((group) => group === 'team') && app === undefined ? 'team' : undefined;
 }
 
-export function openSums(store: Store): Sums {
+/** @param most characters of histograms that this process adds up for one report */
+export function openSums(store: Store, most = mostText): Sums {
   return {
     async usage(wanted) {
       const { from, to, groupBy, tz = 'UTC' } = wanted;
       if (!(from < to)) return [];
       const cuts = groupBy.some((group) => group === 'day' || group === 'hour');
       const isRaw = needsRows(wanted) || (cuts && !hasWholeHours(tz, from, to));
+      const form = !isRaw && (overallOf(wanted) !== undefined || wanted.team !== undefined) ? texts : arrays;
       const query = summed(
-        partsOf(wanted, isRaw),
+        partsOf(wanted, isRaw, form),
         groupBy.map((group) => columnOf(group, tz)),
         wanted.team,
+        form,
+        most,
       );
       const { rows } = await query.execute(store.db).catch((error: unknown) => {
         if (error instanceof SqlError && error.code === '22023') throw unknownZone();
@@ -94,7 +103,7 @@ export function openSums(store: Store): Sums {
       });
       if (rows.length > mostItems) throw new Fault('too-large', `There are more than ${mostItems} groups: choose a shorter time or fewer words to group by.`);
       if (rows.length === 0 && groupBy.length === 0) return [nothing];
-      return rows.map(({ words, ...sums }) => ({ ...Object.fromEntries(groupBy.map((group, at) => [group, words[at]])), ...sums }));
+      return itemsOf(rows, groupBy);
     },
   };
 }
@@ -120,7 +129,7 @@ export const unknownZone = () => new Fault('invalid', 'tz must be the IANA name 
 const takesDays = ({ groupBy, tz = 'UTC' }: UsageWanted): boolean => !groupBy.includes('hour') && (tz === 'UTC' || !groupBy.includes('day'));
 
 /** The rows and sums of a time, in parts. */
-function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
+function partsOf(wanted: UsageWanted, isRaw: boolean, form: TimesForm): RawBuilder<unknown> {
   const { from, to } = wanted;
   const [first, last] = [Math.ceil(from / hour) * hour, Math.floor(to / hour) * hour];
   const months = sql`month between ${monthOf(from)} and ${monthOf(to)}`;
@@ -128,7 +137,7 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const where = (tags: RawBuilder<unknown>, column: RawBuilder<unknown>, start: number, end: number) =>
     sql.join([months, within(column, start, end), ...conditionsOf(wanted, tags)], sql` and `);
   const ofHours = (table: RawBuilder<unknown>, start: number, end: number) => sql`
-    select ${members} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, start, end)}`;
+    select ${beforeTimes}, ${form.ofArray(sql`first_times`)}, ${form.ofArray(sql`total_times`)} from ${table} where ${where(sql`nullif(tags, '')::jsonb`, sql`hour`, start, end)}`;
   const ofAll = (span: 'hour' | 'day' | 'app' | 'team', start: number, end: number) => sql`
     select ${members} from (select month, ${overallMembers} from usage_overall where span = ${sql.lit(span)}) as overall(month, ${members})
     where ${where(sql`null::jsonb`, sql`hour`, start, end)}`;
@@ -143,15 +152,11 @@ function partsOf(wanted: UsageWanted, isRaw: boolean): RawBuilder<unknown> {
   const sums = () => [...booked(), ofHours(sql`usage_fresh`, first, last)];
   const rows = (start: number, end: number) => sql`
     select user_id, key_id, team_ids, app, face, model, provider, region, coalesce(tags::text, ''), balance, at, 1, input_tokens, cached_tokens, output_tokens,
-      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, ${timeOf(sql`first_token_ms`)}, ${timeOf(sql`total_ms`)}
+      plan_tokens, coalesce(cost_usd, 0), is_unpriced(cost_usd, status, input_tokens, output_tokens)::int, (status >= 400 and status <> 499)::int, ${form.ofOne(sql`first_token_ms`)}, ${form.ofOne(sql`total_ms`)}
     from usage where ${where(sql`tags`, sql`at`, start, end)}`;
   const parts = isRaw || first > last ? [rows(from, to)] : [...(first < last ? sums() : []), rows(from, first), rows(last, to)];
   return sql`(${sql.join(parts, sql` union all `)}) as part(${members})`;
 }
-
-/** A row's time as a histogram, as `times_of` makes one. */
-const timeOf = (milliseconds: RawBuilder<unknown>) => sql`
-  case when ${milliseconds} is null then '{}'::bigint[] else array[(time_bucket(${milliseconds}) << 32) | 1] end`;
 
 /** A dimension: what rows are grouped by, never null, and what is shown of it. */
 interface Column {
@@ -186,43 +191,62 @@ function columnOf(group: Group, tz: string): Column {
 interface Summed extends UsageItem {
   /** The values of the dimensions, in their order. */
   readonly words: readonly (string | number | null)[];
+  /** Histograms that are still to be added up; null where the database has done it. */
+  readonly firstTimes: string | null;
+  readonly totalTimes: string | null;
 }
 
-/** @param columns the dimensions @param onlyTeam of a row that was charged to several teams only this one is shown */
-function summed(parts: RawBuilder<unknown>, columns: readonly Column[], onlyTeam: number | undefined): RawBuilder<Summed> {
+async function itemsOf(rows: readonly Summed[], groupBy: readonly Group[]): Promise<UsageItem[]> {
+  const read = quantilesReader();
+  const items: UsageItem[] = [];
+  for (const { words, firstTimes, totalTimes, ...sums } of rows) {
+    const dimensions = Object.fromEntries(groupBy.map((group, at) => [group, words[at]]));
+    if (firstTimes === null || totalTimes === null) items.push({ ...dimensions, ...sums });
+    else {
+      const [first, total] = [await read(firstTimes), await read(totalTimes)];
+      const times = { firstTokenP50Ms: first.half, firstTokenP95Ms: first.most, totalP50Ms: total.half, totalP95Ms: total.most };
+      items.push({ ...dimensions, ...sums, ...times });
+    }
+  }
+  return items;
+}
+
+/**
+ * @param columns the dimensions @param onlyTeam of a row that was charged to several teams only this one is shown
+ * @param form how the parts have their histograms; texts of up to `most` characters are handed over as they are
+ */
+function summed(parts: RawBuilder<unknown>, columns: readonly Column[], onlyTeam: number | undefined, form: TimesForm, most: number): RawBuilder<Summed> {
   const names = columns.map((_, at) => sql.ref(`key_${at}`));
   const keys = sql.join([sql`0 as one_group`, ...columns.map(({ key }, at) => sql`${key} as ${names[at]!}`)]);
   const all = sql.join([sql`one_group`, ...names]);
   const shown = columns.length > 0 ? sql`jsonb_build_array(${sql.join(columns.map((column, at) => column.shown(names[at]!)))})` : sql`'[]'::jsonb`;
   const isTheTeam = onlyTeam === undefined ? sql`true` : sql`one.team = ${onlyTeam}`;
   const teams = columns.includes(team) ? sql` left join lateral unnest(team_ids) as one(team) on ${isTheTeam}` : sql``;
+  const isShort =
+    form === texts ? sql`(select coalesce(sum(octet_length(first_times) + octet_length(total_times)), 0) <= ${sql.lit(most)} from part)` : sql`false`;
+  const strung = (times: RawBuilder<unknown>) =>
+    form === texts
+      ? sql`
+        case when (select is_short from form) then coalesce(string_agg(nullif(${times}, ''), ',') filter (where (select is_short from form)), '') end`
+      : sql`null::text`;
   return sql<Summed>`
     with part as materialized (
       select ${keys}, requests, input_tokens, cached_tokens, output_tokens, plan_tokens, cost_usd, unpriced, errors, first_times, total_times from ${parts}${teams}
+    ), form as materialized (
+      select ${isShort} as is_short
     ), sums as materialized (
       select row_number() over () as id, ${all}, coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(input_tokens), 0)::bigint as input_tokens,
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens, coalesce(sum(output_tokens), 0)::bigint as output_tokens,
         coalesce(sum(plan_tokens), 0)::bigint as plan_tokens, coalesce(sum(cost_usd), 0)::double precision as cost_usd, coalesce(sum(unpriced), 0)::bigint as unpriced,
-        coalesce(sum(errors), 0)::bigint as errors
+        coalesce(sum(errors), 0)::bigint as errors, ${strung(sql`first_times`)} as firsts, ${strung(sql`total_times`)} as totals
       from part group by ${all}
     ), times as materialized (
-      select id, first_times, total_times from part join sums using (${all})
-    ), first as (${quantiles(sql`first_times`)}), total as (${quantiles(sql`total_times`)})
+      select id, first_times, total_times from part join sums using (${all}) where not (select is_short from form)
+    ), first as (${quantiles(form, sql`first_times`)}), total as (${quantiles(form, sql`total_times`)})
     select words, requests, input_tokens as "inputTokens", cached_tokens as "cachedTokens", output_tokens as "outputTokens", plan_tokens as "planTokens",
-      case when unpriced > 0 and cost_usd = 0 then null else cost_usd end as "costUsd", unpriced, errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms"
+      case when unpriced > 0 and cost_usd = 0 then null else cost_usd end as "costUsd", unpriced, errors, first.half as "firstTokenP50Ms", first.most as "firstTokenP95Ms", total.half as "totalP50Ms", total.most as "totalP95Ms",
+      firsts as "firstTimes", totals as "totalTimes"
     from (select *, ${shown} as words from sums) as sums left join first using (id) left join total using (id)
     order by plan_tokens desc, requests desc, words
     limit ${sql.lit(mostItems + 1)}`;
-}
-
-/** The times below which half and 95 per cent of the calls of each group are, out of their histograms. */
-function quantiles(times: RawBuilder<unknown>): RawBuilder<unknown> {
-  const at = (share: number) => sql`round(power(2, (min(bucket) filter (where up_to >= ${sql.lit(share)} * many) + 0.5) / 8.0)::numeric, 1)::double precision`;
-  return sql`
-    select id, ${at(0.5)} as half, ${at(0.95)} as most from (
-      select id, bucket, sum(count) over (partition by id order by bucket) as up_to, sum(count) over (partition by id) as many from (
-        select id, entry >> 32 as bucket, sum((entry & 4294967295)::double precision) as count
-        from (select id, unnest(${times}) as entry from times) as one group by 1, 2
-      ) as counted
-    ) as summed group by id`;
 }
