@@ -1,10 +1,12 @@
 /* People who make themselves users. */
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { onBothDatabases } from '../../support/databases.ts';
 import { cookieIn, withCookie } from './browsers.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited } from './visitors.ts';
+
+vi.mock('node:crypto', async (original) => (await import('../../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
 const long = 120_000;
 const signup = '/server/session/signup';

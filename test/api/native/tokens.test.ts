@@ -1,11 +1,13 @@
 /* Access tokens: how they are had, where they are good, and when they end. */
 import { createHmac } from 'node:crypto';
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify, SignJWT, generateKeyPair, type JSONWebKeySet } from 'jose';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { chat } from '../../support/server.ts';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { chatBody, person, tokenOf, visited, type Answer } from './visitors.ts';
+
+vi.mock('node:crypto', async (original) => (await import('../../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
 const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
