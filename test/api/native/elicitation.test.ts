@@ -137,7 +137,7 @@ describe('an MCP server', () => {
     await ended(ada, run);
     const outside = (await ada.ask('POST', `/server/mine/mcp-servers/${server}/test`, { tool: 'book' })).body;
     expect(outside).toMatchObject({ state: 'ok', result: { isError: true } });
-    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`f${at}`, { type: 'string' }]));
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`f${at}`, { type: 'string' }]));
     for (const properties of [many, { deep: { type: 'object', properties: {} } }, { one: { type: 'string', enum: Array.from({ length: 1000 }, String) } }]) {
       mcp.form = { type: 'object', properties } as typeof mcp.form;
       const { body: hostile } = await ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Call s__book now.', streaming: false });
