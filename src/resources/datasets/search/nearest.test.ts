@@ -19,7 +19,16 @@ function vectorAt(at: number): Float32Array {
 }
 
 const chunksFrom = (first: number): Chunk[] =>
-  Array.from({ length: 200 }, (_, ordinal) => ({ ordinal, start: 0, end: 1, page: null, context: '', quote: 'x', text: `heron ${first + ordinal}`, tokens: 1 }));
+  Array.from({ length: 200 }, (_, ordinal) => ({
+    ordinal,
+    start: 0,
+    end: 1,
+    page: null,
+    context: '',
+    quote: 'x',
+    text: `heron ${first + ordinal}`,
+    tokens: 1,
+  }));
 
 // the embedded database has pgvector, too: here it stands for a server that has it
 describe('the index of pgvector', () => {
