@@ -62,9 +62,7 @@ onBothDatabases('leases', ({ shared }) => {
     const { lease } = await machine(store());
     const accounts = Array.from({ length: 200 }, (): Account => ({ owner: `team:${++names}`, kind: 'streams', month: '' }));
     await lease(accounts.map((account) => asks(account, 8, 1)));
-    const running = await openRunningStreams(store(), systemClock)(
-      accounts.map(({ owner }) => owner as `team:${number}`),
-    );
+    const running = await openRunningStreams(store(), systemClock)(accounts.map(({ owner }) => owner as `team:${number}`));
     expect(running.size).toBe(200);
   });
 
