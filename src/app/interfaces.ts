@@ -1,6 +1,5 @@
 import { admin } from '#faces/admin/index';
 import { chatcompat } from '#faces/chatcompat/index';
-import type { Owner } from '#core/account';
 import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import { gencompat } from '#faces/gencompat/index';
 import { mcp } from '#faces/mcp/index';
@@ -34,7 +33,7 @@ import type { PromptStore } from '#resources/prompt-log/store';
 import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
 import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
 import { nativeAdminRoutes } from '#resources/users/native-routes';
-import { runningStreams } from '#resources/usage/running-streams';
+import { openRunningStreams } from '#resources/usage/running-streams';
 import { usedRoom } from '#store/blob-rows';
 import { examine } from '#store/examine';
 import type { Store } from '#store/open';
@@ -193,7 +192,7 @@ function users({
     store,
     datasetsOf: knowledge.datasetsOf,
     usedRoom: (userId: number) => usedRoom(store, blobColumns, userId),
-    runningStreams: (owners: readonly Owner[]) => runningStreams(store, owners),
+    runningStreams: openRunningStreams(store, clock),
     modelName,
     modelNames: (caller: Caller) =>
       models(caller)

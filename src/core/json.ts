@@ -24,14 +24,3 @@ export function rest(object: object, known: ReadonlySet<string>): Record<string,
 
 /** The carried fields of a dialect. */
 export const own = (extra: Extra | undefined, dialect: string): JsonObject => extra?.[dialect] ?? {};
-
-/** The arguments of a tool call as a model wrote them; undefined: no JSON object. */
-export function argumentsIn(json: string): JsonObject | undefined {
-  if (json.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
-}

@@ -58,12 +58,16 @@ const answers: readonly (readonly [string, () => Behaviour])[] = [
   ['JSON of 10,000 levels', () => deepJson()],
   ['3,000 tool calls', () => toolCalls(Array.from({ length: 3000 }, (_, at) => ({ name: `t${at}`, json: '{"a":1}' })))],
   ['a tool call of 500 KB in pieces', () => toolCalls([{ name: 't', json: JSON.stringify({ a: long('ab', 500_000) }) }])],
+  [
+    'a tool call of 250,000 new keys',
+    () => toolCalls([{ name: 't', json: JSON.stringify({ a: Array.from({ length: 250_000 }, (_, at) => ({ [at.toString(36)]: 0 })) }) }]),
+  ],
 ];
 
 /** Almost a megabyte of JSON. */
-const json = (item: (at: number) => string, open = '[', close = ']'): string => {
+const json = (item: (at: number) => string, open = '[', close = ']', most = 1_000_000): string => {
   const items: string[] = [];
-  for (let length = 0; length < 1_000_000; length += items.at(-1)!.length + 1) items.push(item(items.length));
+  for (let length = 0; length < most; length += items.at(-1)!.length + 1) items.push(item(items.length));
   return open + items.join(',') + close;
 };
 const key = (at: number) => `"${at.toString(36)}":0`;
@@ -77,6 +81,7 @@ const members: readonly (readonly [string, () => string])[] = [
   ['a megabyte of lists in lists', () => `${long('[', 500_000)}${long(']', 500_000)}`],
   ['a megabyte of objects in objects', () => `${long('{"a":', 800_000)}0${long('}', 160_000)}`],
   ['a megabyte of digits', () => long('7', 1_000_000)],
+  ['three megabytes of short texts', () => json((at) => `"${at.toString(36)}"`, '[', ']', 3_000_000)],
   ['a megabyte of long numbers', () => json((at) => `${at}.${long('1', 180)}e-200`)],
 ];
 

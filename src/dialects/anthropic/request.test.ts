@@ -164,7 +164,7 @@ describe('a wrong request is refused, naming the field', () => {
     [null, '', 'The body must be an object.'],
     [{ ...body, max_tokens: undefined, model: undefined, messages: undefined }, 'model', 'model must be a string.'],
     [{ model: 'm', messages: [hi] }, 'max_tokens', 'max_tokens is required.'],
-    [{ ...body, max_tokens: 0 }, 'max_tokens', `max_tokens must be between 1 and ${Number.MAX_SAFE_INTEGER}.`],
+    [{ ...body, max_tokens: 0 }, 'max_tokens', 'max_tokens must be at least 1.'],
     [{ ...body, messages: [] }, 'messages', 'messages must not be empty.'],
     [{ ...body, messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role', 'messages[0].role must be "user", "assistant" or "system".'],
     [{ ...body, messages: [{ role: 'user' }] }, 'messages[0].content', 'messages[0].content is required.'],
@@ -191,7 +191,7 @@ describe('a wrong request is refused, naming the field', () => {
       'messages[0].content[0].input must be an object.',
     ],
     [{ ...body, temperature: 1.5 }, 'temperature', 'temperature must be between 0 and 1.'],
-    [{ ...body, thinking: { type: 'enabled', budget_tokens: 0 } }, 'thinking.budget_tokens', expect.stringContaining('must be between 1 ') as string],
+    [{ ...body, thinking: { type: 'enabled', budget_tokens: 0 } }, 'thinking.budget_tokens', 'thinking.budget_tokens must be at least 1.'],
     [
       { ...body, output_config: { effort: 'minimal' } },
       'output_config.effort',

@@ -1,3 +1,4 @@
+import { parseForeign } from '#kit/json/foreign';
 import type { Events, GenerateEvent, ToolCallPiece } from '#core/event';
 import { isObject, type Extra } from '#core/json';
 import type { ToolNames, ToolRef } from './tool-names.ts';
@@ -78,7 +79,7 @@ function whole(held: Held): readonly GenerateEvent[] {
 /** The text in the arguments of a function that stands for a tool of free text; as they came where they are something else. */
 function textIn(json: string): string {
   try {
-    const value: unknown = JSON.parse(json);
+    const value = parseForeign(json);
     if (typeof value === 'string') return value;
     const [text, ...others] = isObject(value) ? Object.values(value) : [];
     return typeof text === 'string' && others.length === 0 ? text : json;

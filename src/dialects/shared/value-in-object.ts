@@ -1,3 +1,4 @@
+import { checkForeign } from '#kit/json/foreign';
 import { parseAsWritten, asWritten } from '#kit/json/numbers';
 import { withoutFence } from '#kit/text/without-fence';
 import type { GenerateCall, SchemaOutput } from '#core/call';
@@ -87,6 +88,7 @@ function valueIn(text: string, { bare }: SchemaOutput): string {
 
 function parsed(text: string): unknown {
   try {
+    checkForeign(text);
     return parseAsWritten(text);
   } catch {
     return undefined;

@@ -1,3 +1,4 @@
+import { parseForeign } from '#kit/json/foreign';
 import { randomText } from '#kit/crypto/ids';
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GenerateCall } from '#core/call';
@@ -167,7 +168,7 @@ const resultOf = ({ id }: SearchCall, text: string): ToolResultPart => ({ type: 
 /** The query of a call; some models send it without JSON. */
 function queryIn(json: string): string {
   try {
-    const value: unknown = JSON.parse(json);
+    const value = parseForeign(json);
     return (isObject(value) ? textOf(value['query']) : textOf(value)).trim().slice(0, longestQuery).toWellFormed();
   } catch {
     return '';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { argumentsIn, isObject, type Json, type JsonObject } from '#core/json';
+import { objectIn } from '#kit/json/foreign';
+import { isObject, type Json, type JsonObject } from '#core/json';
 import type { ModelAnswer, Run, RunLoop, ToolOutcome } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { scratchTool, scratchRead } from './scratch.ts';
@@ -161,7 +162,7 @@ interface Calling {
 
 async function outcomeOf(part: ToolCallPart, key: string, { working, byName, approved }: Calling, deps: AgentLoopDeps): Promise<ToolOutcome> {
   const { run } = working;
-  const args = argumentsIn(part.json);
+  const args = objectIn(part.json) as JsonObject | undefined;
   const tool = byName.get(part.name);
   const isScratch = part.name === scratchTool.name;
   if (!tool && !isScratch) return { text: 'There is no such tool.', isError: true };

@@ -12,6 +12,8 @@ type Who = Pick<Caller, 'userId' | 'keyId' | 'token' | 'session'>;
 export interface Ongoing {
   /** Absent until the caller is identified. */
   readonly caller: Who | undefined;
+  /** Looks at the caller as they are now, where it takes more than to be one. @throws Fault why it may not go on */
+  allows?(caller: Caller): void;
   /** Ends it, and answers with the fault. */
   cut(reason: Fault): void;
 }
@@ -91,7 +93,11 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
     );
     if (going.length === 0) return;
     const found = await foundOf(going.map(({ who }) => who));
-    for (const [at, { work, who }] of going.entries()) if (!isGood(found[at])) work.cut(who.session ? badSession() : revoked());
+    for (const [at, { work, who }] of going.entries()) {
+      const now = found[at];
+      if (isGood(now)) cutDisallowed(work, now.caller);
+      else work.cut(who.session ? badSession() : revoked());
+    }
   }
 
   /** What is known of each, in their order. */
@@ -128,6 +134,16 @@ export function openRights({ keys, tokens, sessions, store, clock, ongoing, log 
       for (const end of ends) end();
     },
   };
+}
+
+/** A key may have been narrowed since. */
+function cutDisallowed(work: Ongoing, caller: Caller): void {
+  try {
+    work.allows?.(caller);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    work.cut(error);
+  }
 }
 
 const isGood = (found: Found | undefined): found is Found => found !== undefined && (found.expiresIn ?? Infinity) > 0;

@@ -1,6 +1,7 @@
 import type { ToolResultPart, Turn } from '#core/conversation';
 import type { GenerateCall } from '#core/call';
-import { argumentsIn, type JsonObject } from '#core/json';
+import { objectIn } from '#kit/json/foreign';
+import type { JsonObject } from '#core/json';
 import type { ModelAnswer, Run } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import type { DeepQuestion } from '../deep-question.ts';
@@ -75,7 +76,7 @@ async function resultsOf(run: Run, tools: readonly ResearchTool[], answer: Model
   const byName = new Map(tools.map((tool) => [tool.declared.name, tool]));
   return run.all(answer.calls, async ({ id, name, json }, at): Promise<{ readonly id: string; readonly outcome: FoundOutcome }> => {
     const tool = byName.get(name);
-    const args = argumentsIn(json);
+    const args = objectIn(json) as JsonObject | undefined;
     if (at >= mostCalls) return { id, outcome: refused(`At most ${mostCalls} tools are called at once: this one was not.`) };
     if (!tool) return { id, outcome: refused('There is no such tool.') };
     if (!args) return { id, outcome: refused('The arguments are no JSON object.') };

@@ -1,5 +1,6 @@
 import { Fault } from '#core/fault';
-import { argumentsIn, type JsonObject } from '#core/json';
+import { objectIn } from '#kit/json/foreign';
+import type { JsonObject } from '#core/json';
 import { mayCall } from '#core/mcp-offers';
 import type { AskUser, UserQuestion } from '#core/questions';
 import type { AgentServerTools, ServerTool as ShownTool, ServerTools } from '#core/server-tools';
@@ -58,7 +59,7 @@ export function serverTools({ tools, servers, policy, approved, met }: ServerToo
       return { tools: [...names.values()], unknown };
     },
     async call(caller, { server, tool, digest, json, approval }, signal, ask) {
-      const args = argumentsIn(json);
+      const args = objectIn(json) as JsonObject | undefined;
       if (!args) return { text: 'The arguments are no JSON object.', isError: true };
       const called = async () => {
         try {

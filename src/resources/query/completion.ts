@@ -1,3 +1,4 @@
+import { parseForeign } from '#kit/json/foreign';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
 import type { Part, ToolCallPart } from '#core/conversation';
@@ -98,7 +99,7 @@ function usageOf({ input, output }: { readonly input: number; readonly output: n
 
 function parsed(json: ToolCallPart['json']): unknown {
   try {
-    return JSON.parse(json);
+    return parseForeign(json);
   } catch {
     return {};
   }

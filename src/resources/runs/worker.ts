@@ -22,7 +22,7 @@ export interface RunWorkerDeps {
   readonly generate: Generate;
   readonly rights: {
     callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
-    watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
+    watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; allows(caller: Caller): void; cut(reason: Fault): void }): () => void;
   };
   /** Calls back when something of a run was changed. @returns what ends that */
   readonly onChange: (id: string, heard: () => void) => () => void;
@@ -63,7 +63,7 @@ export async function workOn({ id, job }: { readonly id: string; readonly job: s
   const onChange = (heard: () => void) => deps.onChange(id, heard);
   const note = (waited: number) => writer.add({ key: waitedKey, number: -1, state: 'done' }, waited);
   const asking = { rows, runId: id, userId, holder, ...patience, waits: deps.waits, permits, onChange, rest, note };
-  const unwatch = deps.rights.watch({ caller: owner, cut: (reason) => over.abort(reason) });
+  const unwatch = deps.rights.watch({ caller: owner, allows: mayRun, cut: (reason) => over.abort(reason) });
   permits.hold();
   try {
     const either = AbortSignal.any([signal, over.signal]);

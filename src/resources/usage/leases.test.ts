@@ -9,7 +9,7 @@ import { onBothDatabases, onServer } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
 import { openHolders } from './holders.ts';
 import { openLeases } from './leases.ts';
-import { runningStreams } from './running-streams.ts';
+import { openRunningStreams } from './running-streams.ts';
 import { booksOf } from '../../../test/support/books-of.ts';
 
 const migrations = [new URL('.', import.meta.url)];
@@ -62,11 +62,32 @@ onBothDatabases('leases', ({ shared }) => {
     const { lease } = await machine(store());
     const accounts = Array.from({ length: 200 }, (): Account => ({ owner: `team:${++names}`, kind: 'streams', month: '' }));
     await lease(accounts.map((account) => asks(account, 8, 1)));
-    const running = await runningStreams(
-      store(),
-      accounts.map(({ owner }) => owner as `team:${number}`),
-    );
+    const running = await openRunningStreams(store(), systemClock)(accounts.map(({ owner }) => owner as `team:${number}`));
     expect(running.size).toBe(200);
+  });
+
+  test('of streams are recalled for a balance once in two seconds, however many ask', async () => {
+    const { lease } = await machine(store());
+    const account: Account = { owner: `team:${++names}`, kind: 'streams', month: '' };
+    await lease([asks(account, 8, 3)]);
+    let now = 0;
+    let recalls = 0;
+    const counting: Store = {
+      ...store(),
+      publish: (topic, payload) => {
+        recalls++;
+        return store().publish(topic, payload);
+      },
+    };
+    const running = openRunningStreams(counting, { ...systemClock, monotonic: () => now });
+    const owner = account.owner as `team:${number}`;
+    const asked = async () => (await running([owner])).get(owner);
+    expect(await Promise.all(Array.from({ length: 50 }, asked))).toEqual(Array(50).fill(3));
+    now = 1999;
+    expect([await asked(), recalls]).toEqual([3, 1]);
+    await lease([asks(account, 8, 2)]);
+    now = 2001;
+    expect([await asked(), recalls]).toEqual([5, 2]);
   });
 
   /** As if the holder had been seen last so many seconds ago. */

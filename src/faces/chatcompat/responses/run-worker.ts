@@ -125,7 +125,7 @@ export class RunWorker {
     let context: Context | undefined;
     let call: GenerateCall | undefined;
     const owner = { userId: entry.userId, keyId: run.keyId };
-    const unwatch = rights.watch({ caller: owner, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
+    const unwatch = rights.watch({ caller: owner, allows: mayRun, cut: (reason) => over.abort(reason) }); // first: else a change could come in between
     try {
       const caller = mayRun(await rights.callerOf(owner));
       context = { ...contextOf(run, caller, taken, AbortSignal.any([signal, over.signal])), memory };

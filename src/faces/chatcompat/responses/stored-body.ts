@@ -100,7 +100,7 @@ export interface Running {
 /** What users and keys may do at this moment (resources/api-keys/rights). */
 export interface Rights {
   callerOf(who: Pick<Caller, 'userId' | 'keyId'>): Promise<Caller>;
-  watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }): () => void;
+  watch(ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; allows(caller: Caller): void; cut(reason: Fault): void }): () => void;
   hear(listener: (userId: number) => Promise<void>): void;
 }
 
