@@ -342,9 +342,9 @@ test.each([
 ])('%s takes the permit of a request of a minute, once', { timeout: long }, async (_, name) => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
   const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
-  const ada = await person(all, {}, { requestsPerMinute: 2 });
+  const ada = await person(all, {}, { requestsPerMinute: 3 });
   const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
-  await approve(ada, server, 'one');
+  await approve(ada, server, 'one'); // the first
   const body = { jsonrpc: '2.0', id: 1, method: 'x' };
   await ada.ask('POST', '/server/mine/plugins', { plugin_name: 'posts', title: 'T', kind: 'http', request: { method: 'POST', url: mcp.url, headers: { 'content-type': 'application/json' }, body } }); // prettier-ignore
   const params = { name, arguments: name === 'search' ? { question: 'heron' } : {} };

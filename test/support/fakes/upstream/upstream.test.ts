@@ -674,7 +674,7 @@ describe('a giant answer', () => {
 
   test('deep JSON', async () => {
     const depth = (value: unknown): number => (Array.isArray(value) ? 1 + depth(value[0]) : 0);
-    expect(depth((JSON.parse((await scripted(fake.deepJson(1000))).text) as { deep: unknown }).deep)).toBe(1000);
+    expect(depth((JSON.parse((await scripted(fake.deepJson(1000))).text) as { more: unknown }).more)).toBe(1000);
     const text = await streamed(fake.deepJson(1000));
     expect(text).toContain('['.repeat(1000));
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
