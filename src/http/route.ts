@@ -22,7 +22,7 @@ export interface Route extends Address {
   readonly givesRights?: true;
   /** Browsers ask it from pages of this server alone, whatever `cors.origins` says. */
   readonly isForOwnPages?: true;
-  /** Is it switched on? Where it is not, the address is 404 before anything of the request is read; absent: always. @returns why there is nothing, undefined where there is */
+  /** Is it switched off? The address is then 404, before anything of the request is read; absent: never. @returns the reason for the client, undefined where it is on */
   readonly missing?: () => string | undefined;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';

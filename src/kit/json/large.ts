@@ -7,7 +7,7 @@ import { BadJson, scan, type JsonText, type Parsing } from './scan.ts';
  * strings without escapes, such as pictures in base64, are copied into the value unparsed, and the rest is small enough to parse.
  */
 
-/** Bytes. Smaller texts are parsed at once. */
+/** Bytes. Smaller requests, and what this process has written itself, are parsed at once; for other texts see `isQuick`. */
 export const largeBytes = 1_048_576;
 /** Bytes. Limit for everything but long plain strings: more text than any model accepts. */
 const mostText = 8_388_608;

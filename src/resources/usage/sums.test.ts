@@ -5,13 +5,26 @@ import { onBothDatabases } from '../../../test/support/databases.ts';
 import { usageRow } from '../../../test/support/usage-rows.ts';
 import { reconcile } from './reconcile.ts';
 import type { Group } from './groups.ts';
-import { openSums } from './sums.ts';
+import { itemsOf, openSums } from './sums.ts';
 import { fold } from './upkeep.ts';
 
 const migrations = [new URL('.', import.meta.url)];
 const minute = 60_000;
 const hour = 60 * minute;
 const start = Date.UTC(2026, 10, 28, 5, 20);
+
+test('many groups are put together in several turns of the event loop', async () => {
+  const sums = { requests: 1, inputTokens: 2, cachedTokens: 0, outputTokens: 3, planTokens: 5, costUsd: 0.5, unpriced: 0, errors: 0 };
+  const times = { firstTokenP50Ms: 1, firstTokenP95Ms: 2, totalP50Ms: 3, totalP95Ms: 4 };
+  const rows = Array.from({ length: 20_000 }, (_, user) => ({ words: [user, '2026-11-28'], ...sums, ...times, firstTimes: null, totalTimes: null }));
+  let turns = 0;
+  const tick = setInterval(() => turns++, 0);
+  const items = await itemsOf(rows, ['user', 'day']);
+  clearInterval(tick);
+  expect(turns).toBeGreaterThan(3);
+  expect(items).toHaveLength(20_000);
+  expect(JSON.stringify(items[7])).toBe(JSON.stringify({ user: 7, day: '2026-11-28', ...sums, ...times }));
+});
 
 onBothDatabases('sums of usage', ({ shared }) => {
   const store = shared({ migrations });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { monthOf } from '#core/plan';
@@ -196,17 +197,25 @@ interface Summed extends UsageItem {
   readonly totalTimes: string | null;
 }
 
-async function itemsOf(rows: readonly Summed[], groupBy: readonly Group[]): Promise<UsageItem[]> {
+const sumNames = Object.keys(nothing) as (keyof typeof nothing)[];
+/** Groups that are put together in one turn of the event loop: about 2 ms. */
+const inTurn = 1000;
+
+/** What was read of groups, put together in several turns of the event loop. */
+export async function itemsOf(rows: readonly Summed[], groupBy: readonly Group[]): Promise<UsageItem[]> {
   const read = quantilesReader();
   const items: UsageItem[] = [];
-  for (const { words, firstTimes, totalTimes, ...sums } of rows) {
-    const dimensions = Object.fromEntries(groupBy.map((group, at) => [group, words[at]]));
-    if (firstTimes === null || totalTimes === null) items.push({ ...dimensions, ...sums });
-    else {
+  for (const [at, row] of rows.entries()) {
+    if (at % inTurn === inTurn - 1) await setImmediate();
+    const { words, firstTimes, totalTimes } = row;
+    const item: Record<string, unknown> = {};
+    for (const [place, group] of groupBy.entries()) item[group] = words[place];
+    for (const name of sumNames) item[name] = row[name]; // spread, they take ten times as long
+    if (firstTimes !== null && totalTimes !== null) {
       const [first, total] = [await read(firstTimes), await read(totalTimes)];
-      const times = { firstTokenP50Ms: first.half, firstTokenP95Ms: first.most, totalP50Ms: total.half, totalP95Ms: total.most };
-      items.push({ ...dimensions, ...sums, ...times });
+      Object.assign(item, { firstTokenP50Ms: first.half, firstTokenP95Ms: first.most, totalP50Ms: total.half, totalP95Ms: total.most });
     }
+    items.push(item as unknown as UsageItem);
   }
   return items;
 }

@@ -66,6 +66,10 @@ describe('the index of pgvector', () => {
     expect(await ask(scope, 100)).toEqual(await ask(large, 100));
     expect((await ask(large, 400)).every((number) => number >= 200)).toBe(true);
 
+    // the index gives up after so many rows, 20,000 unless it is told: here all that it has looked at is another user's
+    await sql`set hnsw.max_scan_tuples = 1`.execute(store.db);
+    expect(await ask(large, 100)).toEqual(Array.from({ length: 100 }, (_, at) => 200 + at));
+
     const { rows } = await sql<{ set: string }>`select current_setting('hnsw.ef_search') as set`.execute(store.db);
     expect(rows).toEqual([{ set: '40' }]); // they hold for that statement alone
   });

@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
-import type { Store } from '#store/open';
+import { sql, type RawBuilder } from 'kysely';
+import type { Database, Store } from '#store/open';
 import type { Scope } from './scope.ts';
 import { tableName, type VectorTable } from './vector-tables.ts';
 import type { VectorRanker } from './vector-ranker.ts';
 
-/** Passages of the scope up to which all vectors are compared; beyond it pgvector's index answers approximately. */
+/** Passages of the scope up to which all vectors are compared at once; beyond it pgvector's index answers approximately. */
 const mostExact = 20_000;
 /** Candidates that the approximate index looks at: recall at 50 is measured in bench/README.md. */
 const candidates = 120;
@@ -28,19 +28,29 @@ export async function nearest(store: Store, ranker: VectorRanker, scope: Scope, 
   return inside ? byDatabase(store, scope, size, asked) : byThread(store, ranker, scope, asked);
 }
 
+/** Asks the index for large scopes. It gives up after 20,000 rows (`hnsw.max_scan_tuples`): where these held too few of the scope, which others' passages surround, all of it is compared. */
 async function byDatabase({ db }: Store, { editions }: Scope, size: number, { table, vector, limit }: Asked): Promise<readonly number[]> {
-  const question = `[${vector.join(',')}]`;
+  const question = sql`${`[${vector.join(',')}]`}`;
   const inScope = sql`edition_id in (select id from (${editions}) as scope)`;
-  if (size <= mostExact) {
-    // a sum cannot be read off the index
-    const { rows } = await sql<{ id: number }>`
-      select passage_id as id from ${tableName(table)} where ${inScope} order by (vector <#> ${question}::vector) + 0, passage_id limit ${limit}`.execute(db);
-    return rows.map(({ id }) => id);
+  if (size > mostExact) {
+    const found = await byIndex(db, inScope, { table, question, limit });
+    if (found.length === limit) return found;
   }
+  // a sum cannot be read off the index
+  const { rows } = await sql<{ id: number }>`
+    select passage_id as id from ${tableName(table)} where ${inScope} order by (vector <#> ${question}::vector) + 0, passage_id limit ${limit}`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+interface AskedOfIndex extends Pick<Asked, 'table' | 'limit'> {
+  readonly question: RawBuilder<unknown>;
+}
+
+async function byIndex(db: Database, inScope: RawBuilder<unknown>, { table, question, limit }: AskedOfIndex): Promise<readonly number[]> {
   const half = sql`halfvec(${sql.lit(table.dimensions)})`;
   const distance = table.half ? sql`vector::${half} <#> ${question}::${half}` : sql`vector <#> ${question}::vector`;
-  // The settings hold for this statement, and are made before the index is asked. What `is true` cannot become a join: whatever the server believes about the
-  // size of the scope, the rows come from the index in their order.
+  // The settings hold for this statement alone, and are made before the index is asked. A condition with `is true` is never turned into a join: whatever the
+  // server believes about the size of the scope, the rows come from the index in their order.
   const { rows } = await sql<{ id: number }>`
     select passage_id as id from ${tableName(table)}
     where (select set_config('hnsw.ef_search', ${String(candidates)}, true) || set_config('hnsw.iterative_scan', 'strict_order', true)) <> ''
