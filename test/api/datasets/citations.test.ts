@@ -47,6 +47,16 @@ test('texts and questions that are not English are searched by their words, and 
   expect(warnings(foreign)).toMatch(/reads English only: the question was searched by its words alone/);
 });
 
+test('an English table is searched by its meaning too', { timeout: long }, async () => {
+  const { ada } = await begun();
+  const dataset = await newDataset(ada, 'price list');
+  await train(ada, dataset, 'Furniture', '| Product | Price |\n| --- | --- |\n| Garden chair | 49 |\n| Wooden table | 199 |');
+  const { body } = await ada.ask('POST', '/server/get-dataset-results', { dataset, message: 'How much does a seat for outdoors cost?' });
+  expect(body['response']).toMatchObject([{ text: expect.stringContaining('Garden chair'), ranks: { lexical: null, vector: 1 } }]);
+  const answer = await question(ada, 'What does a | garden | chair cost?', dataset);
+  expect([cited(answer).includes('Garden chair'), warnings(answer)]).toEqual([true, '']);
+});
+
 test('a file of no bytes is refused, naming the field', { timeout: long }, async () => {
   const { all, ada } = await begun();
   const dataset = await newDataset(ada, 'empty files');

@@ -161,6 +161,14 @@ test('the language of a text is told, also of a short one', async () => {
   expect(await told('4711 0815')).toBe('und');
 });
 
+test('a table has the language of its words', async () => {
+  const told = (text: string) => languageOf(text, () => undefined);
+  const table = (...rows: string[][]) => rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  expect(await told(table(['Name', 'Extension'], ['---', '---'], ['Reception desk', '4711']))).toBe('en');
+  expect(await told(table(['Name', 'Durchwahl'], ['---', '---'], ['Auskunft für Gäste im Erdgeschoss', '4711']))).toBe('de');
+  expect(await told(table(['नाम', 'विभाग'], ['---', '---'], ['यह कार्यालय पहली मंज़िल पर है।', '4711']))).toBe('hi');
+});
+
 test('words are the same for every database: in lower case, without marks, pairs of characters where a script has no spaces', () => {
   expect(wordsOf('“Ärger”—mit ERR-42, siehe foo_bar.ts!')).toBe('ärger mit err 42 siehe foo bar ts');
   expect(wordsOf('東京タワー (Tokyo)')).toBe('東京 京タ タワ ワー tokyo');

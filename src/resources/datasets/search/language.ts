@@ -44,7 +44,8 @@ async function languageOfSample(text: string): Promise<string> {
   const words = text.toLowerCase().match(/\p{L}+/gu) ?? [];
   const isEnglish = words.filter((word) => english.has(word)).length >= leastEnglish * words.length && words.some((word) => english.has(word));
   const detect = await detector();
-  const [best] = detect(text, { only: known });
+  // tinyld takes the bars of a table for the full stops of Hindi
+  const [best] = detect(text.replaceAll('|', ' '), { only: known });
   if (isEnglish && !(best && best.accuracy >= sure && isForeign(text))) return 'en';
   if (best && best.accuracy >= sure) return best.lang;
   // a few words without accents are English rather than whatever comes first
