@@ -43,7 +43,7 @@ export function ingestCommand(program: Command): void {
     }
     if (options.json) console.log(JSON.stringify({ items: files }));
     const failed = files.filter(({ state }) => state !== 'done').length;
-    if (failed > 0) throw new CliError(`${failed} of ${files.length} files cannot be found in the dataset.`, 422);
+    if (failed > 0) throw new CliError(`${failed} of ${files.length} files were not ingested.`, 422);
   });
 }
 

@@ -47,7 +47,7 @@ describe('files and questions on the command line', () => {
     const put = await run('ingest', 'canteen.md', 'empty.txt', '--dataset', 'handbook');
     expect(put).toEqual({
       code: 1,
-      out: 'canteen.md: 1 passage\nempty.txt: failed: file (empty.txt): empty.txt is empty.\n',
+      out: 'canteen.md: 1 passage\nempty.txt: failed: file (empty.txt): The file is empty: it has no bytes.\n',
       errors: expect.stringContaining('1 of 2 files') as string,
     });
     const again = await run('ingest', 'canteen.md', '--dataset', 'user_custom_1_handbook_content', '--json');

@@ -142,7 +142,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: In
   /** Keeps the original. Where its row is not written, it goes within the hour. */
   async function kept({ filename, content, source }: Incoming): Promise<Queued> {
     const size = content instanceof Blob ? content.size : content.length;
-    if (size === 0) throw new Fault('unprocessable', `${filename} is empty.`, { field: 'file' });
+    if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
     const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
     return { filename, bytes, source: { ...source, blob: id } };
   }

@@ -68,7 +68,7 @@ export function openLogins(deps: LoginStoreDeps): Logins {
         if (!isGood) for (const counted of [place.times, times]) counted.push(clock.monotonic());
         if (!isGood || !(isIn || isLate)) kept.record({ account, userId, address, isGood, comment: why === undefined ? by : `${by}: ${why}`, isSignUp: false });
         if (isLate) throw tooManyFailuresOfAll();
-        if (!isGood) throw new Fault('unauthenticated', 'The e-mail address and the secret do not belong together.');
+        if (!isGood) throw new Fault('unauthenticated', 'The e-mail address and the password or key do not belong together.');
         return owner;
       });
     },

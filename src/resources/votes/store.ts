@@ -87,7 +87,7 @@ export function openVotes(deps: VoteStoreDeps): VoteStore {
     },
     async voteDown(userId, uuid) {
       const voted = await sql`update given_answer set voted_at = coalesce(voted_at, now()) where uuid = ${uuid} and user_id = ${userId}`.execute(store.db);
-      if (!voted.numAffectedRows) throw unknownThing('uuid of an answer');
+      if (!voted.numAffectedRows) throw unknownThing('answer');
     },
     async list({ userId = null, from = null, to = null, before, limit }) {
       const { rows } = await sql<Row>`

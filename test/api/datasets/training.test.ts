@@ -138,7 +138,7 @@ onBothDatabases('training', ({ place }) => {
       for (const [name, content, status, response] of [
         ['broken.pdf', 'x', 422, 'file (broken.pdf): broken.pdf is corrupt.'],
         ['strange.bin', 'x', 415, 'file (strange.bin): Its type is not known.'],
-        ['empty.txt', '', 422, 'file (empty.txt): empty.txt is empty.'],
+        ['empty.txt', '', 422, 'file (empty.txt): The file is empty: it has no bytes.'],
         ['blank.txt', '  \n ', 422, 'file (blank.txt): blank.txt has no text.'],
         ['thick.txt', 'x', 413, 'file (thick.txt): Its text is too long.'],
         ['x'.repeat(300), 'x', 400, `file (${'x'.repeat(200)}): its name must have at most 255 characters.`],
@@ -304,7 +304,7 @@ onBothDatabases('files in datasets', ({ place }) => {
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     };
     for (const [name, text, status, says] of [
-      ['empty.txt', '', 422, 'file (empty.txt): empty.txt is empty.'],
+      ['empty.txt', '', 422, 'file (empty.txt): The file is empty: it has no bytes.'],
       [`${'x'.repeat(300)}.txt`, 'text', 400, `file (${'x'.repeat(200)}): its name must have at most 255 characters.`],
     ] as const) {
       const { status: its, body } = await send(['good.txt', hours], [name, text]);
