@@ -21,8 +21,12 @@ export function postgresPrograms(): string | undefined {
   return newest === undefined ? undefined : join(root, newest, 'bin');
 }
 
-/** Creates and starts a server in the folder, on the core of the others. PostgreSQL refuses to run as root: root lends it the user `postgres`. */
-export async function startPostgres(programs: string, folder: string): Promise<Postgres> {
+/**
+ * Creates and starts a server in the folder, on the core of the others. PostgreSQL refuses to run as root: root lends it the user `postgres`.
+ *
+ * @param settings as `name=value`, in place of the defaults
+ */
+export async function startPostgres(programs: string, folder: string, settings: readonly string[] = []): Promise<Postgres> {
   const place = join(folder, 'postgres');
   mkdirSync(place);
   const password = randomBytes(16).toString('hex');
@@ -51,6 +55,7 @@ export async function startPostgres(programs: string, folder: string): Promise<P
 
   const port = await freePort();
   const [server, ...options] = [...borrowed, join(programs, 'postgres'), '-D', join(place, 'data'), '-k', place, '-h', '127.0.0.1', '-p', String(port)];
+  for (const setting of settings) options.push('-c', setting);
   const running = start({ program: server, words: options, core: cores.others, folder: place, log: join(folder, 'postgres.log'), ending: 'SIGINT' });
   const url = (name: string) => `postgres://bench:${password}@127.0.0.1:${port}/${name}`;
   const ask = async (sql: string): Promise<true> => {

@@ -22,6 +22,7 @@ const { values } = parseArgs({
     votes: { type: 'boolean', default: false },
     url: { type: 'string', default: 'http://127.0.0.1:8080' },
     programs: { type: 'string' }, // of another PostgreSQL, such as one with pgvector
+    buffers: { type: 'string', default: '128MB' }, // its shared_buffers
   },
 });
 
@@ -36,7 +37,7 @@ const runs = (part: string) => values.only === undefined || values.only === part
 async function latencies(): Promise<void> {
   const programs = values.programs ?? postgresPrograms();
   if (programs) {
-    const server = await startPostgres(programs, folder);
+    const server = await startPostgres(programs, folder, [`shared_buffers=${values.buffers}`]);
     await latency(values.programs ?? 'PostgreSQL', { folder, count: Number(values.passages), databaseUrl: await server.database(), databasePid: server.pid });
     await server.stop();
   } else console.log('PostgreSQL is not installed here: it is not measured.');
