@@ -6,7 +6,6 @@ import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer } from '#core/generate';
 import type { FileSource } from '#core/mcp-offers';
-import { Permits } from '#core/permits';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Rights } from '#resources/api-keys/rights';
@@ -24,6 +23,7 @@ import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datase
 import { openDatasets, type Datasets } from '#resources/datasets/store';
 import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second-index';
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
+import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
@@ -198,18 +198,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
           stream: false,
           extra: {},
         },
-        {
-          requestId,
-          step: 0,
-          caller,
-          face: 'native',
-          app: caller.keyName,
-          signal,
-          strict: false,
-          headers: {},
-          permits: new Permits(),
-          progress: { attempts: [] },
-        },
+        nativeContext({ caller, requestId, signal }),
       );
       const parts = fold(events).candidates[0]?.parts ?? [];
       const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore

@@ -105,11 +105,12 @@ function quantilesOf(counts: Float64Array): Quantiles {
   if (many === 0) return { half: null, most: null };
   let upTo = 0;
   let half: number | undefined;
-  for (let bucket = 0; ; bucket++) {
+  for (let bucket = 0; bucket < bucketCount; bucket++) {
     upTo += counts[bucket]!;
     if (half === undefined && upTo >= 0.5 * many) half = timeOf(bucket);
     if (half !== undefined && upTo >= 0.95 * many) return { half, most: timeOf(bucket) };
   }
+  return { half: null, most: null }; // what was read is no histogram
 }
 
 /** The middle of a bucket, in milliseconds. */
