@@ -18,7 +18,7 @@ export interface ScopedDataset {
 export interface Scope {
   readonly datasets: readonly ScopedDataset[];
   readonly languages: readonly Language[];
-  /** A subselect with the columns `id`, `dataset_id`, `file_id`, `passages`, `terms` and `language` of the generations: the permission stands in it, so it holds in every statement. */
+  /** A subselect with the columns `id`, `dataset_id`, `dataset`, `file_id`, `filename`, `passages`, `terms` and `language` of the generations: the permission stands in it, so it holds in every statement. */
   readonly editions: RawBuilder<unknown>;
 }
 
@@ -38,27 +38,33 @@ const mostNames = 1000;
 export async function scopeOf(db: Database, { caller, datasets: names }: { caller: Caller; datasets: 'all' | readonly string[] }): Promise<Scope> {
   if (names !== 'all' && names.length > mostNames) throw new Fault('invalid', `At most ${mostNames} datasets are searched at once.`, { field: 'dataset' });
   const wanted = names === 'all' ? sql`true` : sql`datasets.full_name = any(${[...new Set(names)].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])`;
-  const { rows: datasets } = await sql<ScopedDataset>`
-    select id, full_name as name, embedding_model as model, embedding_dimensions as dimensions from datasets
-    where ${wanted} and deleted_at is null and ${allows('dataset', 'read', caller, { id: sql.ref('datasets.id'), owner: sql.ref('datasets.owner_id') })} order by id`.execute(
-    db,
-  );
+  const inDatasets = (which: RawBuilder<unknown>) => sql`
+    select editions.id, editions.dataset_id, editions.file_id, editions.passages, editions.terms, editions.language, datasets.full_name as dataset, dataset_files.filename
+    from datasets join dataset_files on dataset_files.dataset_id = datasets.id
+    join editions on editions.file_id = dataset_files.id and editions.generation = dataset_files.generation
+    where ${which} and ${readableFiles(caller)}`;
+  const { rows } = await sql<ScopeRow>`
+    select id, full_name as name, embedding_model as model, embedding_dimensions as dimensions, language, passages, parts, terms from datasets
+    left join (
+      select dataset_id, language, sum(passages)::int as passages,
+        sum((passages + ${sql.lit(partPassages - 1)}) / ${sql.lit(partPassages)})::int as parts, sum(terms)::float8 as terms
+      from (${inDatasets(wanted)}) as edition where passages > 0 group by dataset_id, language
+    ) as texts on texts.dataset_id = datasets.id
+    where ${wanted} and deleted_at is null and ${allows('dataset', 'read', caller, { id: sql.ref('datasets.id'), owner: sql.ref('datasets.owner_id') })}
+    order by id`.execute(db);
+  const datasets = rows.filter(({ id }, at) => id !== rows[at - 1]?.id).map(({ id, name, model, dimensions }) => ({ id, name, model, dimensions }));
   if (names !== 'all') {
     const found = new Set(datasets.map(({ name }) => name));
     const missing = names.find((name) => !found.has(name));
     if (missing !== undefined) throw new Fault('not-found', `There is no dataset ${shortened(missing)}.`, { field: 'dataset' });
   }
-  const ids = datasets.map(({ id }) => id);
-  const editions = sql`
-    select editions.id, editions.dataset_id, editions.file_id, editions.passages, editions.terms, editions.language
-    from datasets join dataset_files on dataset_files.dataset_id = datasets.id
-    join editions on editions.file_id = dataset_files.id and editions.generation = dataset_files.generation
-    where datasets.id = any(${ids}::bigint[]) and ${readableFiles(caller)}`;
-  const { rows: languages } = await sql<Language>`
-    select dataset_id as "datasetId", language, sum(passages)::int as passages,
-      sum((passages + ${sql.lit(partPassages - 1)}) / ${sql.lit(partPassages)})::int as parts, sum(terms)::float8 as terms from (${editions}) as edition
-    where passages > 0 group by dataset_id, language`.execute(db);
-  return { datasets, languages, editions };
+  const languages = rows.flatMap(({ id: datasetId, language, passages, parts, terms }) =>
+    language === null ? [] : { datasetId, language, passages: passages!, parts: parts!, terms: terms! },
+  );
+  return { datasets, languages, editions: inDatasets(sql`datasets.id = any(${datasets.map(({ id }) => id)}::bigint[])`) };
 }
+
+/** A dataset, with its texts in one language; without them where it has none. */
+type ScopeRow = ScopedDataset & { readonly [Name in keyof Omit<Language, 'datasetId'>]: Language[Name] | null };
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

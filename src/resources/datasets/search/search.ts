@@ -118,9 +118,8 @@ async function placedPassages({ db }: Store, { editions }: Scope, candidates: re
   if (candidates.length === 0) return [];
   const { rows } = await sql<Row>`
     select passages.id, passages.edition_id as edition, passages.ordinal, passages.page, passages.start, passages."end", passages.context, passages.quote,
-      datasets.full_name as dataset, dataset_files.filename
+      scope.dataset, scope.filename
     from passages join (${editions}) as scope on scope.id = passages.edition_id
-    join datasets on datasets.id = scope.dataset_id join dataset_files on dataset_files.id = scope.file_id
     where passages.id = any(${candidates.map(({ id }) => id)}::bigint[])`.execute(db);
   const found = new Map(rows.map((row) => [row.id, row]));
   return candidates
