@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { cores, freePort, start, until } from './processes.ts';
+import { cores, freePort, start, until, type Cores } from './processes.ts';
 
 export interface Postgres {
   readonly pid: number;
@@ -21,12 +21,17 @@ export function postgresPrograms(): string | undefined {
   return newest === undefined ? undefined : join(root, newest, 'bin');
 }
 
+interface PostgresOptions {
+  readonly core?: Cores;
+  readonly settings?: readonly string[];
+}
+
 /**
- * Creates and starts a server in the folder, on the core of the others. PostgreSQL refuses to run as root: root lends it the user `postgres`.
+ * Creates and starts a server in the folder. PostgreSQL refuses to run as root: root lends it the user `postgres`.
  *
  * @param settings as `name=value`, in place of the defaults
  */
-export async function startPostgres(programs: string, folder: string, settings: readonly string[] = []): Promise<Postgres> {
+export async function startPostgres(programs: string, folder: string, { core = cores.others, settings = [] }: PostgresOptions = {}): Promise<Postgres> {
   const place = join(folder, 'postgres');
   mkdirSync(place);
   const password = randomBytes(16).toString('hex');
@@ -56,7 +61,7 @@ export async function startPostgres(programs: string, folder: string, settings: 
   const port = await freePort();
   const [server, ...options] = [...borrowed, join(programs, 'postgres'), '-D', join(place, 'data'), '-k', place, '-h', '127.0.0.1', '-p', String(port)];
   for (const setting of settings) options.push('-c', setting);
-  const running = start({ program: server, words: options, core: cores.others, folder: place, log: join(folder, 'postgres.log'), ending: 'SIGINT' });
+  const running = start({ program: server, words: options, core, folder: place, log: join(folder, 'postgres.log'), ending: 'SIGINT' });
   const url = (name: string) => `postgres://bench:${password}@127.0.0.1:${port}/${name}`;
   const ask = async (sql: string): Promise<true> => {
     const client = new Client(url('postgres'));

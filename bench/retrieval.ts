@@ -8,6 +8,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { postgresPrograms, startPostgres } from './postgres.ts';
+import { cores } from './processes.ts';
 import { cranfield } from './retrieval/cranfield.ts';
 import { latency } from './retrieval/latency.ts';
 import { own } from './retrieval/own.ts';
@@ -37,7 +38,7 @@ const runs = (part: string) => values.only === undefined || values.only === part
 async function latencies(): Promise<void> {
   const programs = values.programs ?? postgresPrograms();
   if (programs) {
-    const server = await startPostgres(programs, folder, [`shared_buffers=${values.buffers}`]);
+    const server = await startPostgres(programs, folder, { core: cores.any, settings: [`shared_buffers=${values.buffers}`] });
     await latency(values.programs ?? 'PostgreSQL', { folder, count: Number(values.passages), databaseUrl: await server.database(), databasePid: server.pid });
     await server.stop();
   } else console.log('PostgreSQL is not installed here: it is not measured.');
