@@ -34,7 +34,7 @@ export function workOn(working: Working): JobWorker {
   const { kind, concurrency, mostEach, leaseSeconds, store, clock, log, place } = working;
   const running = new Set<JobRun>(); // a job may be here twice: once with a lost lease
   const closing = new AbortController();
-  let wake = new AbortController();
+  let [wake, isAway] = [new AbortController(), false]; // of a database that is away is said once that it is
   const rouse = () => wake.abort();
   const pauses = new Pauses(clock, rouse);
   const endSubscriptions = subscriptions(working, running, rouse);
@@ -52,9 +52,10 @@ export function workOn(working: Working): JobWorker {
         const taken = free > 0 && !closing.signal.aborted ? await take(free) : [];
         for (const job of taken) begin(job);
         if (free > 0) pause = Math.min(pause, await millisecondsToNext(store.db, { kind, place, leaseSeconds }));
+        isAway = false;
       } catch (error) {
-        log.warn({ err: error, kind }, 'jobs cannot be taken');
-        pause = retryMilliseconds;
+        if (!isAway) log.warn({ err: error, kind }, 'jobs cannot be taken: it is tried again every second');
+        [isAway, pause] = [true, retryMilliseconds];
       }
       await clock.sleep(pause, AbortSignal.any([wake.signal, closing.signal])).catch(() => {});
     }

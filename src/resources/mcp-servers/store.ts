@@ -83,8 +83,8 @@ export interface McpServerStore {
   remove(reader: Reader, id: number, by: Actor): Promise<McpServer>;
   administered(reader: Reader, id: number): Promise<number>;
   lock(inside: Access, id: number): Promise<number | undefined>;
-  /** Notes how it is. */
-  noted(id: number, state: McpServer['state'], error: string | null): Promise<void>;
+  /** Notes how it is, unless it has another address by now. */
+  noted(server: Pick<McpServer, 'id' | 'url'>, state: McpServer['state'], error: string | null): Promise<void>;
   /** Makes rows of the operator's servers, whose names are these. */
   meetOperators(names: readonly string[]): Promise<void>;
   /** The row of an address of the operator's list, which everybody may use who names it, and nobody finds in a list. */
@@ -273,11 +273,11 @@ function remembering({
       );
       return rows[0]?.owner ?? undefined;
     },
-    async noted(id, state, error) {
+    async noted({ id, url }, state, error) {
       const seen = state === 'ok' ? sql`clock_timestamp()` : sql`last_seen_at`;
       await sql`
         update mcp_server set state = ${state}, last_error = ${error}, last_seen_at = ${seen}
-        where id = ${id} and (state <> ${state} or last_error is distinct from ${error} or last_seen_at is null or last_seen_at < clock_timestamp() - interval '1 minute')`.execute(
+        where id = ${id} and url = ${url} and (state <> ${state} or last_error is distinct from ${error} or last_seen_at is null or last_seen_at < clock_timestamp() - interval '1 minute')`.execute(
         store.db,
       );
     },

@@ -140,7 +140,7 @@ const judging =
 export function openMcpTools(deps: McpToolsDeps): McpTools {
   const { servers, sessions, signIns } = deps;
   const [placeOf, judged] = [placesOf(deps), judging(deps)];
-  const noted = (id: number, trouble: McpServer['state'], said: string | null) => servers.noted(id, trouble, said).catch(() => {});
+  const noted = (server: McpServer, trouble: McpServer['state'], said: string | null) => servers.noted(server, trouble, said).catch(() => {});
 
   async function using<Result>(
     reader: Reader,
@@ -153,13 +153,13 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     try {
       place = await placeOf(reader, server);
       const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
-      await noted(serverId, 'ok', isCut ? cutList : null);
+      await noted(server, 'ok', isCut ? cutList : null);
       return result as Result;
     } catch (error) {
       if (!(error instanceof McpFailure)) throw error;
       // who is to sign in is this user: others may be signed in
       if (error.trouble === 'sign-in' && place && 'bearer' in place) await signIns.needed({ userId, serverId, url });
-      else await noted(serverId, error.trouble, error.message);
+      else await noted(server, error.trouble, error.message);
       throw error;
     }
   }

@@ -10,12 +10,25 @@ export function report(format: Format, name: string, columns: readonly string[],
   return new Bytes('text/csv; charset=utf-8', rows(columns, pages), file);
 }
 
+/** The same as JSON, `{"items": […]}`: a long list goes out page by page, too. */
+export const itemsOf = <Item extends object>(items: readonly Item[]): { readonly items: readonly Item[] } | Bytes =>
+  items.length <= pageSize ? { items } : new Bytes('application/json; charset=utf-8', members(inPages(items)));
+
 /** A list that is there already, in pieces that do not hold up others. */
 export async function* inPages<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
   for (let start = 0; start < items.length; start += pageSize) yield items.slice(start, start + pageSize);
 }
 
 const pageSize = 500;
+
+async function* members(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
+  let before = '{"items":[';
+  for await (const items of pages) {
+    yield before + items.map((item) => JSON.stringify(item)).join(',');
+    before = ',';
+  }
+  yield ']}';
+}
 
 async function* lines(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
   for await (const items of pages) if (items.length > 0) yield items.map((item) => `${JSON.stringify(item)}\n`).join('');

@@ -7,7 +7,7 @@ import type { Caller } from '#core/context';
 import { ends } from '#core/usage-row';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, LoggedRow, Logs } from './logs.ts';
-import { inPages, report } from './reports.ts';
+import { inPages, itemsOf, report } from './reports.ts';
 import { groups, isGroup, type Group } from './groups.ts';
 import { unknownZone, type Sums } from './sums.ts';
 import { isTimeZone } from './time-zone.ts';
@@ -190,7 +190,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         const words = groupsIn(groupBy);
         const wanted = { ...(await monthOr(query, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
         const items = await reading.usage(wanted);
-        return format === undefined ? { items } : report(format, 'usage', [...words, ...Object.keys(sums)], inPages(items));
+        return format === undefined ? itemsOf(items) : report(format, 'usage', [...words, ...Object.keys(sums)], inPages(items));
       },
     }),
     nounRoute({

@@ -505,4 +505,17 @@ test('an MCP server is not called good before it has answered, nor after its add
   await all.admin('PUT', `${root}/${id}`, { name: 'renamed', url: mcp.url });
   expect(await shown()).toMatchObject(answered);
   expect((await all.admin('PUT', `${root}/${id}`, { name: 'renamed', url: `${mcp.url}/elsewhere` })).body).toMatchObject(unasked);
+
+  // an answer of the address that it had says nothing of the one that it has
+  const { promise: held, resolve: answer } = Promise.withResolvers<() => void>();
+  mcp.script((_asked, response, id) => {
+    answer(() => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [] } })));
+    return undefined;
+  });
+  const testing = all.admin('POST', `${root}/${id}/test`);
+  const goOn = await held;
+  await all.admin('PUT', `${root}/${id}`, { name: 'renamed', url: `${mcp.url}/third` });
+  goOn();
+  await testing;
+  expect(await shown()).toMatchObject(unasked);
 });
