@@ -35,7 +35,7 @@ export async function withFeedback(
   const more = new Tally(scoring);
   for (const { places, share } of added) {
     if (places === null) continue;
-    const bytes = placesOf(places);
+    const bytes = placesOf([places]);
     more.add(bytes, (share / sum) * weightOf(scoring, countOf(bytes)));
   }
   const scored = found.map((one) => ({ ...one, score: (one.score * own) / terms + more.scoreOf(one) * (1 - own) }));
@@ -45,7 +45,7 @@ export async function withFeedback(
 
 interface AddedTerm {
   readonly share: number;
-  /** As of `placesIn`. */
+  /** As of `pieceOf`, in one piece: what has feedback is small. */
   readonly places: string | null;
 }
 
@@ -70,6 +70,6 @@ async function addedTerms(db: Database, { datasets, editions }: Scope, best: rea
       cross join lateral (select lexeme, positions, sum(cardinality(positions)) over () as length from unnest(to_tsvector(configuration::regconfig, words))) as lexemes
       group by lexeme order by share desc, lexeme limit ${mostTerms}
     )
-    select share, (${placesIn(sql`feedback.term`, datasets)}) as places from feedback`.execute(db);
+    select share, encode(places, 'base64') as places from feedback cross join lateral (${placesIn(sql`feedback.term`, datasets)}) as read`.execute(db);
   return rows;
 }

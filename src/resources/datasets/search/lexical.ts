@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '#store/open';
 import { commonTerms, lookedUp, type CommonTerm } from './common-terms.ts';
 import { withFeedback } from './feedback.ts';
-import { countOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
+import { countOf, pieceBytes, pieceOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
 import type { Scope } from './scope.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
@@ -90,10 +90,10 @@ async function wholeRanks(db: Database, asked: Asked): Promise<Found> {
   return { found, terms: read.length };
 }
 
-function addTo(tally: Tally, scoring: Scoring, read: readonly (string | null)[]): void {
-  for (const text of read) {
-    if (text === null) continue;
-    const places = placesOf(text);
+function addTo(tally: Tally, scoring: Scoring, read: ReadTerms): void {
+  for (const pieces of read) {
+    if (pieces.length === 0) continue;
+    const places = placesOf(pieces);
     tally.add(places, weightOf(scoring, countOf(places)));
   }
 }
@@ -133,12 +133,22 @@ const termsOf = ({ configurations, words }: Asked) => sql`
   select distinct term from unnest(${configurations}::text[]) as configuration, unnest(tsvector_to_array(to_tsvector(configuration::regconfig, ${words}))) as term
   order by term limit ${mostTerms}`;
 
-/** Of each term the places that the caller may read, as of `placesIn`, in the order of the terms. */
-async function readTerms(db: Database, { datasets, editions }: Scope, terms: ReturnType<typeof sql>): Promise<readonly (string | null)[]> {
+/** Of each term, in their order, the places that the caller may read, as of `pieceOf`. */
+type ReadTerms = readonly (readonly string[])[];
+
+async function readTerms(db: Database, { datasets, editions }: Scope, terms: ReturnType<typeof sql>): Promise<ReadTerms> {
   // a materialized scope: its permissions are found out once, and each row is held against a hash of it
-  const { rows } = await sql<{ places: string | null }>`
-    with scope as materialized (${editions}) select (${placesIn(sql`question.term`, datasets)}) as places from (${terms}) as question`.execute(db);
-  return rows.map(({ places }) => places);
+  const { rows } = await sql<{ term: string; at: number | null; piece: string | null }>`
+    with scope as materialized (${editions})
+    select term, at, ${pieceOf(sql`places`, sql`at`)} as piece from (${terms}) as question
+    cross join lateral (${placesIn(sql`question.term`, datasets)}) as read left join lateral generate_series(1, length(places), ${sql.lit(pieceBytes)}) as at on true`.execute(
+    db,
+  );
+  const ordered = rows.toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0));
+  const byTerm = Map.groupBy(ordered, ({ term }) => term);
+  return Array.from(byTerm, ([term, pieces]) => [term, pieces.flatMap(({ piece }) => piece ?? [])] as const)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, pieces]) => pieces);
 }
 
 async function idsOf(db: Database, found: readonly Scored[]): Promise<readonly number[]> {

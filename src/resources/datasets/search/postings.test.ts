@@ -45,6 +45,32 @@ onBothDatabases('postings', ({ open, place }) => {
     expect(other).toEqual(one);
   });
 
+  test('of a word that 60,000 passages have come in several pieces, of which none is lost', { timeout: 120_000 }, async () => {
+    const store = await open({ migrations });
+    const user = await newUser(store);
+    const { id: datasetId } = await newDataset(store, user);
+    const fileId = await newFile(store, datasetId);
+    await put(store, { datasetId, fileId }, [chunksOf(['The heron nests.'])]);
+    const [edition] = (await sql<{ id: number }>`update editions set passages = 60000, terms = 120000 where file_id = ${fileId} returning id`.execute(store.db))
+      .rows;
+    await sql`
+      insert into passages (edition_id, ordinal, start, "end", context, quote, tokens)
+      select ${edition!.id}, ordinal, ordinal, ordinal, '', 'heron', 1 from generate_series(1, 59999) as ordinal`.execute(store.db);
+    await sql`delete from postings where edition_id = ${edition!.id}`.execute(store.db);
+    // the later a passage stands, the shorter it is
+    await sql`
+      insert into postings
+      select 'heron', ${datasetId}, ${edition!.id}, ordinal >> 8, string_agg(substring(int2send((ordinal & 255)::smallint) from 2), ''::bytea order by ordinal),
+        string_agg(substring(int4send(4000 - ordinal / 20) from 3), ''::bytea order by ordinal)
+      from generate_series(0, 59999) as ordinal group by ordinal >> 8`.execute(store.db);
+    const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
+    const found = await lexicalRanks(store.db, scope, 'Which heron?', 100);
+    const { rows } = await sql<{ ordinal: number }>`select ordinal from passages where id = any(${found}::bigint[])`.execute(store.db);
+    expect(rows.map(({ ordinal }) => ordinal).toSorted((one, other) => one - other)).toEqual(
+      [59_980, 59_960, 59_940, 59_920, 59_900].toReversed().flatMap((from) => Array.from({ length: 20 }, (_, at) => from + at)),
+    );
+  });
+
   test('have the beginning of a word that is longer than a row has room for', { timeout: 120_000 }, async () => {
     const store = await open({ migrations });
     const user = await newUser(store);
