@@ -4,6 +4,7 @@ import { systemClock } from '#kit/async/clock';
 import { openStore, type Store } from '#store/open';
 import { openPassageIndex, openVectorRanker, openVectorTables, type Chunk } from '#resources/datasets/search/index';
 import { lexicalRanks, usualLimits } from '#resources/datasets/search/lexical';
+import { keyOf, type Place } from '#resources/datasets/search/postings';
 import { nearest } from '#resources/datasets/search/nearest';
 import { scopeOf } from '#resources/datasets/search/scope';
 import { unit } from '#resources/datasets/search/vectors';
@@ -41,6 +42,8 @@ function vectorsBy(random: () => number): () => Float32Array {
   };
 }
 
+const keysOf = (places: readonly Place[]) => new Set(places.map(keyOf));
+
 /** The part of the nearest 50 that the index of pgvector finds, too. */
 async function recall(store: Store, user: number, vector: () => Float32Array): Promise<number> {
   const scope = await scopeOf(store.db, { caller: callerOf(user), datasets: 'all' });
@@ -50,8 +53,8 @@ async function recall(store: Store, user: number, vector: () => Float32Array): P
   let found = 0;
   for (let round = 0; round < 20; round++) {
     const asked = { table, vector: unit(vector())!, limit: 50, signal: new AbortController().signal };
-    const exact = new Set(await nearest(store, ranker, one, asked));
-    found += (await nearest(store, ranker, scope, asked)).filter((id) => exact.has(id)).length;
+    const exact = keysOf(await nearest(store, ranker, one, asked));
+    found += keysOf(await nearest(store, ranker, scope, asked)).intersection(exact).size;
   }
   return found / 1000;
 }
@@ -62,8 +65,8 @@ async function lexicalRecall(store: Store, user: number, question: () => string)
   let [found, all] = [0, 0];
   for (let round = 0; round < 40; round++) {
     const asked = question();
-    const exact = new Set(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: Infinity, passages: Infinity, feedback: 0 }));
-    found += (await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: 0 })).filter((id) => exact.has(id)).length;
+    const exact = keysOf(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: Infinity, passages: Infinity, feedback: 0 }));
+    found += keysOf(await lexicalRanks(store.db, scope, asked, 50, { ...usualLimits, rows: 0 })).intersection(exact).size;
     all += exact.size;
   }
   return found / all;

@@ -1,10 +1,9 @@
 import type { Passage } from '#core/passages';
+import { keyOf, type Place } from './postings.ts';
 
 /** A passage with its place in its file. */
-export interface PlacedPassage {
+export interface PlacedPassage extends Place {
   readonly passage: Passage;
-  readonly edition: number;
-  readonly ordinal: number;
   readonly context: string;
   /** The quote with the white space around it, as it is kept. */
   readonly whole: string;
@@ -31,17 +30,18 @@ export function arranged(found: readonly PlacedPassage[], limit: number): { read
   const groups: Group[] = [];
   const places = new Map<string, Group>();
   const cut: Passage[] = [];
-  const at = ({ edition }: PlacedPassage, ordinal: number) => `${edition} ${ordinal}`;
   for (const one of found) {
-    const near = [one.ordinal - 1, one.ordinal + 1].map((ordinal) => places.get(at(one, ordinal))).find((group) => group && joins(group, one));
+    const near = [one.ordinal - 1, one.ordinal + 1]
+      .map((ordinal) => places.get(keyOf({ edition: one.edition, ordinal })))
+      .find((group) => group && joins(group, one));
     if (near) {
       near.members.push(one);
-      places.set(at(one, one.ordinal), near);
+      places.set(keyOf(one), near);
       cut.push({ ...one.passage, cut: 'merged' });
     } else if (groups.length < limit) {
       const group = { best: one, members: [one] };
       groups.push(group);
-      places.set(at(one, one.ordinal), group);
+      places.set(keyOf(one), group);
     } else cut.push({ ...one.passage, cut: 'limit' });
   }
   return { kept: groups.map(merged), cut };

@@ -1,6 +1,7 @@
-/** Where a channel found a passage, from 1; each may be absent. */
-export interface Candidate {
-  readonly id: number;
+import { inOrder, keyOf, type Place, type Scored } from './postings.ts';
+
+/** A passage, and where a channel found it, from 1; each may be absent. */
+export interface Candidate extends Scored {
   readonly lexical: number | null;
   readonly vector: number | null;
   /** The sum of weight / (60 + rank) over the channels. */
@@ -12,23 +13,22 @@ const k = 60;
 
 /** What the index of a model found. */
 export interface Nearest {
-  readonly ids: readonly number[];
+  readonly places: readonly Place[];
   /** What its ranks count beside those by words, which count 1. */
   readonly weight: number;
 }
 
 /** Fuses ranks, best first. Scores of different channels cannot be compared, their ranks can. */
-export function fused(lexical: readonly number[], vectors: readonly Nearest[]): readonly Candidate[] {
-  const found = new Map<number, { lexical: number | null; vector: number | null; score: number }>();
-  const add = (ids: readonly number[], channel: 'lexical' | 'vector', weight = 1) => {
-    for (const [at, id] of ids.entries()) {
-      const one = found.get(id) ?? { lexical: null, vector: null, score: 0 };
-      one[channel] = at + 1;
-      one.score += weight / (k + at + 1);
-      found.set(id, one);
+export function fused(lexical: readonly Place[], vectors: readonly Nearest[]): readonly Candidate[] {
+  const found = new Map<string, Candidate>();
+  const add = (places: readonly Place[], channel: 'lexical' | 'vector', weight = 1) => {
+    for (const [at, { edition, ordinal }] of places.entries()) {
+      const key = keyOf({ edition, ordinal });
+      const one = found.get(key) ?? { edition, ordinal, lexical: null, vector: null, score: 0 };
+      found.set(key, { ...one, [channel]: at + 1, score: one.score + weight / (k + at + 1) });
     }
   };
   add(lexical, 'lexical');
-  for (const { ids, weight } of vectors) add(ids, 'vector', weight);
-  return Array.from(found, ([id, one]) => ({ id, ...one })).toSorted((one, other) => other.score - one.score || one.id - other.id);
+  for (const { places, weight } of vectors) add(places, 'vector', weight);
+  return [...found.values()].toSorted(inOrder);
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '#store/open';
 import { commonTerms, lookedUp, type CommonTerm } from './common-terms.ts';
 import { withFeedback } from './feedback.ts';
-import { countOf, pieceBytes, pieceOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Scored, type Scoring } from './postings.ts';
+import { countOf, pieceBytes, pieceOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Place, type Scored, type Scoring } from './postings.ts';
 import type { Scope } from './scope.ts';
 import { configurationOf, wordsOf } from './words.ts';
 
@@ -50,7 +50,7 @@ interface Asked {
 }
 
 /**
- * The ids of the passages with words of the question, best first by BM25. In a very large scope the common terms, which tell passages apart the least, are looked up
+ * The passages with words of the question, best first by BM25. In a very large scope the common terms, which tell passages apart the least, are looked up
  * for those passages alone that the others choose: what is left out of the best 50 is measured in bench/README.md.
  */
 export async function lexicalRanks(
@@ -59,7 +59,7 @@ export async function lexicalRanks(
   question: string,
   limit: number,
   limits: LexicalLimits = usualLimits,
-): Promise<readonly number[]> {
+): Promise<readonly Place[]> {
   const configurations = [...new Set(scope.languages.map(({ language }) => configurationOf(language)))];
   const words = wordsOf(question.slice(0, mostCharacters));
   if (configurations.length === 0 || words === '') return [];
@@ -70,8 +70,8 @@ export async function lexicalRanks(
   const isRead = most * sum('parts') <= limits.rows && most * size <= limits.passages;
   const { found, terms } = isRead ? await wholeRanks(db, asked) : await largeRanks(db, asked);
   const { feedback, feedbackSize } = limits;
-  if (found.length === 0 || feedback === 0 || size > feedbackSize) return idsOf(db, found);
-  return idsOf(db, await withFeedback(db, scope, found, { scoring: asked.scoring, terms, passages: feedback }));
+  if (found.length === 0 || feedback === 0 || size > feedbackSize) return found;
+  return withFeedback(db, scope, found, { scoring: asked.scoring, terms, passages: feedback });
 }
 
 /** What was found, best first, and how many terms the question has. */
@@ -149,12 +149,4 @@ async function readTerms(db: Database, { datasets, editions }: Scope, terms: Ret
   return Array.from(byTerm, ([term, pieces]) => [term, pieces.flatMap(({ piece }) => piece ?? [])] as const)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([, pieces]) => pieces);
-}
-
-async function idsOf(db: Database, found: readonly Scored[]): Promise<readonly number[]> {
-  if (found.length === 0) return [];
-  const { rows } = await sql<{ id: number }>`
-    select id from unnest(${found.map(({ edition }) => edition)}::bigint[], ${found.map(({ ordinal }) => ordinal)}::int[]) with ordinality as found (edition_id, ordinal, at)
-    join passages using (edition_id, ordinal) order by at`.execute(db);
-  return rows.map(({ id }) => id);
 }

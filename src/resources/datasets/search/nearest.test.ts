@@ -4,6 +4,7 @@ import type { Store } from '#store/open';
 import { embedded } from '../../../../test/support/databases.ts';
 import { nearest } from './nearest.ts';
 import { openPassageIndex } from './passage-index.ts';
+import { keyOf } from './postings.ts';
 import { scopeOf, type Scope } from './scope.ts';
 import { callerOf, migrations, newDataset, newFile, newUser } from './testing.ts';
 import type { Chunk } from './types.ts';
@@ -39,7 +40,7 @@ describe('the index of pgvector', () => {
     const table = await tables.make(vectors);
     const index = openPassageIndex(store, tables);
     const [own, other] = [await newUser(store), await newUser(store)];
-    const numbers = new Map<number, number>();
+    const numbers = new Map<string, number>();
     for (const [at, owner] of [other, own, own].entries()) {
       const { id: datasetId } = await newDataset(store, owner, vectors);
       const fileId = await newFile(store, datasetId);
@@ -49,9 +50,8 @@ describe('the index of pgvector', () => {
         await index.add(inside, { datasetId, fileId, generation: 1, language: 'en', chunks, vectors: { ...vectors, of } });
         await index.flip(inside, { fileId, generation: 1 });
       });
-      const { rows } = await sql<{ id: number; ordinal: number }>`
-        select id, ordinal from passages where edition_id in (select id from editions where file_id = ${fileId})`.execute(store.db);
-      for (const { id, ordinal } of rows) numbers.set(id, 200 * at + ordinal);
+      const { rows } = await sql<{ id: number }>`select id from editions where file_id = ${fileId}`.execute(store.db);
+      for (const { ordinal } of chunks) numbers.set(keyOf({ edition: rows[0]!.id, ordinal }), 200 * at + ordinal);
     }
     await sql`set enable_seqscan = off`.execute(store.db); // six hundred are sooner compared than found
     await sql`set enable_sort = off`.execute(store.db);
@@ -59,7 +59,9 @@ describe('the index of pgvector', () => {
     const scope = await scopeOf(store.db, { caller: callerOf(own), datasets: 'all' });
     const large: Scope = { ...scope, languages: scope.languages.map((one) => ({ ...one, passages: 50_000 })) };
     const ask = async (of: Scope, limit: number) =>
-      (await nearest(store, ranker, of, { table, vector: unit(vectorAt(0))!, limit, signal: new AbortController().signal })).map((id) => numbers.get(id)!);
+      (await nearest(store, ranker, of, { table, vector: unit(vectorAt(0))!, limit, signal: new AbortController().signal })).map((one) =>
+        numbers.get(keyOf(one))!,
+      );
 
     // the nearest 200 are another user's: without its settings the index would look at 40 and give none
     expect(await ask(large, 100)).toEqual(Array.from({ length: 100 }, (_, at) => 200 + at));

@@ -29,10 +29,15 @@ export interface Scoring {
   readonly perTerm: number;
 }
 
-/** A passage by its place, and its score. */
-export interface Scored {
+/** Where a passage stands. */
+export interface Place {
   readonly edition: number;
   readonly ordinal: number;
+}
+
+export const keyOf = ({ edition, ordinal }: Place): string => `${edition} ${ordinal}`;
+
+export interface Scored extends Place {
   readonly score: number;
 }
 
@@ -136,7 +141,7 @@ export class Tally {
     }
   }
 
-  scoreOf({ edition, ordinal }: Pick<Scored, 'edition' | 'ordinal'>): number {
+  scoreOf({ edition, ordinal }: Place): number {
     const slots = this.#first.get(edition);
     return slots && ordinal < slots.passages ? this.#scores[slots.at + ordinal]! : 0;
   }

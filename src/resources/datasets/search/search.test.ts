@@ -6,6 +6,7 @@ import type { Store } from '#store/open';
 import { onBothDatabases } from '../../../../test/support/databases.ts';
 import { lexicalRanks, usualLimits } from './lexical.ts';
 import { openPassageIndex } from './passage-index.ts';
+import { keyOf } from './postings.ts';
 import { scopeOf } from './scope.ts';
 import { openSearch, type SearchDeps } from './search.ts';
 import { asking, callerOf, embedBy, filed, migrations, newDataset, newFile, newUser, vectorOf } from './testing.ts';
@@ -91,7 +92,7 @@ onBothDatabases('a search', ({ shared }) => {
     await grantTo(store(), 'dataset', id, reader, 'read');
     const ranks = async (user: number, question: string, rows: number) => {
       const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
-      return lexicalRanks(store().db, scope, question, 10, { ...usualLimits, rows, sampled: 40, candidates: 40, feedback: 0 });
+      return (await lexicalRanks(store().db, scope, question, 10, { ...usualLimits, rows, sampled: 40, candidates: 40, feedback: 0 })).map(keyOf);
     };
     for (const user of [owner, reader])
       for (const question of ['the granite bridge over the river', 'river bridge', 'a river', 'granite', 'quartz']) {
@@ -112,7 +113,8 @@ onBothDatabases('a search', ({ shared }) => {
     ])
       await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text });
     const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: [name] });
-    const first = (feedback: number) => lexicalRanks(store().db, scope, 'heron dry', 10, { ...usualLimits, feedback });
+    const first = async (feedback: number) =>
+      (await lexicalRanks(store().db, scope, 'heron dry', 10, { ...usualLimits, feedback })).map(({ edition }) => edition);
     const [marsh, machine, bird] = await first(0);
     expect(machine).toBeLessThan(bird!); // both have the one word, and the older comes first
     expect(await first(1)).toEqual([marsh, bird, machine]);
@@ -131,7 +133,7 @@ onBothDatabases('a search', ({ shared }) => {
       await add(`A heron ${at % 2 ? 'nests in the marsh' : 'is a machine'} ${at % 3 ? 'by the quay' : 'with an engine'} ${'of reeds '.repeat(at % 5)}`);
     const ranks = async (user: number, rows: number) => {
       const scope = await scopeOf(store().db, { caller: callerOf(user), datasets: 'all' });
-      return lexicalRanks(store().db, scope, 'heron marsh quay', 10, { ...usualLimits, rows });
+      return (await lexicalRanks(store().db, scope, 'heron marsh quay', 10, { ...usualLimits, rows })).map(keyOf);
     };
     const [whole, large, owners] = [await ranks(reader, 1000), await ranks(reader, 0), await ranks(owner, 1000)];
     for (let at = 0; at < 12; at++) {

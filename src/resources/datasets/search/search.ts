@@ -7,6 +7,7 @@ import { languageOf } from './language.ts';
 import { lexicalRanks } from './lexical.ts';
 import { nearest } from './nearest.ts';
 import { isEnglish, partsOf, questionVector, type QuestionDeps } from './question-vectors.ts';
+import { keyOf } from './postings.ts';
 import { mostReranked, type Rerank } from './rerank.ts';
 import { scopeOf, type Scope } from './scope.ts';
 import { slices } from './slices.ts';
@@ -52,22 +53,22 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
       parts.map(async ({ model, dimensions, scope: part }) => {
         const table = await tables.find({ model, dimensions });
         const weight = question.weightOf?.(model) ?? 1;
-        if (!table) return { ids: [], weight };
+        if (!table) return { places: [], weight };
         if (question.isEnglishOnly(model) && !isEnglish(language)) {
           warnings.push(`${model} reads English only: the question was searched by its words alone.`);
-          return { ids: [], weight };
+          return { places: [], weight };
         }
         const vector = await questionVector(question, { model, dimensions }, search);
         if (!vector) {
           warnings.push(`${model} makes no vectors at the moment: the question was searched by its words alone.`);
           return undefined;
         }
-        return { ids: await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal }), weight };
+        return { places: await nearest(store, ranker, part, { table, vector, limit: channelLimit, signal: search.signal }), weight };
       }),
     );
     const others = scope.languages.filter(({ datasetId, language: one }) => !isEnglish(one) && isReadInEnglish(scope, datasetId));
     if (others.length > 0) warnings.push('Texts that are not English were searched by their words alone: the model of their vectors reads English only.');
-    return { found: found.filter((ids) => ids !== undefined), down: found.includes(undefined), warnings: [...new Set(warnings)] };
+    return { found: found.filter((one) => one !== undefined), down: found.includes(undefined), warnings: [...new Set(warnings)] };
   }
 
   function isReadInEnglish({ datasets }: Scope, datasetId: number): boolean {
@@ -119,13 +120,14 @@ async function placedPassages({ db }: Store, { editions }: Scope, candidates: re
   const { rows } = await sql<Row>`
     select passages.id, passages.edition_id as edition, passages.ordinal, passages.page, passages.start, passages."end", passages.context, passages.quote,
       scope.dataset, scope.filename
-    from passages join (${editions}) as scope on scope.id = passages.edition_id
-    where passages.id = any(${candidates.map(({ id }) => id)}::bigint[])`.execute(db);
-  const found = new Map(rows.map((row) => [row.id, row]));
+    from unnest(${candidates.map(({ edition }) => edition)}::bigint[], ${candidates.map(({ ordinal }) => ordinal)}::int[]) as candidate (edition_id, ordinal)
+    join passages using (edition_id, ordinal) join (${editions}) as scope on scope.id = passages.edition_id`.execute(db);
+  const found = new Map(rows.map((row) => [keyOf(row), row]));
   return candidates
-    .filter(({ id }) => found.has(id))
-    .map(({ id, lexical, vector, score }, at) => {
-      const { edition, ordinal, page, start, end, context, quote, dataset, filename } = found.get(id)!;
+    .filter((one) => found.has(keyOf(one)))
+    .map((one, at) => {
+      const { lexical, vector, score } = one;
+      const { id, edition, ordinal, page, start, end, context, quote, dataset, filename } = found.get(keyOf(one))!;
       const passage = {
         id,
         dataset,
