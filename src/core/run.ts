@@ -67,7 +67,8 @@ interface RunEventOf<Event extends string, Data> {
 export type ToldEvent = RunEvent & {
   /** ISO 8601. */
   readonly timestamp: string;
-  readonly run: string;
+  /** The id of the run. */
+  readonly run: number;
   /** From 1, without gaps. */
   readonly seq: number;
   /** `main`, or `main/<name>` of a part of the run. */

@@ -1,3 +1,5 @@
+import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 import type { Exchange } from '#http/exchange';
 import { Accepted, Bytes, eventText, isUpdates, Updates, WithSession, type NounRoute } from '#http/noun-route';
 import { refuseForeignPage, sessionCookie } from '#http/session-cookie';
@@ -9,6 +11,7 @@ export function plainRoute(route: NounRoute): Route {
     ...route,
     async answer({ exchange, caller, json, files }) {
       if (route.isForOwnPages) refuseForeignPage(exchange);
+      if (!route.input && !route.takes) refuseMembers(json);
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { params, query, signal } = exchange;
       const answer = await route.answer({ caller, by, params, query, json, files, signal, ...lastEventOf(exchange) });
@@ -19,6 +22,14 @@ export function plainRoute(route: NounRoute): Route {
       return isUpdates(answer) ? sendPieces(exchange, framed(answer), events) : answer;
     },
   };
+}
+
+/** Refuses a body with members where none is listed. @throws Fault `invalid` */
+function refuseMembers(json: unknown): void {
+  if (json === undefined) return;
+  if (!isObject(json)) throw new Fault('invalid', 'The body must be an object.');
+  const [member] = Object.keys(json);
+  if (member !== undefined) throw new Fault('invalid', `${member} is not known: this address takes no members.`, { field: member });
 }
 
 const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];

@@ -91,11 +91,27 @@ export const capital = (words: string): string =>
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
 
-/** The schema of a value, as far as one value shows it. */
-export function schemaOf(value: Json): object {
-  if (value === null) return { type: 'null' };
-  if (Array.isArray(value)) return { type: 'array', items: value.length > 0 ? schemaOf(value[0]) : {} };
-  if (typeof value !== 'object') return { type: Number.isInteger(value) ? 'integer' : typeof value };
-  const present = Object.entries(value).filter(([, one]) => one !== undefined);
-  return { type: 'object', properties: Object.fromEntries(present.map(([name, one]) => [name, schemaOf(one)])), required: present.map(([name]) => name) };
+/** The schema of values, as far as they show it: a member that one of them lacks is optional, and one may have several types. */
+export function schemaOf(...values: readonly Json[]): object {
+  const [type, ...others] = [...new Set(values.map(typeOf))];
+  if (others.length > 0) return { anyOf: [type, ...others].map((one) => schemaOf(...values.filter((value) => typeOf(value) === one))) };
+  if (type === 'array') {
+    const items = values.flatMap((one) => one as readonly Json[]);
+    return { type, items: items.length > 0 ? schemaOf(...items) : {} };
+  }
+  if (type !== 'object') return { type };
+  const objects = values as readonly Readonly<Record<string, Json>>[];
+  const names = [...new Set(objects.flatMap((one) => Object.keys(one)))];
+  const present = (name: string) => objects.flatMap((one) => (one[name] === undefined ? [] : [one[name]]));
+  return {
+    type,
+    properties: Object.fromEntries(names.map((name) => [name, schemaOf(...present(name))])),
+    required: names.filter((name) => present(name).length === objects.length),
+  };
+}
+
+function typeOf(value: Json): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return Number.isInteger(value) ? 'integer' : typeof value;
 }

@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import { Fault } from '#core/fault';
 import { choiceHeaders } from '#core/choice-headers';
+import type { Json } from '#core/json';
 import { capital, schemaOf, withNamedSchemas } from './openapi-schemas.ts';
 import { addressesOf, scopes, type Alias, type Face, type Operation, type Route } from './route.ts';
 
@@ -68,9 +69,11 @@ function schemaName(face: Face, { method, path }: Pick<Alias, 'method' | 'path'>
   return capital(`${face.name} ${method === 'POST' ? '' : method.toLowerCase()} ${words}${suffix} ${what}`);
 }
 
-const sample = new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' });
+/** A refusal that names a field, and one that names none. */
+const samples = [new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' }), new Fault('unauthenticated', 'A key is needed.')];
 
-const errorOf = (face: Face): object => schemaOf(JSON.parse(JSON.stringify(face.refusal(sample, 'req_0123456789abcdefghijkl'))));
+const errorOf = (face: Face): object =>
+  schemaOf(...samples.map((fault) => JSON.parse(JSON.stringify(face.refusal(fault, 'req_0123456789abcdefghijkl'))) as Json));
 
 /** `/models/:id` and `/models/*` in the words of OpenAPI. */
 function documented(path: string, rest: string): string {
@@ -121,12 +124,7 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
       ? { requestBody: { required: route.takes !== 'forms', content: withExample(bodiesOf(route, shown.input), example?.request) } }
       : {}),
     responses: {
-      [route.makes ? 201 : 200]: {
-        description: route.makes ? 'Made.' : 'Done.',
-        ...(shown.output
-          ? { content: withExample(shown.outputType ? { [shown.outputType]: { schema: shown.output } } : json(shown.output), example?.answer) }
-          : {}),
-      },
+      ...answersOf(shown, route, example?.answer),
       ...Object.fromEntries(statusesOf(shown, route, address).map((status) => [status, { description: refusals[status], content: json(errorOf(face)) }])),
       default: { description: 'Refused, in the words of this interface.', content: json(errorOf(face)) },
     },
@@ -136,6 +134,32 @@ function operation(shown: Operation, { route, face, method, path, headers = [] }
           security: [{ bearer: [] }, ...['x-access-tokens', 'x-api-key', 'x-goog-api-key', 'session'].map((name) => ({ [name]: [] }))],
           'x-scope': route.scope,
         }),
+  };
+}
+
+const furtherAnswers: Readonly<Record<string, string>> = { 202: 'Accepted: the work goes on.', 204: 'Done, without a body.' };
+
+/** What is answered when all is well, by status. */
+function answersOf(shown: Operation, { makes }: Route, example: unknown): Readonly<Record<string, object>> {
+  const { output, sends, others = {} } = shown;
+  const isDescribed = output !== undefined || sends !== undefined;
+  const further = Object.entries(others).map(([status, schema]) => [
+    status,
+    {
+      description: furtherAnswers[status] ?? 'Not ready.',
+      ...(status === '204' ? {} : { content: isDescribed ? json(schema) : withExample(json(schema), example) }),
+    },
+  ]);
+  const usual = { description: makes ? 'Made.' : 'Done.', ...(isDescribed ? { content: contentOf(shown, example) } : {}) };
+  return { ...(isDescribed || further.length === 0 ? { [makes ? 201 : 200]: usual } : {}), ...Object.fromEntries(further) };
+}
+
+/** The types of the answer: JSON, and those of a stream or of bytes, which no schema describes. */
+function contentOf({ output, outputType, sends = [] }: Pick<Operation, 'output' | 'outputType' | 'sends'>, example: unknown) {
+  const whole = outputType ?? 'application/json';
+  return {
+    ...(output ? withExample({ [whole]: { schema: output } }, example) : {}),
+    ...Object.fromEntries(sends.filter((type) => !(output && type === whole)).map((type) => [type, { schema: { type: 'string' } }])),
   };
 }
 

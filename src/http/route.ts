@@ -45,6 +45,10 @@ export interface Route extends Address {
   readonly output?: TSchema;
   /** The type that the JSON of the answer is sent as, where clients know another one than that of JSON. */
   readonly outputType?: 'text/plain';
+  /** Types of an answer that is no JSON object: a stream of events, pieces of text, the bytes of a file. */
+  readonly sends?: readonly string[];
+  /** JSON bodies of further answers that are no refusals, by status: 202 where the work goes on behind the answer. Without `output` or `sends` they are all there are. */
+  readonly others?: Readonly<Record<number, TSchema>>;
   /** What the document shows in place of this route, where one address stands for several operations. Its path then ends with `*`, which is the model. */
   readonly operations?: readonly Operation[];
   /** It makes something new: the answer is 201. */
@@ -79,7 +83,7 @@ export function alsoBelow<One extends Route>(routes: readonly One[], from: strin
 }
 
 /** One of the operations at a route's address. */
-export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output' | 'outputType'> {
+export interface Operation extends Pick<Route, 'spends' | 'summary' | 'input' | 'output' | 'outputType' | 'sends' | 'others'> {
   /** What stands behind the model in the address: `:generateContent`. */
   readonly suffix: string;
 }

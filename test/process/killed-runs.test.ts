@@ -79,10 +79,10 @@ async function begun(place: Place, method: 'GET' | 'POST'): Promise<Begun> {
   await expect.poll(() => host.asked, { timeout: 30_000, interval: 5 }).toContain('/first');
   host.hold(true);
   await expect.poll(() => host.asked, { timeout: 30_000, interval: 5 }).toContain('/second');
-  const { items } = (await ask('GET', '/server/mine/runs')) as { items: { id: string }[] };
+  const { items } = (await ask('GET', '/server/mine/runs')) as { items: { id: number }[] };
   const restart = () => startProcess(place, upstream.url, yaml);
   void executing;
-  return { place, server, run: items[0]!.id, restart, upstream, host };
+  return { place, server, run: String(items[0]!.id), restart, upstream, host };
 }
 
 const stateOf = async (server: ServerProcess, run: string) => asker(server)('GET', `/server/mine/runs/${run}`);

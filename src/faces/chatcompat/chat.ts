@@ -21,6 +21,7 @@ export function chatRoute(deps: GeneratingDeps): Route {
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: ChatRequest,
     output: ChatCompletion,
+    sends: ['text/event-stream'],
     answer: (asked) => answerCall(deps, asked.exchange, understood(asked, deps.clock)),
   };
 }

@@ -17,6 +17,7 @@ export function completionsRoute(deps: GeneratingDeps): Route {
     summary: 'Answers one prompt, whole or as server-sent events: the older interface, for programs that know no other.',
     input: CompletionRequest,
     output: Completion,
+    sends: ['text/event-stream'],
     answer(asked) {
       const { app, body } = unlabelled(asked.json);
       const { call, usageWanted } = decodeRequest(body);

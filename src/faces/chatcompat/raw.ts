@@ -26,6 +26,8 @@ export function rawRoutes(deps: RawDeps): readonly Route[] {
     spends: true,
     summary: operation.summary,
     input: operation.input,
+    output: Type.Object({}),
+    ...(operation.name === 'moderations' ? {} : { sends: ['text/plain', 'text/event-stream'] }),
     ...(operation.form ? { takes: 'multipart' as const } : {}),
     answer: async (asked) => answer(deps, operation, asked, await read(operation, asked)),
   }));

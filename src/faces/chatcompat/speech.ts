@@ -39,6 +39,7 @@ export function speechRoute(deps: SpeechDeps): Route {
     spends: true,
     summary: 'Speaks a text. The built-in voice answers with WAV, whatever format is asked for.',
     input: SpeechFields,
+    sends: ['audio/*'],
     answer: (asked) => {
       const { app, call } = decoded(asked, deps.defaultSpeech);
       return answerSpeech(deps, asked, 'chatcompat', new Speech({ call, speak: deps.speak, app }));

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
 import type { GeneratingDeps } from '../answer.ts';
@@ -47,7 +48,8 @@ const operations: readonly Operation[] = [
     spends: true,
     summary: 'Answers a conversation piece by piece: as server-sent events with `?alt=sse`, else as a JSON array.',
     input: GenerateRequest,
-    output: GenerateResponse,
+    output: Type.Array(GenerateResponse),
+    sends: ['text/event-stream'],
   },
   { suffix: ':countTokens', summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },
   {

@@ -26,6 +26,7 @@ export function signInRoute(signedIn: SignedIn): Route {
     scope: 'public',
     owner: 'nobody',
     summary: 'Where a sign-in at an MCP server of a user ends: a page.',
+    sends: ['text/html'],
     async answer({ exchange }: Asked) {
       const { query, id: requestId, address } = exchange;
       const word = (name: string) => query.get(name) ?? undefined;

@@ -24,6 +24,7 @@ export function messageRoute(deps: GeneratingDeps): Route {
     summary: 'Answers a conversation, whole or as server-sent events.',
     input: MessagesRequest,
     output: MessageObject,
+    sends: ['text/event-stream'],
     numbersAsWritten: true,
     answer: (asked) => answerCall(deps, asked.exchange, understood(asked)),
   };

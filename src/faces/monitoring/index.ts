@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { Clock } from '#kit/async/clock';
 import { throttled } from '#kit/async/throttled';
 import { nativeRefusal } from '../native-fault.ts';
@@ -28,7 +29,14 @@ export function watch({ clock, metrics, missing, landing, document }: WatchDeps)
   const figures = throttled(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));
   const json = keptWhile(document, (shown) => Buffer.from(JSON.stringify(shown)));
   const html = keptWhile(document, (shown) => Buffer.from(docsPage(shown)));
-  const page = (path: string, summary: string, answer: (exchange: Exchange) => unknown, also?: string): Route => ({
+  const page = (
+    path: string,
+    summary: string,
+    shown: Pick<Route, 'output' | 'sends' | 'others'>,
+    answer: (exchange: Exchange) => unknown,
+    also?: string,
+  ): Route => ({
+    ...shown,
     method: 'GET',
     path,
     ...(also === undefined ? {} : { also: [{ method: 'GET', path: also }] }),
@@ -42,25 +50,41 @@ export function watch({ clock, metrics, missing, landing, document }: WatchDeps)
     roots: [''],
     refusal: nativeRefusal,
     routes: [
-      page('/healthz', 'The process is up.', () => ({ status: 'ok' })),
-      page('/readyz', 'Requests can be taken; if not, 503 with what is missing.', async (exchange) => {
-        const lacks = await lacking();
-        exchange.sendJson(
-          lacks.length === 0 ? 200 : 503,
-          { status: lacks.length === 0 ? 'ok' : 'unready', missing: lacks },
-          lacks.length === 0 ? [] : ['retry-after', '1'],
-        );
-      }),
-      page('/metrics', 'Figures for Prometheus.', async (exchange) => exchange.send(200, ['content-type', metrics.contentType], await figures())),
-      page('/openapi.json', 'This document.', (exchange) => exchange.send(200, ['content-type', 'application/json; charset=utf-8'], json())),
-      page('/docs', 'This document, to be read.', (exchange) => exchange.send(200, htmlHeaders, html()), '/docs/'),
-      page('/', 'What this server is, and the base address of each interface: a page, or JSON for who accepts nothing else.', (exchange) => {
-        const shown = { ...landing(), server: addressOf(exchange, landing().publicUrl), hasNative: hasNative(document()) };
-        if (wantsJson(exchange)) exchange.sendJson(200, description(shown));
-        else exchange.send(200, htmlHeaders, landingPage(shown));
-      }),
-      page('/favicon.ico', 'No picture.', (exchange) => exchange.sendNothing()),
-      page('/docs.css', 'The style sheet of these pages.', (exchange) => exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle)),
+      page('/healthz', 'The process is up.', { output: Type.Object({ status: Type.Literal('ok') }) }, () => ({ status: 'ok' })),
+      page(
+        '/readyz',
+        'Requests can be taken; if not, 503 with what is missing.',
+        { output: readiness('ok'), others: { 503: readiness('unready') } },
+        async (exchange) => {
+          const lacks = await lacking();
+          exchange.sendJson(
+            lacks.length === 0 ? 200 : 503,
+            { status: lacks.length === 0 ? 'ok' : 'unready', missing: lacks },
+            lacks.length === 0 ? [] : ['retry-after', '1'],
+          );
+        },
+      ),
+      page('/metrics', 'Figures for Prometheus.', { sends: ['text/plain'] }, async (exchange) =>
+        exchange.send(200, ['content-type', metrics.contentType], await figures()),
+      ),
+      page('/openapi.json', 'This document.', { output: Type.Object({ openapi: Type.String(), paths: Type.Object({}) }) }, (exchange) =>
+        exchange.send(200, ['content-type', 'application/json; charset=utf-8'], json()),
+      ),
+      page('/docs', 'This document, to be read.', { sends: ['text/html'] }, (exchange) => exchange.send(200, htmlHeaders, html()), '/docs/'),
+      page(
+        '/',
+        'What this server is, and the base address of each interface: a page, or JSON for who accepts nothing else.',
+        { output: Type.Object({}), sends: ['text/html'] },
+        (exchange) => {
+          const shown = { ...landing(), server: addressOf(exchange, landing().publicUrl), hasNative: hasNative(document()) };
+          if (wantsJson(exchange)) exchange.sendJson(200, description(shown));
+          else exchange.send(200, htmlHeaders, landingPage(shown));
+        },
+      ),
+      page('/favicon.ico', 'No picture.', { others: { 204: Type.Void() } }, (exchange) => exchange.sendNothing()),
+      page('/docs.css', 'The style sheet of these pages.', { sends: ['text/css'] }, (exchange) =>
+        exchange.send(200, ['content-type', 'text/css; charset=utf-8'], docsStyle),
+      ),
     ],
   };
 }
@@ -78,6 +102,8 @@ function addressOf(exchange: Exchange, publicUrl: string): string {
 }
 
 const hasNative = ({ paths }: OpenApiDocument): boolean => Object.hasOwn(paths, '/server/get-models');
+
+const readiness = (status: string) => Type.Object({ status: Type.Literal(status), missing: Type.Array(Type.String()) });
 
 /** Milliseconds between two runs at least. Measured (Node 26): the figures of a process with 400 connections take 22 ms. */
 const metricsMilliseconds = 250;

@@ -56,6 +56,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
     ...(input ? { input } : {}),
     takes: 'forms',
     ...(envelope.isBytes ? {} : { output: wrappedSchema(envelope, route.output) }),
+    ...(route.others?.[202] ? { others: { 202: wrappedSchema({ ...envelope, status: 202 }, route.others[202]) } } : {}),
     ...(envelope.isText ? { outputType: 'text/plain' as const } : {}),
     async answer(asked) {
       const { exchange, caller, json, files } = asked;

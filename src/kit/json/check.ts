@@ -56,12 +56,18 @@ function problemOf(rule: Rule, value: unknown, field: string): Problem | undefin
   if (rule.anyOf) return rule.anyOf.some((one) => !problemOf(one, value, field)) ? undefined : nearest(rule.anyOf, value, field);
   if ('const' in rule) return value === rule.const ? undefined : wrong(field, `must be ${say(rule.const)}`);
   if (rule.enum) return rule.enum.includes(value) ? undefined : wrong(field, `must be ${choice(rule.enum.map(say))}`);
-  if (rule.type && !hasType(rule.type, value)) return wrong(field, `must be ${article(rule.type)}`);
+  if (rule.type && !hasType(rule.type, value)) return wrong(field, tooLargeToCount(rule, value) ?? `must be ${article(rule.type)}`);
   if (typeof value === 'string') return textProblem(rule, value, field);
   if (typeof value === 'number') return numberProblem(rule, value, field);
   if (Array.isArray(value)) return arrayProblem(rule, value, field);
   if (value !== null && typeof value === 'object') return objectProblem(rule, value as Record<string, unknown>, field);
   return undefined;
+}
+
+/** An integer that JSON can hold and JavaScript cannot count to would be told that it is no integer. */
+function tooLargeToCount({ type, minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER }: Rule, value: unknown): string | undefined {
+  if (type !== 'integer' || !Number.isInteger(value)) return undefined;
+  return (value as number) > 0 ? `must be at most ${maximum}` : `must be at least ${minimum}`;
 }
 
 function textProblem(rule: Rule, value: string, field: string): Problem | undefined {
@@ -122,6 +128,8 @@ function nearest(forms: readonly Rule[], value: unknown, field: string): Problem
   }
   const meant = rules.filter((one) => one.type && hasType(one.type, value));
   if (meant.length === 1) return problemOf(meant[0]!, value, field)!;
+  const countable = rules.map((one) => tooLargeToCount(one, value)).find((text) => text !== undefined);
+  if (countable !== undefined) return wrong(field, countable);
   const consts = rules.flatMap((one) => ('const' in one ? [say(one.const)] : (one.enum?.map(say) ?? [])));
   const types = rules.flatMap((one) => ('const' in one || one.enum ? [] : one.type ? [article(one.type)] : []));
   return wrong(field, `must be ${choice([...new Set([...consts, ...types])])}`);

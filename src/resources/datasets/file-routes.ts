@@ -104,7 +104,7 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
       query: Type.Object({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
       input: Type.Object({ file: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(FileObject) }),
+      others: { 202: Type.Object({ items: Type.Array(FileObject) }) },
       async answer({ caller: asking, params, query, files: given }) {
         const caller = await actingFor(asking, query);
         const dataset = await datasets.one(caller, datasetIn(params), 'edit');
@@ -182,6 +182,7 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
       method: 'GET',
       path: `${path}/:file/original`,
       summary: 'The bytes of a file, as they came.',
+      sends: ['*/*'],
       query: OwnerQuery,
       async answer({ caller, params, query }) {
         const reader = readerOf(caller, query);

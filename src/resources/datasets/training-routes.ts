@@ -39,7 +39,7 @@ const shownText = 1000;
 const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Optional(Type.Union([kind, Type.Null()]));
 const dataset = Type.String({ maxLength: 400, description: 'The full name of a dataset.' });
 const vector = Type.Array(Type.Number());
-const jobId = Type.Optional(Type.String({ description: 'Of the job that goes on, with status 202.' }));
+const Accepting = Type.Object({ response: Type.String(), job_id: Type.String({ description: 'Of the job that goes on.' }), embedding: Type.Literal('') });
 const common = { scope: 'datasets', owner: 'caller', method: 'POST' } as const;
 
 /** Whatever a dataset is trained with, in the words of the native interface. */
@@ -75,7 +75,8 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       summarize: orNull(Type.Boolean({ description: 'A summary is put in, in place of the text.' })),
       summarize_model: orNull(Type.String({ maxLength: 256 })),
     }),
-    output: Type.Object({ response: Type.String(), embedding: vector, job_id: jobId }),
+    output: Type.Object({ response: Type.String(), embedding: vector }),
+    others: { 202: Accepting },
     async answer({ caller, by, input, signal = neverAborted }) {
       const given = storable(input.content);
       if (given.trim() === '') throw new Fault('invalid', 'content must be a text that is not empty.', { field: 'content' });
@@ -115,7 +116,8 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     spends: true,
     summary: 'Puts a file into a dataset. From 1 MB on, with async, and beyond 1,000 vectors, the answer is 202 with a job_id.',
     input: Type.Object({ dataset: orNull(dataset), force_dataset: orNull(dataset), async: orNull(Type.Boolean()) }),
-    output: Type.Object({ response: Type.String(), embedding: Type.Union([Type.Array(vector), Type.Literal('')]), job_id: jobId }),
+    output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
+    others: { 202: Accepting },
     async answer({ caller, input, files, signal }) {
       const file = fileIn(files);
       const field = input.dataset ? 'dataset' : input.force_dataset ? 'force_dataset' : 'dataset';
@@ -148,7 +150,8 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       context: orNull(Type.String({ maxLength: 1000 })),
       filename: orNull(Type.String({ maxLength: 1000 })),
     }),
-    output: Type.Object({ response: Type.String(), embedding: Type.Union([Type.Array(Type.Array(vector)), Type.Literal('')]), job_id: jobId }),
+    output: Type.Object({ response: Type.String(), embedding: Type.Array(Type.Array(vector)) }),
+    others: { 202: Accepting },
     async answer({ caller, input, signal }) {
       const data = input.data.map(storable);
       const empty = data.findIndex((text) => text.trim() === '');

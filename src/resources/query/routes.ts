@@ -28,9 +28,11 @@ const ExecuteFields = Type.Object({
 });
 const WithFileFields = Type.Object({ plugin_name: name, plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])), ...asQuestion });
 
+const streams = ['text/plain', 'text/event-stream'];
+
 /** Questions to models, in the words of the native interface. */
 export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
-  const common = { method: 'POST', scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion } as const;
+  const common = { method: 'POST', scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion, sends: streams } as const;
   return [
     nounRoute({
       ...common,

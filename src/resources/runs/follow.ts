@@ -49,7 +49,7 @@ export async function* follow(
             if (signal.aborted) throw signal.reason;
             last = first + at;
             beatAt = clock.monotonic() + heartbeatMilliseconds;
-            yield { ...event, run: id, seq: last };
+            yield { ...event, run: Number(id), seq: last };
           }
       if (last < now.seq) {
         readAt = -Infinity;

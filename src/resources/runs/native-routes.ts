@@ -13,6 +13,7 @@ export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly No
         'Follows a deep agent: its events from the start, or behind `Last-Event-ID`, and then as they come. Server-sent events where `Accept` names `text/event-stream`, else objects with `@|@sep@|@` between them.',
       scope: 'agent_builder',
       owner: 'caller',
+      sends: ['text/event-stream', 'text/plain'],
       input: Type.Object({
         deep_agent_id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'As `/server/query` gave it, in `added_obj`.' }),
       }),

@@ -22,7 +22,7 @@ const WaitsForObject = Type.Union([
 ]);
 
 const RunObject = Type.Object({
-  id: Type.String(),
+  id: Type.Integer(),
   kind: Type.Enum(['agent', 'deep_agent']),
   agentId: orNull(Type.Integer()),
   version: orNull(Type.Integer()),
@@ -84,6 +84,7 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
       path: `${root}/:id/events`,
       summary: 'The events of a run as server-sent events: from the start, or behind `Last-Event-ID`, and then as they come.',
       query,
+      sends: ['text/event-stream'],
       async answer({ caller, params, query: whose, lastEventId, signal = new AbortController().signal }) {
         const userId = ownerOf(caller, whose);
         const run = await runs.one(userId, params['id']!);
@@ -163,7 +164,7 @@ const shown = ({
   startedAt,
   endedAt,
 }: ShownRun): Static<typeof RunObject> => ({
-  id: runId,
+  id: Number(runId),
   kind,
   agentId,
   version,

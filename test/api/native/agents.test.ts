@@ -41,7 +41,7 @@ onBothDatabases('agents', ({ place }) => {
       });
       const run = whole.body['execution_id'] as string;
       expect((await ada.ask('GET', `/server/mine/runs/${run}`)).body).toMatchObject({
-        id: run,
+        id: Number(run),
         kind: 'agent',
         agentId: id,
         version: 1,
@@ -55,7 +55,12 @@ onBothDatabases('agents', ({ place }) => {
       const told = await runs(ada, all.server.url).events(run);
       expect(told.map(({ event }) => event)).toEqual(['run.started', 'step.started', 'message.delta', 'usage', 'run.completed']);
       expect(told.map(({ id: number }) => number)).toEqual(['1', '2', '3', '4', '5']);
-      expect(told[0]!.data).toMatchObject({ run, seq: 1, place: 'main', data: { kind: 'agent', agentId: id, version: 1, message: 'Say exactly: hello' } });
+      expect(told[0]!.data).toMatchObject({
+        run: Number(run),
+        seq: 1,
+        place: 'main',
+        data: { kind: 'agent', agentId: id, version: 1, message: 'Say exactly: hello' },
+      });
       expect(await runs(ada, all.server.url).events(run, 3)).toEqual(told.slice(3));
 
       const { events, contentType } = await runs(ada, all.server.url).executed({ agent_id: id, message: 'Say exactly: hello', streaming: true });
@@ -70,10 +75,10 @@ onBothDatabases('agents', ({ place }) => {
       form.set('file', new Blob(['The heron eats forty-two fish.']), 'heron.txt');
       const withFile = await fetch(`${all.server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
       expect([withFile.status, await withFile.json()]).toMatchObject([200, { execution_status: 'completed' }]);
-      const list = (await ada.ask('GET', '/server/mine/runs?limit=2&kind=agent&state=completed')).body as { items: { id: string }[]; nextCursor: string };
+      const list = (await ada.ask('GET', '/server/mine/runs?limit=2&kind=agent&state=completed')).body as { items: { id: number }[]; nextCursor: string };
       expect(list.items).toHaveLength(2);
-      const rest = (await ada.ask('GET', `/server/mine/runs?cursor=${list.nextCursor}&agentId=${id}`)).body as { items: { id: string }[] };
-      expect(rest.items.map((one) => one.id)).toContain(run);
+      const rest = (await ada.ask('GET', `/server/mine/runs?cursor=${list.nextCursor}&agentId=${id}`)).body as { items: { id: number }[] };
+      expect(rest.items.map((one) => one.id)).toContain(Number(run));
     },
   );
 
@@ -209,6 +214,12 @@ test(proves('T-02', 'the runs of others are not there, and neither are their age
   expect((await bob.ask('GET', `/server/mine/runs?owner=${ada.id}`)).status).toBe(404);
   expect((await execute(bob, id)).status).toBe(404);
   expect(said(await execute(bob, id))).toBe(said(await execute(bob, 999_999)));
+  expect(await ada.ask('POST', `/server/mine/runs/${run}/cancel`, { why: 'late' })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringMatching(/^why is not known/) as string },
+  });
+  expect(await ada.ask('POST', `/server/mine/runs/${run}/cancel`, [])).toMatchObject({ status: 400, body: { error: 'The body must be an object.' } });
+  expect((await ada.ask('POST', `/server/mine/runs/${run}/cancel`, {})).status).toBe(409);
   expect((await ada.ask('POST', `/server/mine/runs/${run}/cancel`)).status).toBe(409);
   expect((await ada.ask('POST', `/server/mine/runs/${run}/resume`)).status).toBe(409);
 });

@@ -158,7 +158,7 @@ onBothDatabases('a deep agent', ({ place }) => {
       expect(frames[0]).toMatch(/^id: 1\nevent: run\.started\ndata: \{/);
       expect(told[0]).toMatchObject({
         event: 'run.started',
-        run: id,
+        run: Number(id),
         seq: 1,
         place: 'main',
         data: { kind: 'deep_agent', agentId: null, version: null, message: threeQuestions },

@@ -188,6 +188,10 @@ test(
     }
     const { dataset } = (await ada.ask('POST', '/user/add-dataset', { dataset: 'herons' })).body;
     expect([await ask({ dataset }), await ask({ dataset, limit_references: 0 })]).toEqual([dataset, 'none']);
+    const { dataset: withCommas } = (await ada.ask('POST', '/user/add-dataset', { dataset: 'herons, storks,cranes' })).body;
+    expect(await ask({ dataset: withCommas })).toBe(withCommas);
+    expect(await ask({ dataset: `${String(withCommas)} , ${String(dataset)}` })).toBe(`${String(withCommas)},${String(dataset)}`);
+    expect(await ask({ dataset: `${String(dataset)},user_custom_1_gone` })).toEqual([404, 'There is no dataset user_custom_1_gone.']);
   },
 );
 

@@ -33,6 +33,7 @@ export function responseRoute(deps: CreatingDeps, background: Background): Route
     summary: 'Answers a conversation, whole, as server-sent events or in the background; the response is kept unless store is false.',
     input: ResponsesRequest,
     output: ResponseObject,
+    sends: ['text/event-stream'],
     answer: (asked) => answer(deps, background, asked),
   };
 }

@@ -52,7 +52,8 @@ const SourceObject = Type.Object({
 
 const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
 const path = `${root}/:id/sources`;
-const common = { scope: 'datasets', owner: 'caller', query: OwnerQuery, output: SourceObject } as const;
+const asked = { scope: 'datasets', owner: 'caller', query: OwnerQuery } as const;
+const common = { ...asked, output: SourceObject } as const;
 const sourceIn = (params: Readonly<Record<string, string>>) => idIn(params, 'source', 'source');
 
 function shown({ id, place, everyHours, state, lastSyncAt, nextSyncAt, seen, changed, deleted, failures, jobId }: Source) {
@@ -173,9 +174,10 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
       },
     }),
     nounRoute({
-      ...common,
+      ...asked,
       method: 'POST',
       path: `${path}/:source/sync`,
+      others: { 202: SourceObject },
       summary: 'Synchronises something that a dataset follows, now. The job works for whoever added it, or changed it last.',
       async answer({ caller, by, params, query }) {
         const source = await store.transaction(async (inside) => {
