@@ -6,6 +6,7 @@ import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
+import { withWholeAnswers } from '../shared/whole-answers.ts';
 import { isUserField, sentUser } from '../shared/end-user.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
@@ -49,7 +50,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
-  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? withAllResults(call.turns, ignored) : call.turns, instructions }, notes);
+  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns, instructions }, notes);
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);

@@ -8,6 +8,7 @@ import { droppedExtra } from '#core/dropped-extra';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
+import { withWholeAnswers } from '../../shared/whole-answers.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';
@@ -42,7 +43,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
-  const turns = translated ? withAllResults(call.turns, ignored) : call.turns;
+  const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
   const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
   const body: Record<string, Json> = {
     ...carried,

@@ -7,6 +7,7 @@ import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
+import { withWholeAnswers } from '../../shared/whole-answers.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { encodedUser } from '../encode-user.ts';
 import { ownFilesOf } from '../own-files.ts';
@@ -37,7 +38,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
-  const { instructions, turns } = instructionsOf(call.turns);
+  const { instructions, turns } = instructionsOf(withWholeAnswers(call));
   const tools = call.tools.flatMap((tool) => (isElsewhere(tool, quirks) ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
   const isEquipped = call.tools.some(({ inItem }) => inItem) || tools.length > 0;
   const requested = [
