@@ -1,12 +1,12 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import { isWebSearch, webSearchName, type CustomTool, type ForeignTool, type FunctionTool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
-import { withWholeAnswers } from '../shared/whole-answers.ts';
 import { isUserField, sentUser } from '../shared/end-user.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';

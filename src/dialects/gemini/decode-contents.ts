@@ -2,8 +2,8 @@ import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart,
 import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
+import { goesOn, joinedTurns } from '#core/whole-answers';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
-import { goesOn, joinedTurns } from '../shared/whole-answers.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**

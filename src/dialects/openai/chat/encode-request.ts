@@ -1,5 +1,6 @@
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -8,7 +9,6 @@ import { droppedExtra } from '#core/dropped-extra';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
-import { withWholeAnswers } from '../../shared/whole-answers.ts';
 import { leftOut } from '../../shared/web-search.ts';
 import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';

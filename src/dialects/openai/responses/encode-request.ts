@@ -1,5 +1,6 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -7,7 +8,6 @@ import { isEmpty, own, type Json, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../../dialect.ts';
 import { withAllResults } from '../../shared/answered-calls.ts';
-import { withWholeAnswers } from '../../shared/whole-answers.ts';
 import { isUserField } from '../../shared/end-user.ts';
 import { encodedUser } from '../encode-user.ts';
 import { ownFilesOf } from '../own-files.ts';

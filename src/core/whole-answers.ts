@@ -1,5 +1,5 @@
-import type { GenerateCall } from '#core/call';
-import type { Part, TextPart, Turn } from '#core/conversation';
+import type { GenerateCall } from './call.ts';
+import type { Part, TextPart, Turn } from './conversation.ts';
 
 /**
  * The turns of a call with each answer of the model in one turn, and its text in one part where nothing else stands between. Chats of Google's SDKs return a
@@ -26,23 +26,25 @@ export const goesOn = (before: Turn | undefined, turn: Turn): boolean => before?
 
 function joinedTexts(parts: readonly Part[]): readonly Part[] {
   const whole: Part[] = [];
-  let texts: string[] = [];
-  let first: TextPart | undefined;
+  let run: TextPart[] = [];
   const close = () => {
-    if (first) whole.push({ ...first, text: texts.join('') });
-    first = undefined;
-    texts = [];
+    if (run.length > 0) whole.push(run.length === 1 ? run[0]! : oneText(run));
+    run = [];
   };
   for (const part of parts) {
-    if (part.type === 'text') {
-      first ??= part;
-      texts.push(part.text);
-      continue;
+    if (part.type === 'text') run.push(part);
+    else {
+      close();
+      whole.push(part);
     }
-    close();
-    whole.push(part);
   }
   close();
-  const said = whole.filter((part) => part.type !== 'text' || part.text !== '');
+  const said = whole.filter((part) => part.type !== 'text' || part.text !== '' || part.extra);
   return said.length > 0 ? said : whole;
+}
+
+/** The last piece with members of its own has the signature of the whole text. */
+function oneText(pieces: readonly TextPart[]): TextPart {
+  const extra = pieces.findLast((piece) => piece.extra)?.extra;
+  return { type: 'text', text: pieces.map(({ text }) => text).join(''), ...(extra ? { extra } : {}) };
 }
