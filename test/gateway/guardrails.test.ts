@@ -349,7 +349,12 @@ describe('before the call', () => {
     const said = (...texts: readonly string[]) => texts.map((text) => ({ role: 'model', parts: [{ text }] }));
     const user = { role: 'user', parts: [{ text: 'hi' }] };
     const returned = (...texts: readonly string[]) =>
-      askFace({ url: server.url, key: member.keys[0]! }, 'gencompat', { model, content: '', stream: false, more: { contents: [user, ...said(...texts), user] } });
+      askFace({ url: server.url, key: member.keys[0]! }, 'gencompat', {
+        model,
+        content: '',
+        stream: false,
+        more: { contents: [user, ...said(...texts), user] },
+      });
     expect((await returned('Write to a@exam', 'ple.com', ' today.', '')).status).toBe(200);
     expect(sentText()).toContain('Write to [EMAIL] today.');
     expect((await returned('It is ', key.slice(0, 9), key.slice(9))).status).toBe(400);

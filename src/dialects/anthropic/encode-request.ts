@@ -50,7 +50,10 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
-  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns, instructions }, notes);
+  const { system, messages } = encodeConversation(
+    { ...quirks, turns: translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns, instructions },
+    notes,
+  );
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);

@@ -31,7 +31,10 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
 
 /** Are there answers in pieces, as chats of Google's SDKs return those that were streamed? */
 export const hasPieces = (turns: readonly Turn[]): boolean =>
-  turns.some((turn, at) => goesOn(turns[at - 1], turn) || (turn.role === 'model' && turn.parts.some(({ type }, place) => type === 'text' && turn.parts[place - 1]?.type === 'text')));
+  turns.some(
+    (turn, at) =>
+      goesOn(turns[at - 1], turn) || (turn.role === 'model' && turn.parts.some(({ type }, place) => type === 'text' && turn.parts[place - 1]?.type === 'text')),
+  );
 
 /** A thought with the gateway's own token is one part of one turn, although its pieces may be contents of their own. Other answers stay as they are. */
 function withThoughtsOfChunks(turns: readonly Turn[]): readonly Turn[] {
