@@ -56,7 +56,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(user ? { user: user.user } : {}),
     model,
     ...(instructions === undefined ? {} : { instructions }),
-    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored) : turns, ignored)],
+    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
@@ -172,4 +172,11 @@ function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
     default:
       return choice satisfies never;
   }
+}
+
+/** A turn of the model without the empty text that clients send beside tool calls, which would be a message of its own, and with arguments that are JSON. */
+function withoutEmpty(turn: Turn): Turn {
+  if (turn.role !== 'model' || !turn.parts.some(({ type }) => type === 'tool-call')) return turn;
+  const parts = turn.parts.filter((part) => part.type !== 'text' || part.text !== '');
+  return { ...turn, parts: parts.map((part) => (part.type === 'tool-call' && !part.custom && part.json.trim() === '' ? { ...part, json: '{}' } : part)) };
 }
