@@ -10,6 +10,8 @@ export interface GenerateCall {
   /** As the client wrote it. */
   readonly model: string;
   readonly turns: readonly Turn[];
+  /** Neighbouring turns of the model, and neighbouring texts in one, are pieces of one answer. */
+  readonly inPieces?: boolean;
   /** What the user asked, for the log, where the last turn is not the user's own. */
   readonly asked?: string;
   readonly tools: readonly Tool[];

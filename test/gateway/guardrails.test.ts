@@ -345,6 +345,22 @@ describe('before the call', () => {
     expect(JSON.parse(messages[2]!.tool_calls![0]!.function.arguments)).toEqual({ to: '[EMAIL]' });
   });
 
+  test("an answer that a chat of Google's SDK returns chunk by chunk is masked and refused as one text", async () => {
+    const said = (...texts: readonly string[]) => texts.map((text) => ({ role: 'model', parts: [{ text }] }));
+    const user = { role: 'user', parts: [{ text: 'hi' }] };
+    const returned = (...texts: readonly string[]) =>
+      askFace({ url: server.url, key: member.keys[0]! }, 'gencompat', {
+        model,
+        content: '',
+        stream: false,
+        more: { contents: [user, ...said(...texts), user] },
+      });
+    expect((await returned('Write to a@exam', 'ple.com', ' today.', '')).status).toBe(200);
+    expect(sentText()).toContain('Write to [EMAIL] today.');
+    expect((await returned('It is ', key.slice(0, 9), key.slice(9))).status).toBe(400);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   test('further fields of messages, parts and tools are masked', async () => {
     const answer = await member.ask({
       model,

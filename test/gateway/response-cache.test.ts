@@ -40,6 +40,14 @@ const cacheOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-d
 const ask = (content: string, more: object = {}, headers: Record<string, string> = {}) =>
   member.ask({ model, messages: [{ role: 'user', content }], ...more }, { headers });
 
+test.each(['chat', 'responses'] as const)('of %s, a cached whole answer can be streamed with stream_options', async (one) => {
+  const content = fresh();
+  const more = { stream_options: one === 'chat' ? { include_usage: true } : { include_obfuscation: false } };
+  const answers = [await face(one, { content }), await face(one, { content, stream: true, more }), await face(one, { content, stream: true })];
+  expect(answers.map(cacheOf)).toEqual(['miss', 'hit', 'hit']);
+  if (one === 'chat') expect(answers.map(({ raw }) => raw.includes('"total_tokens"'))).toEqual([true, true, false]);
+});
+
 describe.each(everyWay)('%s, streamed: %s', (one, stream) => {
   test('an equal request of the same user is answered again without a provider', async () => {
     const content = fresh();

@@ -267,3 +267,18 @@ test('empty arguments of a call become an empty object, and a long id a short on
   ];
   expect([calls, id.length]).toEqual([[expect.objectContaining({ id, function: { name: 'look', arguments: '{}' } })], 29]);
 });
+
+test('an empty text beside a tool call is not sent to a provider of responses, and empty arguments are an empty object', async () => {
+  const call = { id: 'c1', type: 'function', function: { name: 'look', arguments: '' } };
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: '', tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'c1', content: 'Rain.' },
+  ];
+  expect((await ask('responses', { messages })).status).toBe(200);
+  const { input } = upstream.requests.at(-1)!.json as { input: readonly object[] };
+  expect(input.slice(1)).toEqual([
+    { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'c1', output: 'Rain.' },
+  ]);
+});

@@ -169,3 +169,25 @@ test('a call without a result has an empty one, for there are as many results as
     { role: 'user', parts: [{ text: 'never mind' }] },
   ]);
 });
+
+describe("a streamed answer that a chat of Google's SDK returns chunk by chunk", () => {
+  const model = (...texts: readonly string[]) => ({ role: 'model', parts: texts.map((text) => ({ text })) });
+  const user = (text: string) => ({ role: 'user', parts: [{ text }] });
+  const contents = [user('hi'), model('It r'), model('\n\n', 'ains'), model(''), user('Where?')];
+
+  test.each([
+    ['chat', 'messages', { role: 'assistant', content: 'It r\n\nains' }],
+    ['messages', 'messages', { role: 'assistant', content: 'It r\n\nains' }],
+    ['responses', 'input', { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'It r\n\nains', annotations: [] }] }],
+  ])('is one message for a provider of %s', async (provider, member, message) => {
+    upstream.script(always(ok()));
+    expect((await ask('gencompat', provider, { contents })).status).toBe(200);
+    expect(sent()[member]).toEqual([expect.objectContaining({ role: 'user' }), message, expect.objectContaining({ role: 'user' })]);
+  });
+
+  test('keeps its contents for Gemini', async () => {
+    upstream.script(always(ok()));
+    await ask('gencompat', 'gemini', { contents });
+    expect(sent()['contents']).toEqual([user('hi'), model('It r'), model('\n\n', 'ains'), user('Where?')]);
+  });
+});

@@ -112,8 +112,9 @@ const responsesClient = (name: string, how: 'stored' | 'encrypted' | 'bare'): Lo
   },
 });
 
-const geminiClient: LoopClient = {
-  name: 'gencompat',
+/** @param how chats of Google's SDKs return each chunk of a stream as a content of its own */
+const geminiClient = (name: string, how: 'one content' | 'chunks'): LoopClient => ({
+  name,
   async first(server, model, stream) {
     const path = `/server/gencompat/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
     const asked = {
@@ -126,9 +127,10 @@ const geminiClient: LoopClient = {
     const results = parts.flatMap(({ functionCall: call }) =>
       call ? [{ functionResponse: { id: call.id, name: call.name, response: { output: 'Rain.' } } }] : [],
     );
-    return { path, second: { ...asked, contents: [...contents, { role: 'model', parts }, { role: 'user', parts: results }] }, answer: parts };
+    const said = how === 'chunks' ? parts.map((part) => ({ role: 'model', parts: [part] })) : [{ role: 'model', parts }];
+    return { path, second: { ...asked, contents: [...contents, ...said, { role: 'user', parts: results }] }, answer: parts };
   },
-};
+});
 
 export const loopClients: readonly LoopClient[] = [
   chatClient('chat completions', false),
@@ -137,5 +139,6 @@ export const loopClients: readonly LoopClient[] = [
   responsesClient('responses, stored', 'stored'),
   responsesClient('responses, with encrypted_content', 'encrypted'),
   responsesClient('responses without reasoning items', 'bare'),
-  geminiClient,
+  geminiClient('gencompat', 'one content'),
+  geminiClient('gencompat, each chunk a content', 'chunks'),
 ];

@@ -1,5 +1,6 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import { isWebSearch, webSearchName, type CustomTool, type ForeignTool, type FunctionTool, type ToolChoice } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json';
@@ -49,7 +50,10 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const tools = encodeTools(call, choice, quirks, notes);
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
-  const { system, messages } = encodeConversation({ ...quirks, turns: translated ? withAllResults(call.turns, ignored) : call.turns, instructions }, notes);
+  const { system, messages } = encodeConversation(
+    { ...quirks, turns: translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns, instructions },
+    notes,
+  );
   const limit = call.sampling.maxTokens;
   const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
   const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);

@@ -2,6 +2,7 @@ import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart,
 import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
+import { goesOn, joinedTurns } from '#core/whole-answers';
 import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
@@ -24,8 +25,33 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
     const own = parts.map((part, place) => partOf(part, `${field}.parts[${place}]`, calls));
     turns.push({ role: roleOf(role, `${field}.role`), parts: withoutEmptyTexts(withWholeThoughts(own)), ...carried });
   }
-  return system.length > 0 ? [{ role: 'system', parts: system }, ...turns] : turns;
+  const whole = withThoughtsOfChunks(turns);
+  return system.length > 0 ? [{ role: 'system', parts: system }, ...whole] : whole;
 }
+
+/** Are there answers in pieces, as chats of Google's SDKs return those that were streamed? */
+export const hasPieces = (turns: readonly Turn[]): boolean =>
+  turns.some(
+    (turn, at) =>
+      goesOn(turns[at - 1], turn) || (turn.role === 'model' && turn.parts.some(({ type }, place) => type === 'text' && turn.parts[place - 1]?.type === 'text')),
+  );
+
+/** A thought with the gateway's own token is one part of one turn, although its pieces may be contents of their own. Other answers stay as they are. */
+function withThoughtsOfChunks(turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some(({ parts }) => parts.some(isMarked))) return turns;
+  const whole: Turn[] = [];
+  for (let at = 0; at < turns.length;) {
+    let end = at + 1;
+    while (end < turns.length && goesOn(turns[end - 1], turns[end]!)) end++;
+    const answer = turns.slice(at, end);
+    const isOne = answer.length > 1 && answer.some(({ parts }) => parts.some(isMarked));
+    whole.push(...(isOne ? joinedTurns(answer).map((turn) => ({ ...turn, parts: withoutEmptyTexts(withWholeThoughts(turn.parts)) })) : answer));
+    at = end;
+  }
+  return whole;
+}
+
+const isMarked = (part: Part): boolean => part.type === 'thought' && tokenOf(part.extra) !== undefined;
 
 const turnMembers = new Set(['role', 'parts']);
 
@@ -80,13 +106,13 @@ function thoughtOf(text: string, others: JsonObject): ThoughtPart {
 
 /** A streamed thought comes back in the pieces in which it was sent, the token on the last one: they are one thought. */
 function withWholeThoughts(parts: readonly Part[]): readonly Part[] {
-  if (!parts.some((part) => part.type === 'thought' && tokenOf(part.extra) !== undefined)) return parts;
+  if (!parts.some(isMarked)) return parts;
   const whole: Part[] = [];
   let texts: string[] = []; // of the pieces since the last other part
   for (const part of parts) {
-    const isMarked = part.type === 'thought' && tokenOf(part.extra) !== undefined;
-    if (isMarked) whole.splice(whole.length - texts.length);
-    whole.push(isMarked ? { ...part, text: texts.join('') + part.text } : part);
+    const isEnd = part.type === 'thought' && isMarked(part);
+    if (isEnd) whole.splice(whole.length - texts.length);
+    whole.push(isEnd ? { ...part, text: texts.join('') + part.text } : part);
     if (part.type === 'thought' && !part.extra) texts.push(part.text);
     else texts = [];
   }

@@ -5,7 +5,7 @@ import type { ToolChoice } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
-import { turnsOf } from './decode-contents.ts';
+import { hasPieces, turnsOf } from './decode-contents.ts';
 import { toolsOf } from './decode-tools.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { withClientSpelling } from './spelling.ts';
@@ -54,10 +54,12 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
   const { toolChoice, carried: choiceCarried } = choiceOf(request.toolConfig);
   const reasoning = reasoningOf(config.thinkingConfig);
   const { output, notes } = outputOf(config);
+  const turns = turnsOf(request.contents, request.systemInstruction);
   return {
     dialect,
     ...asked,
-    turns: turnsOf(request.contents, request.systemInstruction),
+    turns,
+    ...(hasPieces(turns) ? { inPieces: true } : {}),
     tools: toolsOf(request.tools ?? []),
     ...(toolChoice ? { toolChoice } : {}),
     output,

@@ -5,7 +5,7 @@ import { cached } from './cached.ts';
 import type { RoutedCall } from '#core/routed-call';
 import type { ResponseCache } from './response-cache.ts';
 
-const call = { route: { name: 'm' }, turns: [], tools: [], sampling: {}, output: { type: 'text' } } as unknown as RoutedCall;
+const call = { route: { name: 'm' }, turns: [], tools: [], sampling: {}, output: { type: 'text' }, extra: {} } as unknown as RoutedCall;
 const finished = { type: 'finished', candidate: 0, reason: 'stop', raw: 'stop' } as GenerateEvent;
 
 /** The number of events of such an answer that are passed to the cache. */

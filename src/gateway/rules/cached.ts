@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { sizeOf } from '#kit/memory/size-of';
 import type { GenerateCall } from '#core/call';
 import { isConversation } from '#core/routed-call';
+import { isEmpty, type Extra, type JsonObject } from '#core/json';
 import { where, type Generate } from '#core/generate';
 import type { Events } from '#core/event';
 import type { Context } from '#core/context';
@@ -26,7 +27,7 @@ type Conversation = GenerateCall & Pick<RoutedCall, 'route'>;
 
 /**
  * Response cache: returns the same answer to equal requests of the same user, for as long as the settings or the request say. Equal requests have equal
- * fields, character by character, except `stream`: the cache stores events, from which either form can be made. Equal requests at the same time may each go
+ * fields, character by character, except `stream` and `stream_options`: the cache stores events, from which either form can be made. Equal requests at the same time may each go
  * upstream. Only complete, successful answers are cached, and no answers of tasks, which bypass the events.
  */
 export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
@@ -63,11 +64,16 @@ export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate
 }
 
 /** The cache key: everything that an answer depends on, the user first. */
-function nameOf({ stream: _, route, ...fields }: Conversation, { caller, headers, strict }: Context): string {
+function nameOf({ stream: _, route, extra, ...fields }: Conversation, { caller, headers, strict }: Context): string {
   return createHash('sha256')
-    .update(JSON.stringify([caller.userId, strict, headers, route.name, fields]))
+    .update(JSON.stringify([caller.userId, strict, headers, route.name, fields, withoutStreamOptions(extra)]))
     .digest('base64');
 }
+
+const withoutStreamOptions = (extra: Extra): readonly (readonly [string, JsonObject])[] =>
+  Object.entries(extra).flatMap(([dialect, { stream_options: _, '.stream_options': __, ...members }]) =>
+    isEmpty(members) ? [] : [[dialect, members] as const],
+  );
 
 /** Whether every candidate has ended by itself. */
 function isGood(answer: readonly Events[], candidates: number): boolean {

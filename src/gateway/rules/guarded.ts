@@ -7,6 +7,7 @@ import { where, type Generate } from '#core/generate';
 import type { Caller, Context, Review } from '#core/context';
 import { withoutPassthrough } from '#core/passthrough';
 import { stepOf, steps } from '#core/steps';
+import { withWholeAnswers } from '#core/whole-answers';
 import { HeldAnswer, type Segment } from '../guards/answer.ts';
 import { denied, applyChecks, type Check, type EvaluationContext, type Notes, type When } from '../guards/check.ts';
 import { runsOf, textsOf, withTexts } from '../guards/texts.ts';
@@ -75,8 +76,9 @@ function stepsOf({ step }: Context): () => number {
 /** The checked call, without passthrough, in which the answer could not be read. */
 async function checkedCall(checks: readonly Check[], call: RoutedCall, at: EvaluationContext, notes: Notes): Promise<RoutedCall> {
   if (!isConversation(call)) return checkedTask(checks, call, at, notes);
-  const decoded = withoutPassthrough(call);
-  if (checks.length === 0) return decoded;
+  const unread = withoutPassthrough(call);
+  if (checks.length === 0) return unread;
+  const decoded = { ...unread, turns: withWholeAnswers(unread) }; // what a check looks for may be cut in two by the pieces
   const texts = textsOf(decoded);
   const left = await applyChecks(checks, texts, { ...at, runs: runsOf(decoded) }, notes);
   return left === texts ? decoded : { ...withTexts(decoded, left), route: call.route };

@@ -12,6 +12,7 @@ import {
   failing,
   hang,
   ok,
+  pace,
   startUpstream,
   thinking,
   toolCalls,
@@ -698,6 +699,19 @@ describe('work in the background', () => {
       return closed.closedEarlyAt! - at;
     });
     expect(took).toBeLessThan(100);
+  });
+
+  test('that is cancelled can still be streamed: what was said, and the end of the stream', async () => {
+    upstream.script(pace(500));
+    const made = await create({ model: 'gpt-x', background: true, input: 'one two three four five six seven eight nine ten' });
+    const id: string = made.body.id;
+    await expect.poll(async () => (await read(id)).body.status, { timeout: 30_000 }).toBe('in_progress');
+    const cancelled = await json(`${path}/${id}/cancel`, {});
+    expect(cancelled.body.status).toBe('cancelled');
+    const { text } = await read0(id, '?stream=true');
+    expect(framesOf(text).map(({ type }) => type)).toEqual(expect.arrayContaining(['response.created', 'response.in_progress', 'response.output_text.delta']));
+    expect(text).not.toContain('response.completed');
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
   test('that fails says why', async () => {

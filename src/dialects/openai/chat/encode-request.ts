@@ -1,5 +1,6 @@
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import type { Part, TextPart, Tool, ToolChoice, Turn } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -42,7 +43,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
   if (output.warning !== undefined) ignored.add(output.warning);
-  const turns = translated ? withAllResults(call.turns, ignored) : call.turns;
+  const turns = translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns;
   const messages = encodeMessages(adaptedTurns({ ...call, turns }, quirks), ignored);
   const body: Record<string, Json> = {
     ...carried,

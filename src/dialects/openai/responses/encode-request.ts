@@ -1,5 +1,6 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
+import { withWholeAnswers } from '#core/whole-answers';
 import type { Sampling } from '#core/sampling';
 import { isWebSearch, webSearchName, type Tool, type ToolChoice, type Turn, type WebSearch } from '#core/conversation';
 import { absent, ignoredIn } from '#core/capabilities';
@@ -37,7 +38,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const { verbosity, tool_choice: hostedChoice, ...carried } = { ...sister, ...withoutNotes(notes) };
   const user = encodedUser(call, carried);
   const writtenChoice = hostedChoice ?? (call.tools.some((tool) => tool.type === 'foreign' && tool.namespace) ? notes['.tool_choice'] : undefined);
-  const { instructions, turns } = instructionsOf(call.turns);
+  const { instructions, turns } = instructionsOf(withWholeAnswers(call));
   const tools = call.tools.flatMap((tool) => (isElsewhere(tool, quirks) ? [] : encodeTool(tool, isTranslated(call, dialect), ignored)));
   const isEquipped = call.tools.some(({ inItem }) => inItem) || tools.length > 0;
   const requested = [
@@ -55,7 +56,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(user ? { user: user.user } : {}),
     model,
     ...(instructions === undefined ? {} : { instructions }),
-    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored) : turns, ignored)],
+    input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
     ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
@@ -171,4 +172,11 @@ function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
     default:
       return choice satisfies never;
   }
+}
+
+/** A turn of the model without the empty text that clients send beside tool calls, which would be a message of its own, and with arguments that are JSON. */
+function withoutEmpty(turn: Turn): Turn {
+  if (turn.role !== 'model' || !turn.parts.some(({ type }) => type === 'tool-call')) return turn;
+  const parts = turn.parts.filter((part) => part.type !== 'text' || part.text !== '');
+  return { ...turn, parts: parts.map((part) => (part.type === 'tool-call' && !part.custom && part.json.trim() === '' ? { ...part, json: '{}' } : part)) };
 }

@@ -95,7 +95,7 @@ function lastOf(encoder: Encoder, { body: { response } }: Entry): string {
       return encoder.fail({ type: 'server_error', code: textOf(code), message: textOf(message), param: null });
     }
     case 'cancelled':
-      return '';
+      return 'data: [DONE]\n\n'; // the interface has no event for it
     default:
       return encoder.end();
   }
@@ -104,6 +104,8 @@ function lastOf(encoder: Encoder, { body: { response } }: Entry): string {
 /** What was said, event by event where that was kept, else a part at a time. */
 function eventsIn({ body: { response, answer = [], run } }: Entry): readonly GenerateEvent[] {
   if (run?.events) return run.events;
-  const ended = response['status'] !== 'failed' && response['status'] !== 'cancelled';
-  return ended ? [...eventsOfResponse(response, answer)] : [];
+  const { status } = response;
+  if (status === 'failed' && answer.length === 0) return [];
+  const events = [...eventsOfResponse(response, answer)];
+  return status === 'failed' || status === 'cancelled' ? events.filter(({ type }) => type !== 'finished' && type !== 'usage') : events;
 }
