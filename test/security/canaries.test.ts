@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Log } from '../../src/telemetry/log.ts';
 import { browser } from '../api/native/browsers.ts';
 import { person, visited } from '../api/native/visitors.ts';
@@ -12,6 +12,8 @@ import { always, startUpstream } from '../support/fakes/upstream/index.ts';
 import { startScriptedMcp, toolNamed } from '../support/fakes/mcp.ts';
 import { proves } from '../support/proves.ts';
 import { providerKey } from '../support/server.ts';
+
+vi.mock('node:crypto', async (original) => (await import('../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
 const canaries = {
   provider: providerKey,

@@ -1,6 +1,6 @@
 /* What only the operator says: the environment, programs and places on the disk. */
 import { expect, test } from 'vitest';
-import { embedded } from '../support/databases.ts';
+import { anyPlace } from '../support/databases.ts';
 import { proves } from '../support/proves.ts';
 import { person, visited } from '../api/native/visitors.ts';
 
@@ -22,7 +22,7 @@ const ofMachine =
 const harmless = new Set(['folder', 'args']);
 
 test(proves('P-15', 'no field of a request names a variable of the environment, a program or a place on the disk, and none changes one'), async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   interface Operation {
     readonly requestBody?: unknown;

@@ -1,9 +1,11 @@
 /* Work that goes on behind a request: what ends with the session or the key that it was begun with, and what does not. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { onBothDatabases } from '../support/databases.ts';
 import { hang, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
 import { browser, type Browser } from '../api/native/browsers.ts';
 import { person, visited, type Person, type Visited } from '../api/native/visitors.ts';
+
+vi.mock('node:crypto', async (original) => (await import('../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
 const long = 120_000;
 const responses = '/server/chatcompat/v1/responses';

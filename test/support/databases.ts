@@ -50,6 +50,12 @@ export async function freshDatabase(): Promise<{ readonly url: string; drop(): P
   return address === undefined ? undefined : created(address, migratedName);
 }
 
+/** The place of a test that is not about the database: on the server of the run, or embedded where there is none. It is removed when the test ends. */
+export function anyPlace(): Promise<Place> {
+  const address = inject('postgres');
+  return (address === undefined ? embedded : onServer(address)).place();
+}
+
 async function created(address: string, from: string = emptyName) {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await administer(address, `create database ${name} template ${from}`);

@@ -1,13 +1,13 @@
 /* What answers cite, from the front door: files as they are now, in the datasets that the asker may read now. */
 import { expect, test } from 'vitest';
-import { embedded } from '../../support/databases.ts';
+import { anyPlace } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
 import { plainText } from './following.ts';
 import { newDataset, twoPeople, type Answer, type Person } from './people.ts';
 
 const long = 180_000;
 
-const begun = async () => twoPeople(await embedded.place(), { convert: plainText });
+const begun = async () => twoPeople(await anyPlace(), { convert: plainText });
 const train = ({ ask }: Person, dataset: string, context: string, content: string) =>
   ask('POST', '/server/train', { content, context, force_dataset: dataset });
 const question = ({ ask }: Person, message: string, dataset: unknown, more: object = {}) => ask('POST', '/server/query', { message, dataset, ...more });

@@ -2,13 +2,15 @@
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { person } from '../native/visitors.ts';
-import { idOf, newDataset, twoPeople } from './people.ts';
+import { person, visitedTogether } from '../native/visitors.ts';
+import { idOf, newDataset, twoPeopleOf } from './people.ts';
 
 const long = 120_000;
 const ok = { status: 200, body: { response: 'OK', status: 200 } };
 
-onBothDatabases('datasets', ({ place }) => {
+onBothDatabases('datasets', (database) => {
+  const together = visitedTogether(database);
+
   test(
     proves(
       ['user.add-dataset', 'user.delete-datasets', 'server.get-datasets', 'server.delete-dataset', 'user.get-datasets-with-permissions'],
@@ -16,7 +18,7 @@ onBothDatabases('datasets', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const { ada, bob } = await twoPeople(await place());
+      const { ada, bob } = await twoPeopleOf(together());
       const made = await ada.ask('POST', '/user/add-dataset', { dataset: 'Reports', classification: 'nonsense', colour: 'unknown' });
       const name = `user_custom_${ada.id}_Reports_content`;
       expect(made).toMatchObject({ status: 200, body: { response: 'OK', status: 200, dataset: name } });
@@ -50,7 +52,7 @@ onBothDatabases('datasets', ({ place }) => {
   );
 
   test('names that are malformed, reserved or taken are refused and name the field; nothing is made', { timeout: long }, async () => {
-    const { ada } = await twoPeople(await place());
+    const { ada } = await twoPeopleOf(together());
     await newDataset(ada, 'taken');
     const wrong: [body: object, status: number][] = [
       [{}, 400],
@@ -95,7 +97,7 @@ onBothDatabases('datasets', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const { all, ada, bob } = await twoPeople(await place());
+      const { all, ada, bob } = await twoPeopleOf(together());
       const eve = await person(all);
       const name = await newDataset(ada, 'shared');
       const rightOf = async ({ ask }: typeof bob) =>
@@ -141,7 +143,7 @@ onBothDatabases('datasets', ({ place }) => {
   );
 
   test('of somebody who is deleted are nobody’s any more', { timeout: long }, async () => {
-    const { all, ada, bob } = await twoPeople(await place());
+    const { all, ada, bob } = await twoPeopleOf(together());
     const name = await newDataset(ada, 'left behind');
     await ada.ask('POST', '/user/assign-dataset', { dataset: name, email: bob.email });
     expect((await all.admin('DELETE', `/server/admin/users/${ada.id}`)).status).toBe(200);
@@ -149,9 +151,11 @@ onBothDatabases('datasets', ({ place }) => {
   });
 });
 
-onBothDatabases('datasets as plain REST', ({ place }) => {
+onBothDatabases('datasets as plain REST', (database) => {
+  const together = visitedTogether(database);
+
   test('are made, read, changed, shared and deleted', { timeout: long }, async () => {
-    const { all, ada, bob } = await twoPeople(await place());
+    const { all, ada, bob } = await twoPeopleOf(together());
     const root = '/server/mine/datasets';
     const made = await ada.ask('POST', root, { name: 'Notes', isTabular: true });
     expect(made).toMatchObject({
@@ -221,7 +225,7 @@ onBothDatabases('datasets as plain REST', ({ place }) => {
   });
 
   test('a thousand are listed page by page, each once', { timeout: 240_000 }, async () => {
-    const { ada, bob } = await twoPeople(await place());
+    const { ada, bob } = await twoPeopleOf(together());
     const names = Array.from({ length: 1000 }, (_, at) => `dataset ${at}`);
     for (let at = 0; at < names.length; at += 50) await Promise.all(names.slice(at, at + 50).map((name) => newDataset(ada, name)));
     const seen: string[] = [];

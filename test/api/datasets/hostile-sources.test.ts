@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { embedded, onServer } from '../../support/databases.ts';
+import { anyPlace, onServer } from '../../support/databases.ts';
 import { openBucket } from '../../support/fakes/bucket.ts';
 import { keys } from '../../support/fakes/signed.ts';
 import { outsideOf, publicAddress } from '../../support/fakes/web.ts';
@@ -18,7 +18,7 @@ const address = inject('postgres');
 
 async function begun() {
   const web = await fakeSite({ 'inner.example': ['10.0.0.7'], 'both.example': [publicAddress, '127.0.0.1'] });
-  const people = await twoPeople(await embedded.place(), { convert: plainText, outside: web.outside });
+  const people = await twoPeople(await anyPlace(), { convert: plainText, outside: web.outside });
   const datasetId = await idOf(people.ada, await newDataset(people.ada, 'followed'));
   return { ...people, web, datasetId, sources: following(people.ada, datasetId) };
 }
@@ -150,7 +150,7 @@ test('a page with a new ETag each time is not taken again, and 304 is no answer 
 test('a bucket of 100,000 objects is listed to its end, and one of more is left at a bound', { timeout: long }, async () => {
   const bucket = await openBucket('127.0.0.2');
   onTestFinished(() => bucket.close());
-  const people = await twoPeople(await embedded.place(), { convert: plainText, outside: outsideOf(() => [publicAddress], '127.0.0.2') });
+  const people = await twoPeople(await anyPlace(), { convert: plainText, outside: outsideOf(() => [publicAddress], '127.0.0.2') });
   const sources = following(people.ada, await idOf(people.ada, await newDataset(people.ada, 'followed')));
   let most = 100_000;
   bucket.instead = (key, query) => {
@@ -181,8 +181,8 @@ describe.skipIf(!address)('on several machines', () => {
     const web = await fakeSite();
     const env = { DRAGOMAN_MASTER_KEY: randomBytes(32).toString('base64') };
     const settings = { convert: plainText, outside: web.outside, databaseUrl: databaseUrl!, env };
-    const one = await visited(await embedded.place(), settings);
-    const two = await visited(await embedded.place(), settings);
+    const one = await visited(await anyPlace(), settings);
+    const two = await visited(await anyPlace(), settings);
     const ada = await person(one);
     const datasetId = await idOf(ada, await newDataset(ada, 'followed'));
     const [here, there] = [following(ada, datasetId), following({ ask: two.as(ada.key) }, datasetId)];
@@ -220,7 +220,7 @@ describe.skipIf(!address)('on several machines', () => {
 });
 
 test('killed in the middle it goes on where it was: nothing is asked for, kept or counted twice', { timeout: long }, async () => {
-  const place = await embedded.place();
+  const place = await anyPlace();
   const [upstream, bucket] = [await startUpstream(), await openBucket('127.0.0.1')];
   onTestFinished(() => Promise.all([upstream.close(), bucket.close()]).then(() => {}));
   const yaml = `outbound: { allow: ["http://127.0.0.1:${bucket.port}"] }\n`;

@@ -1,4 +1,4 @@
-import { person, visited, type Answer, type Person } from '../native/visitors.ts';
+import { person, visited, type Answer, type Person, type Visited } from '../native/visitors.ts';
 import type { Place } from '../../support/databases.ts';
 import type { TestServerSettings } from '../../support/server.ts';
 
@@ -6,7 +6,11 @@ export type { Answer, Person };
 
 /** A server with two users who know nothing of each other. */
 export async function twoPeople(place: Place, more: TestServerSettings = {}) {
-  const all = await visited(place, more);
+  return twoPeopleOf(await visited(place, more));
+}
+
+/** Two such users of a server that runs. */
+export async function twoPeopleOf(all: Visited) {
   return { all, ada: await person(all), bob: await person(all) };
 }
 

@@ -5,7 +5,8 @@ import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { idOf, newDataset, twoPeople, type Answer, type Person } from './people.ts';
+import { idOf, newDataset, twoPeople, twoPeopleOf, type Answer, type Person } from './people.ts';
+import { visitedTogether } from '../native/visitors.ts';
 
 const long = 180_000;
 const hours = 'The library opens at nine in the morning and closes at five in the evening on each working day of the week.';
@@ -39,7 +40,10 @@ async function teachTokens({ ask }: Person, before = -1): Promise<number> {
 
 const items = ({ body }: Answer) => body['items'] as Record<string, unknown>[];
 
-onBothDatabases('training', ({ place }) => {
+onBothDatabases('training', (database) => {
+  const { place } = database;
+  const together = visitedTogether(database);
+
   test(
     proves(
       [
@@ -55,7 +59,7 @@ onBothDatabases('training', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const { ada, bob } = await twoPeople(await place());
+      const { ada, bob } = await twoPeopleOf(together());
       const alone = await ada.ask('POST', '/server/train', { content: hours, context: 'Opening hours' });
       expect(alone).toMatchObject({ status: 200, body: { status: 200 } });
       expect(alone.body['response']).toMatch(/^Ingesting the following content: The library .*\nThank you, I have learned this content \(\d+ tokens\)\.$/s);
@@ -100,7 +104,7 @@ onBothDatabases('training', ({ place }) => {
     proves(['server.train-summarize', 'server.train-summarize-model'], 'a summary takes the place of the text; what is wrong with a field names it'),
     { timeout: long },
     async () => {
-      const { ada } = await twoPeople(await place());
+      const { ada } = await twoPeopleOf(together());
       const dataset = await newDataset(ada, 'summaries');
       const made = await ada.ask('POST', '/server/train', { content: hours, summarize: true, summarize_model: 'built-in', force_dataset: dataset });
       expect(made.status).toBe(200);
@@ -183,7 +187,7 @@ onBothDatabases('training', ({ place }) => {
   );
 
   test(proves('server.copy-files-dataset', 'files are copied without being paid again; each copy lives by itself'), { timeout: long }, async () => {
-    const { ada, bob } = await twoPeople(await place());
+    const { ada, bob } = await twoPeopleOf(together());
     const [from, to, theirs] = [await newDataset(ada, 'from here'), await newDataset(ada, 'to there'), await newDataset(bob, 'of bob')];
     await ada.ask('POST', '/server/train-with-array', { data: [hours, 'Books are lent for four weeks.'], dataset: from, filename: 'rules.json' });
     const paid = await teachTokens(ada, 0);
@@ -207,9 +211,12 @@ onBothDatabases('training', ({ place }) => {
   });
 });
 
-onBothDatabases('files in datasets', ({ place }) => {
+onBothDatabases('files in datasets', (database) => {
+  const { place } = database;
+  const together = visitedTogether(database, { convert: readText });
+
   test('are put in as a form or as bytes, read, changed, narrowed and deleted', { timeout: long }, async () => {
-    const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
+    const { all, ada, bob } = await twoPeopleOf(together());
     const { url } = all.server;
     const id = await idOf(ada, await newDataset(ada, 'the files'));
     const path = `/server/mine/datasets/${id}/files`;
@@ -276,7 +283,7 @@ onBothDatabases('files in datasets', ({ place }) => {
   });
 
   test('of the same name take the place of those before them when they are read, and not earlier', { timeout: long }, async () => {
-    const { all, ada } = await twoPeople(await place(), { convert: readText });
+    const { all, ada } = await twoPeopleOf(together());
     const id = await idOf(ada, await newDataset(ada, 'versions'));
     const path = `/server/mine/datasets/${id}/files`;
     const put = async (text: string) => items(await upload(all.server.url, ada, path, 'page.txt', text))[0]!;
@@ -320,7 +327,7 @@ onBothDatabases('files in datasets', ({ place }) => {
   });
 
   test('are put in by administrators for their owner, who pays for them and has the job', { timeout: long }, async () => {
-    const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
+    const { all, ada, bob } = await twoPeopleOf(together());
     const path = `/server/mine/datasets/${await idOf(ada, await newDataset(ada, 'for ada'))}/files`;
     const put = (who: Person['ask'], query: string) => who('POST', `${path}?filename=x.txt${query}`, hours, { headers: { 'content-type': 'text/plain' } });
     expect((await put(all.admin, '')).status).toBe(404);
@@ -334,7 +341,7 @@ onBothDatabases('files in datasets', ({ place }) => {
   });
 
   test('have passages that a persona cites: who may use it reads them, as far as whoever wrote it may', { timeout: long }, async () => {
-    const { all, ada, bob } = await twoPeople(await place(), { convert: readText });
+    const { all, ada, bob } = await twoPeopleOf(together());
     const id = await idOf(ada, await newDataset(ada, 'cited'));
     const path = `/server/mine/datasets/${id}/files`;
     const [file] = items(await upload(all.server.url, ada, path, 'page.txt', hours));

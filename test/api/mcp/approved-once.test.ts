@@ -1,6 +1,6 @@
 /* Calls of tools that were approved: each is made once, whatever becomes of the answer. */
 import { expect, onTestFinished, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { badRequest, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited } from '../native/visitors.ts';
@@ -60,7 +60,7 @@ onBothDatabases('calls that were approved', ({ place }) => {
 });
 
 test('are not made where the minute of their user is full, and a response in the background waits for the next one', { timeout: long }, async () => {
-  const { all, ada, calls, approving, executing } = await asked(await embedded.place());
+  const { all, ada, calls, approving, executing } = await asked(await anyPlace());
   await all.admin('PATCH', `/server/admin/users/${ada.id}`, { requestsPerMinute: 1 });
   await expect.poll(async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status, { timeout: 30_000 }).toBe(429);
   expect((await ada.ask('POST', path, approving)).status).toBe(429);

@@ -10,7 +10,7 @@ import { conforms, scenariosOf } from '../../support/conformance.ts';
 import { ownPort } from '../../support/ports.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited, visitorsOf, type Person } from '../native/visitors.ts';
-import { embedded } from '../../support/databases.ts';
+import { anyPlace } from '../../support/databases.ts';
 
 const long = 180_000;
 const servers = '/server/mine/mcp-servers';
@@ -147,7 +147,7 @@ async function keyed(gateway: string, key: string): Promise<string> {
 
 describe('/server/mcp', () => {
   test('conforms in each scenario, but for what it does not offer', { timeout: long }, async () => {
-    const all = await visited(await embedded.place());
+    const all = await visited(await anyPlace());
     const ada = await person(all);
     await ada.ask('POST', '/server/mine/personas', { name: 'test_simple_prompt', description: 'A simple one.', prompt: 'This is a simple prompt.' });
     const url = `${await keyed(all.server.url, ada.key)}/server/mcp`;

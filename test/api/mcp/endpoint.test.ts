@@ -1,7 +1,7 @@
 /* The gateway as a server of the Model Context Protocol, asked by the official client. */
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
-import { onBothDatabases, embedded } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startEverything, startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { person, tokenOf, visited, type Person, type Visited } from '../native/visitors.ts';
@@ -139,7 +139,7 @@ test(
   proves('P-07', 'another Host or Origin than ours is refused at /server/mcp, and pages whose origin the settings name are not'),
   { timeout: long },
   async () => {
-    const { server } = await visited(await embedded.place(), {
+    const { server } = await visited(await anyPlace(), {
       yaml: 'publicUrl: https://gateway.example.org\ncors: { origins: ["https://console.example.org"] }\n',
     });
     const { host, hostname, port } = new URL(server.url);
@@ -175,7 +175,7 @@ test(
 
 test('a key has its tools alone, and needs the scope mcp; a token is as good as its key', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('two')]);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all);
   const { uri } = await fileOf(ada, all, 'A text.');
   const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
@@ -202,7 +202,7 @@ test('a key has its tools alone, and needs the scope mcp; a token is as good as 
 
 test('a key with scopes has what they cover elsewhere: mcp alone is that of the tools of MCP servers', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all);
   const { uri } = await fileOf(ada, all, 'A text.');
   const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
@@ -236,7 +236,7 @@ test(
   { timeout: long },
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('reads', { annotations: { readOnlyHint: true } })]);
-    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
     const ada = await person(all);
     const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
     const client = await mcpClient(all.server, ada.key);
@@ -268,7 +268,7 @@ test(
     const reads = [toolNamed('one', { annotations: { readOnlyHint: true } })];
     const all3 = [await startScriptedMcp(reads), await startScriptedMcp(reads), await startScriptedMcp(reads)];
     const [own, given, everybodys] = all3 as [(typeof all3)[0], (typeof all3)[0], (typeof all3)[0]];
-    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ${JSON.stringify(all3.map(({ origin }) => origin))} }\n` });
+    const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ${JSON.stringify(all3.map(({ origin }) => origin))} }\n` });
     const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
     const serverOf = async (who: Person, url: string) => (await who.ask('POST', servers, { name: 's', url })).body['id'] as number;
     const everybody = { items: [{ everybody: true, right: 'read' }] };
@@ -301,7 +301,7 @@ test(
 );
 
 test('a spent quota is 429 at the tool that would spend, and what was spent is booked', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   const client = await mcpClient(all.server, ada.key);
   await client.callTool({ name: 'plugin__rewrite', arguments: { text: 'Hello.' } });
@@ -314,7 +314,7 @@ test('a spent quota is 429 at the tool that would spend, and what was spent is b
 });
 
 test('what is wrong is told: unknown tools and arguments, batches, large bodies, other methods', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const client = await mcpClient(all.server, all.server.key);
   await expect(client.callTool({ name: 'nothing' })).rejects.toThrow('no such tool');
   const missing = await client.callTool({ name: 'plugin__rewrite', arguments: {} });
@@ -341,7 +341,7 @@ test.each([
   ['a search', 'search'],
 ])('%s takes the permit of a request of a minute, once', { timeout: long }, async (_, name) => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all, {}, { requestsPerMinute: 3 });
   const server = (await ada.ask('POST', servers, { name: 's', url: mcp.url })).body['id'] as number;
   await approve(ada, server, 'one'); // the first

@@ -1,7 +1,7 @@
 /* Tools of the type `mcp` of the responses interface, which the gateway calls. */
 import OpenAI from 'openai';
 import { expect, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { startUpstream } from '../../support/fakes/upstream/index.ts';
 import { person, visited, type Person, type Visited } from '../native/visitors.ts';
@@ -14,7 +14,7 @@ const said = (method: string, { asked }: Awaited<ReturnType<typeof startScripted
 
 async function begun(tools: readonly object[], yaml = '', key: object = {}) {
   const mcp = await startScriptedMcp(tools);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${yaml.replace('MCP', mcp.url)}` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${yaml.replace('MCP', mcp.url)}` });
   return { mcp, all, ada: await person(all, {}, key) };
 }
 
@@ -157,7 +157,7 @@ test('a server that fails is an item with its error, calls that fail are items t
 test('a provider of the same interface is not told of what the gateway calls, and is told of every other server', { timeout: long }, async () => {
   const upstream = await startUpstream();
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { upstream: upstream.url, yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { upstream: upstream.url, yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all);
   await ada.ask('POST', servers, { name: 's', url: mcp.url });
   await ada.ask('POST', path, { model: 'gpt-4o-mini', input: 'hello', tools: [never] });

@@ -1,7 +1,7 @@
 /* The tools of agents: called under the rights of who runs them, after an approval where one is needed, within the limits of the run. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { always, hang, ok, startUpstream, talkative, toolCalls, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
@@ -530,7 +530,7 @@ describe('with a scripted model', () => {
 
 test('the key of an agent that was narrowed or revoked ends its runs', { timeout: long }, async () => {
   const upstream = await startUpstream();
-  const all = await visited(await embedded.place(), { upstream: upstream.url });
+  const all = await visited(await anyPlace(), { upstream: upstream.url });
   const ada = await person(all);
   const id = await made(ada, { model: 'gpt-4o-mini' });
   upstream.script(hang());

@@ -1,6 +1,6 @@
 /* Agents: made, versioned, shared and run in three modes, with tools under the rights of who runs them. */
 import { expect, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { runs } from './run-events.ts';
@@ -107,7 +107,7 @@ onBothDatabases('agents', ({ place }) => {
 });
 
 test('versions: the owner runs the last one, everybody else the published one, and nothing of a request but what it may say', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const [ada, bob] = [await person(all), await person(all)];
   const id = await made(ada, {});
   await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'read' }] });
@@ -130,7 +130,7 @@ test('versions: the owner runs the last one, everybody else the published one, a
 });
 
 test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   const id = await made(ada, {});
   const given = {
@@ -147,7 +147,7 @@ test(proves('P-11', 'what a request says of instructions, tools, model or nodes 
 });
 
 test(proves('P-16', 'variables are held against what the agent declares, and are inert'), { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   const variables = {
     type: 'object',
@@ -190,7 +190,7 @@ test(proves('P-16', 'variables are held against what the agent declares, and are
 });
 
 test(proves('T-02', 'the runs of others are not there, and neither are their agents'), { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const [ada, bob] = [await person(all), await person(all)];
   const id = await made(ada, {});
   const run = (await execute(ada, id)).body['execution_id'] as string;
@@ -225,7 +225,7 @@ test(proves('T-02', 'the runs of others are not there, and neither are their age
 });
 
 test(proves('server.list-agents', 'agents are listed with their pages and found by a word; two come with the product'), { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   const id = await made(ada, { description: 'Answers with herons.' });
   const list = await ada.ask('GET', '/server/list-agents');
@@ -249,7 +249,7 @@ test(
   { timeout: long },
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
-    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\nmcp: { approval: never }\n` });
+    const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\nmcp: { approval: never }\n` });
     const [ada, bob] = [await person(all), await person(all)];
     const server = (await bob.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
     await bob.ask('PUT', `/server/mine/mcp-servers/${server}/grants`, { items: [{ user: ada.id, right: 'read' }] });

@@ -2,13 +2,15 @@
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { person, visited } from './visitors.ts';
+import { person, visitedTogether } from './visitors.ts';
 
 const long = 120_000;
 const nobodys = '11111111-2222-4333-8444-555555555555';
 const asUuid = expect.stringMatching(/^[0-9a-f-]{36}$/) as string;
 
-onBothDatabases('chats', ({ place }) => {
+onBothDatabases('chats', (database) => {
+  const together = visitedTogether(database);
+
   test(
     proves(
       ['user.get-chats', 'user.get-chat-session', 'user.delete-chat-session', 'service.user-root'],
@@ -16,7 +18,7 @@ onBothDatabases('chats', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const [ada, bob] = [await person(all), await person(all)];
       const empty = { chats: [], buttons: [] };
       expect((await ada.ask('POST', '/user/get-chats')).body).toEqual({ response: JSON.stringify(empty), data: empty, status: 200 });
@@ -97,7 +99,7 @@ onBothDatabases('chats', ({ place }) => {
   );
 
   test('what is malformed is refused with 400 naming the field, and what is too large with 413', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     for (const [path, body, says] of [
       ['get-chat-session', {}, 'session_id is required'],
@@ -123,7 +125,7 @@ onBothDatabases('chats', ({ place }) => {
   });
 
   test('have folders, a search and branches as plain REST, and are there for nobody else', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob] = [await person(all), await person(all)];
     const root = '/server/mine/chats';
     const make = async (body: object) => (await ada.ask('POST', root, body)).body['id'] as string;
@@ -187,7 +189,7 @@ onBothDatabases('chats', ({ place }) => {
   });
 
   test('are shared to be read, changed or shared on; only the owner deletes, and administrators see no text', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob, eve] = [await person(all), await person(all), await person(all)];
     const root = '/server/mine/chats';
     const chat = `${root}/${(await ada.ask('POST', root, { title: 'Shared' })).body['id'] as string}`;
@@ -246,7 +248,7 @@ onBothDatabases('chats', ({ place }) => {
   });
 
   test('of many messages are shown page by page, about a megabyte at a time', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const content = [...Array.from({ length: 450 }, (_, at) => `short ${at}`), 'x'.repeat(800_000), 'y'.repeat(800_000), 'end'];
     const json_data = content.map((message) => ({ user: 'me', message }));
@@ -266,7 +268,7 @@ onBothDatabases('chats', ({ place }) => {
   });
 
   test('nobody is given more copies than there is room for', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob] = [await person(all), await person(all)];
     const json_data = Array.from({ length: 16 }, () => ({ user: 'me', message: 'x'.repeat(1_048_000) }));
     const chat_id = (await ada.ask('POST', '/user/create-chat-session', { json_data })).body['session_id'] as string;

@@ -1,6 +1,6 @@
 /* Deep agents at the front door: begun by a question, followed, answered, cancelled, and gone on with after the server has died. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { hang, ok, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
 import { proves } from '../../support/proves.ts';
@@ -230,7 +230,7 @@ onBothDatabases('a deep agent', ({ place }) => {
 
 describe('a deep agent on a scripted model', () => {
   const open = async (more: object = {}) => {
-    const all = await visited(await embedded.place(), { upstream: upstream.url, ...more });
+    const all = await visited(await anyPlace(), { upstream: upstream.url, ...more });
     const ada = await person(all);
     const ask = (fields: object = {}, who = ada) =>
       who.ask('POST', '/server/query', { message: 'Who built the mill of Nuuk?', mode: 'deep_agent', model: 'gpt-4o-mini', ...fields });

@@ -1,6 +1,6 @@
 /* What MCP servers ask the users of runs while a tool is called. */
 import { describe, expect, test } from 'vitest';
-import { embedded, onBothDatabases, type Place } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases, type Place } from '../../support/databases.ts';
 import { startAskingMcp } from '../../support/fakes/asking-mcp.ts';
 import { runs } from './run-events.ts';
 import { person, visited, type Person } from './visitors.ts';
@@ -97,7 +97,7 @@ onBothDatabases('what a server asks during a call', ({ place }) => {
 
 describe('an MCP server', () => {
   test('asks each of many runs at once what is theirs', { timeout: long }, async () => {
-    const { mcp, ada, agent } = await asked(await embedded.place(), '2025', 'book');
+    const { mcp, ada, agent } = await asked(await anyPlace(), '2025', 'book');
     const all = await Promise.all(
       [1, 2, 3].map(() => ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Call s__book now.', streaming: false })),
     );
@@ -111,7 +111,7 @@ describe('an MCP server', () => {
   });
 
   test.each(['2025', '2026'] as const)('has an address visited (%s)', { timeout: long }, async (era) => {
-    const { ada, all, run, body } = await asked(await embedded.place(), era, 'visit');
+    const { ada, all, run, body } = await asked(await anyPlace(), era, 'visit');
     expect(body['waitsFor']).toMatchObject({ type: 'question', message: 'Pay first.', url: 'https://asking.example/pay' });
     const { question } = body['waitsFor'] as { question: string };
     expect((await answered(ada, run, { question, action: 'accept' })).status).toBe(200);
@@ -121,7 +121,7 @@ describe('an MCP server', () => {
   });
 
   test('has an address visited without which it does not make the call', { timeout: long }, async () => {
-    const { ada, all, run, body, mcp } = await asked(await embedded.place(), '2025', 'pay');
+    const { ada, all, run, body, mcp } = await asked(await anyPlace(), '2025', 'pay');
     expect(body['waitsFor']).toMatchObject({ type: 'question', message: 'Pay first.', url: 'https://asking.example/pay' });
     const { question } = body['waitsFor'] as { question: string };
     expect((await answered(ada, run, { question, action: 'accept' })).status).toBe(200);
@@ -131,7 +131,7 @@ describe('an MCP server', () => {
   });
 
   test.each(['2025', '2026'] as const)('has nobody to ask outside of runs, and asks nothing hostile (%s)', { timeout: long }, async (era) => {
-    const { mcp, ada, run, body, server, agent } = await asked(await embedded.place(), era, 'book');
+    const { mcp, ada, run, body, server, agent } = await asked(await anyPlace(), era, 'book');
     const { question } = body['waitsFor'] as { question: string };
     await answered(ada, run, { question, action: 'decline' });
     await ended(ada, run);

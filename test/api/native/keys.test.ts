@@ -3,11 +3,13 @@ import { expect, test } from 'vitest';
 import { chat } from '../../support/server.ts';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { chatBody, person, tokenOf, visited } from './visitors.ts';
+import { chatBody, person, tokenOf, visitedTogether } from './visitors.ts';
 
 const long = 120_000;
 
-onBothDatabases('own keys', ({ place }) => {
+onBothDatabases('own keys', (database) => {
+  const together = visitedTogether(database);
+
   test(
     proves(
       ['K-01', 'user.create-api-key', 'user.api-key-name', 'user.delete-api-key', 'user.get-user-api-keys'],
@@ -15,7 +17,7 @@ onBothDatabases('own keys', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const ada = await person(all);
       const ask = all.as(await tokenOf(all, ada));
 
@@ -53,7 +55,7 @@ onBothDatabases('own keys', ({ place }) => {
   );
 
   test('what is wrong with a key that is asked for is 400 or 404 and names the field; nothing is made or lost', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob] = [await person(all), await person(all)];
     const wrong: [method: string, body: unknown, status: number, field: RegExp][] = [
       ['POST', {}, 400, /name/],
@@ -96,7 +98,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test('a token and a key are had, and a key is deleted, by JSON, form and multipart alike', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const send = async (method: string, path: string, body: NonNullable<RequestInit['body']>, headers: Record<string, string> = {}) => {
       const answer = await fetch(all.server.url + path, { method, body, headers: { 'x-access-tokens': ada.key, ...headers } });
@@ -125,7 +127,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test('scopes that come as a file make no key, least of all one that may do everything', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const form = new FormData();
     form.set('name', 'form');
@@ -136,7 +138,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test("another's key is 404 wherever it is named, for administrators it is there", { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob] = [await person(all), await person(all)];
     const its = `/server/mine/keys/${bob.keyId}`;
     const asked = (ask: typeof ada.ask, query = '') =>
@@ -159,7 +161,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test('a narrowed key is refused within a second, and a key that is narrowed does not widen itself', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const { body: made } = await ada.ask('POST', '/server/mine/keys', { name: 'second', models: ['built-in'], monthlyTokens: 1000 });
     expect(made).toEqual({ id: expect.any(Number) as number, name: 'second', key: expect.any(String) as string, scopes: null });
@@ -184,7 +186,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test('a rotated key has a new text under the same id, and the one before is good for as long as was said', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const rotate = (body?: object) => all.admin('POST', `/server/mine/keys/${ada.keyId}/rotate?owner=${ada.id}`, body);
     const works = async (key: string) => (await all.as(key)('POST', chat, chatBody)).status === 200;
@@ -208,7 +210,7 @@ onBothDatabases('own keys', ({ place }) => {
   });
 
   test('a user has at most 100 keys, also when the last two are asked for at once', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const make = async (count: number) =>
       (await Promise.all(Array.from({ length: count }, () => ada.ask('POST', '/user/user-api-key', { name: 'n' })))).map(({ status }) => status);

@@ -1,14 +1,16 @@
 /* Tokens and keys on two machines with one database, and work that goes on when they end. */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { chat } from '../../support/server.ts';
-import { embedded, onServer } from '../../support/databases.ts';
+import { anyPlace, onServer } from '../../support/databases.ts';
 import { administer } from '../../support/postgres.ts';
 import { askFace } from '../../support/all-faces.ts';
 import { headersThenHang, ok, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { browser } from './browsers.ts';
 import { chatBody, person, tokenOf, visited, type Visited } from './visitors.ts';
+
+vi.mock('node:crypto', async (original) => (await import('../../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
 const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
@@ -108,7 +110,7 @@ describe('work that goes on', () => {
   test('a stream ends when its token is ended, one of another token goes on', { timeout: long }, async () => {
     const upstream = await startUpstream();
     onTestFinished(() => upstream.close());
-    const all = await visited(await embedded.place(), { upstream: upstream.url });
+    const all = await visited(await anyPlace(), { upstream: upstream.url });
     const ada = await person(all);
     const [one, other] = [await tokenOf(all, ada), await tokenOf(all, ada)];
     upstream.script(headersThenHang({ afterEvents: 3 }), headersThenHang({ afterEvents: 3 }));
@@ -127,7 +129,7 @@ describe('work that goes on', () => {
   test('a stream ends when its session is ended, one of another session goes on', { timeout: long }, async () => {
     const upstream = await startUpstream();
     onTestFinished(() => upstream.close());
-    const all = await visited(await embedded.place(), { upstream: upstream.url });
+    const all = await visited(await anyPlace(), { upstream: upstream.url });
     const password = 'correct horse';
     const ada = await person(all, { password });
     const [one, other] = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
@@ -150,7 +152,7 @@ describe('work that goes on', () => {
   test('a background response that was asked for with a token had by password is completed', { timeout: long }, async () => {
     const upstream = await startUpstream();
     onTestFinished(() => upstream.close());
-    const all = await visited(await embedded.place(), { upstream: upstream.url });
+    const all = await visited(await anyPlace(), { upstream: upstream.url });
     const { email } = await person(all, { password: 'correct horse' });
     const { body } = await all.nobody('POST', '/user/get-token', { email, password: 'correct horse' });
     const ask = all.as((body['response'] as { access_token: string }).access_token);

@@ -1,6 +1,6 @@
 /* Tools of MCP servers in questions: called for the model, approved by the user, under the rights of who asks. */
 import { expect, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startEverything, startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited } from './visitors.ts';
@@ -85,7 +85,7 @@ test(
   { timeout: long },
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('two')]);
-    const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
     const [ada, bob] = [await person(all), await person(all)];
     const narrow = await person(all, {}, { scopes: ['query'] });
     const id = (await ada.ask('POST', root, { name: 's', url: mcp.url, tools: ['one'] })).body['id'] as number;
@@ -119,7 +119,7 @@ test(
 
 test('a server is asked for its tools however many others are shared with its user', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const [ada, bob] = [await person(all), await person(all)];
   const share = async (name: string) => {
     const id = (await bob.ask('POST', root, { name, url: mcp.url })).body['id'] as number;
@@ -138,7 +138,7 @@ test('a server is asked for its tools however many others are shared with its us
 
 test('what was approved at one address is not at another: no approval stays, and no call that waits is made there', { timeout: long }, async () => {
   const [mcp, other] = [await startScriptedMcp([toolNamed('one')]), await startScriptedMcp([toolNamed('one')])];
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}", "${other.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}", "${other.origin}"] }\n` });
   const [ada, bob] = [await person(all), await person(all)];
   const id = (await bob.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
   await bob.ask('PUT', `${root}/${id}/grants`, { items: [{ user: ada.id, right: 'read' }] });

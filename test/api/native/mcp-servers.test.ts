@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { everything, startEverything, startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { person, visited, type Answer } from './visitors.ts';
@@ -118,7 +118,7 @@ onBothDatabases('MCP servers', ({ place }) => {
 
 test('a server that speaks server-sent events alone is found out, and a failure is shown and remembered', { timeout: long }, async () => {
   const url = await startEverything('sse');
-  const all = await visited(await embedded.place(), { yaml: allowing(originOf(url), 'http://127.0.0.1:1') });
+  const all = await visited(await anyPlace(), { yaml: allowing(originOf(url), 'http://127.0.0.1:1') });
   const ada = await person(all);
   const id = (await ada.ask('POST', root, { name: 'events', url })).body['id'] as number;
   const tested = await ada.ask('POST', `${root}/${id}/test`);
@@ -140,7 +140,7 @@ test('a server that speaks server-sent events alone is found out, and a failure 
 
 test('all of many servers are listed, one that fails has no tools, and a user with too many in use is told so', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([]);
-  const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+  const all = await visited(await anyPlace(), { yaml: allowing(mcp.origin) });
   const ada = await person(all);
   const add = (name: string, more: object = {}) => ada.ask('POST', root, { name, url: mcp.url, ...more });
   let listing = 0;
@@ -178,7 +178,7 @@ test(
   { timeout: long },
   async () => {
     const program = { name: 'local', command: process.execPath, args: [everything], env: { GIVEN: '1' }, tools: ['get-env', 'echo'] };
-    const all = await visited(await embedded.place(), { yaml: `mcp: { stdio: [${JSON.stringify(program)}] }\n` });
+    const all = await visited(await anyPlace(), { yaml: `mcp: { stdio: [${JSON.stringify(program)}] }\n` });
     const ada = await person(all);
     for (const [path, body] of [
       [root, { name: 'x', url: 'https://x.example/', type: 'stdio' }],
@@ -220,7 +220,7 @@ test(
   { timeout: long },
   async () => {
     const evil = await startScriptedMcp([]);
-    const all = await visited(await embedded.place(), { yaml: allowing(evil.origin) });
+    const all = await visited(await anyPlace(), { yaml: allowing(evil.origin) });
     const ada = await person(all);
     const id = (await ada.ask('POST', root, { name: 'evil', url: evil.url })).body['id'] as number;
     const tools = async () => listed(await ada.ask('GET', '/server/list-mcp-tools?refresh=true'));
@@ -302,7 +302,7 @@ test(
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const other = await startScriptedMcp([toolNamed('one')]);
-    const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin, other.origin) });
+    const all = await visited(await anyPlace(), { yaml: allowing(mcp.origin, other.origin) });
     const [ada, bob] = [await person(all), await person(all)];
     for (const who of [ada, bob]) await who.ask('POST', '/server/mine/secrets', { name: 'TOKEN', value: `canary-of-${who.id}` });
     const made = await ada.ask('POST', root, { name: 'one', url: mcp.url, headers: { Authorization: 'Bearer {{secret.TOKEN}}' } });
@@ -340,7 +340,7 @@ test(
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const inner = await startScriptedMcp([toolNamed('one')]);
-    const at = await embedded.place();
+    const at = await anyPlace();
     const all = await visited(at, { yaml: `mcp: { mode: whitelist, whitelist: [{ name: known, url: "${mcp.url}" }] }\n${allowing(mcp.origin, inner.origin)}` });
     const ada = await person(all);
     const add = (url: string) => ada.ask('POST', root, { name: `s${Math.random()}`.slice(0, 20), url });
@@ -378,7 +378,7 @@ test(
 );
 
 test('what is no MCP server is refused with 400 naming the field', { timeout: long }, async () => {
-  const all = await visited(await embedded.place());
+  const all = await visited(await anyPlace());
   const ada = await person(all);
   const good = { name: 'x', url: 'https://mcp.example/mcp' };
   for (const [body, field] of [
@@ -426,7 +426,7 @@ test(
   { timeout: long },
   async () => {
     const mcp = await startScriptedMcp([]);
-    const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+    const all = await visited(await anyPlace(), { yaml: allowing(mcp.origin) });
     const ada = await person(all);
     const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
     const of = (method: string) => mcp.asked.filter((one) => one.method === method);
@@ -454,7 +454,7 @@ test(
 
 test('an approval that names the definition that was seen is refused where the tool has another by now', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
   const ada = await person(all);
   const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
   const seen = async () => ((await ada.ask('GET', `${root}/${id}/tools`)).body['items'] as [{ digest: string; approved: boolean }])[0];
@@ -469,7 +469,7 @@ test('an approval that names the definition that was seen is refused where the t
 
 test('whatever makes the gateway ask an MCP server counts as a request of the user in its minute', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+  const all = await visited(await anyPlace(), { yaml: allowing(mcp.origin) });
   const ways = [
     ['POST', (id: number) => `${root}/${id}/test`],
     ['GET', (id: number) => `${root}/${id}/tools`],
@@ -492,7 +492,7 @@ test('whatever makes the gateway ask an MCP server counts as a request of the us
 
 test('an MCP server is not called good before it has answered, nor after its address has changed', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
-  const all = await visited(await embedded.place(), { yaml: allowing(mcp.origin) });
+  const all = await visited(await anyPlace(), { yaml: allowing(mcp.origin) });
   const unasked = { state: 'unreachable', lastError: 'It has not been asked yet: test it, or use it.', lastSeenAt: null };
   const made = await all.admin('POST', root, { name: 'all', url: mcp.url });
   const id = made.body['id'] as number;

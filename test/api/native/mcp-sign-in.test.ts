@@ -2,7 +2,7 @@
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, test } from 'vitest';
-import { embedded, onBothDatabases, onServer, type Place } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases, onServer, type Place } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { startOAuthMcp, type OAuthMcp } from '../../support/fakes/oauth-mcp.ts';
 import { proves } from '../../support/proves.ts';
@@ -102,7 +102,7 @@ onBothDatabases('signing in at an MCP server', ({ place, name }) => {
 describe('a sign-in', () => {
   test('asks for more rights when the server does, and is renewed before its end', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
     mcp.how.seconds = 0; // is over at once
     await signIn(ada, mcp, id);
     expect(await tested(ada.ask, id)).toMatchObject({ state: 'ok' });
@@ -120,7 +120,7 @@ describe('a sign-in', () => {
     { timeout: long },
     async () => {
       const mcp = await startOAuthMcp();
-      const { all, ada, id } = await signedUp(await embedded.place(), mcp);
+      const { all, ada, id } = await signedUp(await anyPlace(), mcp);
       const http = 'http://auth.example/authorize';
       for (const [what, wrong] of [
         ['metadata', { authorization_endpoint: 'javascript:alert(1)' }],
@@ -170,7 +170,7 @@ describe('a sign-in', () => {
 
   test('is begun by its user alone, and needs no right to the server to be forgotten', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { all, ada, id } = await signedUp(await embedded.place(), mcp);
+    const { all, ada, id } = await signedUp(await anyPlace(), mcp);
     const bob = await person(all);
     for (const owner of [ada.id, 987_654])
       expect(await all.admin('POST', `${root}/${id}/oauth?owner=${owner}`)).toMatchObject({
@@ -197,7 +197,7 @@ describe('a sign-in', () => {
 
   test('registers anew where the authorization server may have forgotten the registration', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
     await signIn(ada, mcp, id);
     await signIn(ada, mcp, id); // a registration that is good is used again
     expect(mcp.asked.register).toHaveLength(1);
@@ -222,7 +222,7 @@ describe('a sign-in', () => {
 
   test('is needed until a tool was called without one', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
     mcp.how.listsForAll = true;
     expect(await tested(ada.ask, id, {})).toMatchObject({ state: 'ok' });
     expect(await shown(ada, id)).toMatchObject({ oauth: 'none' });
@@ -238,7 +238,7 @@ describe('a sign-in', () => {
 
   test('that is wanted is named by the runs whose tools are missing', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { all, ada, id } = await signedUp(await embedded.place(), mcp);
+    const { all, ada, id } = await signedUp(await anyPlace(), mcp);
     const agent = { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model: 'built-in', tools: [{ type: 'mcp', server: id }] };
     const made = (await ada.ask('POST', '/server/mine/agents', agent)).body['id'];
     const { body } = await ada.ask('POST', '/server/execute-agent', { agent_id: made, message: 'Call guarded__one now.', streaming: false });
@@ -250,7 +250,7 @@ describe('a sign-in', () => {
 
   test('needs to know where browsers reach us', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const all = await visited(await embedded.place(), { yaml: `publicUrl: "https://ai.example"\noutbound: { allow: ["${mcp.origin}"] }\n` });
+    const all = await visited(await anyPlace(), { yaml: `publicUrl: "https://ai.example"\noutbound: { allow: ["${mcp.origin}"] }\n` });
     const ada = await person(all);
     const id = (await ada.ask('POST', root, { name: 'guarded', url: mcp.url })).body['id'] as number;
     const url = new URL((await begun(ada, id)).body['url'] as string);
@@ -259,7 +259,7 @@ describe('a sign-in', () => {
 
   test('that cannot be renewed for the moment rests, and is renewed when it can', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
-    const { ada, id } = await signedUp(await embedded.place(), mcp);
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
     await signIn(ada, mcp, id);
     mcp.expire();
     mcp.how.token = () => ({ status: 500, body: {} });

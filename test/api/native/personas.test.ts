@@ -2,12 +2,15 @@
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { person, visited } from './visitors.ts';
+import { person, visited, visitedTogether } from './visitors.ts';
 
 const long = 120_000;
 const pirate = { name: 'Pirate', description: 'Talks like one.', prompt: 'You are a pirate.\nArr.' };
 
-onBothDatabases('personas', ({ place }) => {
+onBothDatabases('personas', (database) => {
+  const { place } = database;
+  const together = visitedTogether(database);
+
   test(
     proves('server.get-personas', 'POST /server/get-personas lists twelve built-in personas without a body, the first the default, and then the own ones'),
     { timeout: long },
@@ -48,7 +51,7 @@ onBothDatabases('personas', ({ place }) => {
   );
 
   test('a shared persona is used, changed or shared on as its grants say, and deleted by its owner alone', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const [ada, bob] = [await person(all), await person(all)];
     const id = (await ada.ask('POST', '/server/mine/personas', { ...pirate, prompt: 'Always say exactly: ahoy' })).body['id'] as number;
     const root = `/server/mine/personas/${id}`;
@@ -76,7 +79,7 @@ onBothDatabases('personas', ({ place }) => {
   });
 
   test('the list of personas comes in pages, and built-in ones are nobody’s to change', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     for (const name of ['a', 'b', 'c']) await ada.ask('POST', '/server/mine/personas', { ...pirate, name });
     const first = (await ada.ask('GET', '/server/mine/personas?limit=2')).body as { items: { name: string }[]; nextCursor: string };
@@ -88,7 +91,7 @@ onBothDatabases('personas', ({ place }) => {
   });
 
   test('what is no persona is refused with 400 naming the field', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     for (const [body, field] of [
       [{}, 'name'],

@@ -7,11 +7,11 @@ import { systemClock } from '#kit/async/clock';
 import { openStore } from '#store/open';
 import { openLog } from '#telemetry/log';
 import { chat } from '../../support/server.ts';
-import { embedded, onBothDatabases } from '../../support/databases.ts';
+import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { connectRaw } from '../../support/fakes/raw.ts';
 import { proves } from '../../support/proves.ts';
 import { browser, cookieIn, type Browser } from './browsers.ts';
-import { chatBody, person, tokenOf, visited } from './visitors.ts';
+import { chatBody, person, tokenOf, visited, visitedTogether } from './visitors.ts';
 
 vi.mock('node:crypto', async (original) => (await import('../../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
@@ -21,9 +21,12 @@ const password = 'correct horse';
 const mine = async ({ ask }: Pick<Browser, 'ask'>) => (await ask('GET', '/server/mine')).status;
 const keysOf = async (one: Pick<Browser, 'ask'>) => ((await one.ask('GET', '/server/mine/keys')).body['items'] as object[]).length;
 
-onBothDatabases('sessions', ({ place }) => {
+onBothDatabases('sessions', (database) => {
+  const { place } = database;
+  const together = visitedTogether(database);
+
   test('an e-mail address and a password begin a session, whose cookie stands for the whole user until it is ended', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all, { password });
     const here = await browser(all, ` ${ada.email.toUpperCase()} `, password);
     expect(here.answer).toMatchObject({ status: 200, body: { id: ada.id, email: ada.email, role: 'user', status: 'active', scopes: null, teams: [] } });
@@ -78,7 +81,7 @@ onBothDatabases('sessions', ({ place }) => {
     proves('K-12', 'the cookie comes last: a key that is there decides, good or bad; a session is good in its cookie alone'),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const [ada, bob] = [await person(all, { password }), await person(all)];
       const { cookie } = await browser(all, ada.email, password);
       const text = cookie.split('=')[1]!;
@@ -146,7 +149,7 @@ onBothDatabases('sessions', ({ place }) => {
   });
 
   test('a page elsewhere signs nobody in', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all, { password });
     const from = async (headers: Record<string, string>) => {
       const { status, headers: answered } = await all.nobody('POST', session, { email: ada.email, password }, { headers });
@@ -163,7 +166,7 @@ onBothDatabases('sessions', ({ place }) => {
     proves('K-04', 'a session ends for good with a suspension, a deletion and a new password, but for the one that changed it'),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const [ada, bob, eve] = [await person(all, { password }), await person(all, { password }), await person(all, { password })];
       const [here, there] = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
       const others = [await browser(all, bob.email, password), await browser(all, eve.email, password)] as const;
@@ -209,7 +212,7 @@ onBothDatabases('sessions', ({ place }) => {
   });
 
   test('of two who change a password at once by the same old one, one does', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all, { password });
     const browsers = [await browser(all, ada.email, password), await browser(all, ada.email, password)];
     const changes = browsers.map(({ ask }, at) => ask('PUT', '/server/mine/password', { old: password, new: `${at} more horses` }));
@@ -248,7 +251,7 @@ onBothDatabases('sessions', ({ place }) => {
   );
 
   test('what is malformed is 400 and names the field', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const refused: [body: unknown, field: RegExp][] = [
       [{}, /email/],
       [{ email: 'a@example.org' }, /password/],
@@ -314,7 +317,7 @@ onBothDatabases('sessions', ({ place }) => {
 });
 
 test('failed passwords of one account from all addresses of an IPv6 network count together', { timeout: long }, async () => {
-  const all = await visited(await embedded.place(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
+  const all = await visited(await anyPlace(), { yaml: 'trustedProxies: [127.0.0.0/8]' });
   const ada = await person(all, { password });
   const from = async (address: string, given: string) =>
     (await all.nobody('POST', session, { email: ada.email, password: given }, { headers: { 'x-forwarded-for': address } })).status;

@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { chat } from '../../support/server.ts';
 import { onBothDatabases } from '../../support/databases.ts';
 import { proves } from '../../support/proves.ts';
-import { chatBody, person, tokenOf, visited, type Answer } from './visitors.ts';
+import { chatBody, person, tokenOf, visited, visitedTogether, type Answer } from './visitors.ts';
 
 vi.mock('node:crypto', async (original) => (await import('../../support/cheap-scrypt.ts')).cheapScrypt(await original()));
 
@@ -13,7 +13,10 @@ const long = 120_000;
 const getToken = '/user/get-token-with-api-key';
 const badToken = 'Token is invalid [1]';
 
-onBothDatabases('access tokens', ({ place }) => {
+onBothDatabases('access tokens', (database) => {
+  const { place } = database;
+  const together = visitedTogether(database);
+
   test(
     proves(
       [
@@ -59,7 +62,7 @@ onBothDatabases('access tokens', ({ place }) => {
     proves('auth.chatcompat-bearer', 'a token is good wherever a key is, in every header; each refusal of a bad one is 401'),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const ada = await person(all);
       const token = await tokenOf(all, ada);
       const gemini = '/server/gencompat/v1beta/models/flash:generateContent';
@@ -85,7 +88,7 @@ onBothDatabases('access tokens', ({ place }) => {
   );
 
   test('an address and a key that were pasted with white space around them give a token, and a password is taken as it is', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all, { password: ' with a space before' });
     for (const pasted of [` ${ada.email}\n`, `\t${ada.email} `, `\u{a0}${ada.email}`])
       for (const key of [`${ada.key}\r\n`, ` \u{a0}${ada.key}\t`])
@@ -98,7 +101,7 @@ onBothDatabases('access tokens', ({ place }) => {
   });
 
   test("a token has its key's scopes at the moment, and rights that stand in it are not read", { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all, {}, { scopes: ['passthrough'] });
     const ask = all.as(await tokenOf(all, ada));
     expect([(await ask('POST', chat, chatBody)).status, (await ask('POST', '/user/get-user-logins')).status]).toEqual([200, 403]);
@@ -113,7 +116,7 @@ onBothDatabases('access tokens', ({ place }) => {
     proves('K-06', 'a token that another made, or that was changed, is refused: by algorithm, key, issuer, audience, and form'),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const ada = await person(all);
       const token = await tokenOf(all, ada);
       const claims = decodeJwt(token);
@@ -161,7 +164,7 @@ onBothDatabases('access tokens', ({ place }) => {
   );
 
   test(proves(['K-03', 'K-04'], 'a token ends with itself, with its key, and with its user, within a second'), { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const tokens = [await tokenOf(all, ada), await tokenOf(all, ada)];
     const asked = () => Promise.all(tokens.map(async (token) => (await all.as(token)('POST', chat, chatBody)).status));
@@ -228,7 +231,7 @@ onBothDatabases('access tokens', ({ place }) => {
   );
 
   test('a password gives a token that ends with it, of which the key is 0', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const { email, id } = await person(all, { password: 'correct horse' });
     const had = (password: string) => all.nobody('POST', '/user/get-token', { email, password });
     const token = async (password: string) => ((await had(password)).body['response'] as { access_token: string }).access_token;
@@ -297,7 +300,7 @@ onBothDatabases('access tokens', ({ place }) => {
   );
 
   test('thirty right pairs at once all get in', { timeout: long }, async () => {
-    const all = await visited(await place());
+    const all = together();
     const ada = await person(all);
     const answers = await Promise.all(Array.from({ length: 30 }, () => all.nobody('POST', getToken, { email: ada.email, api_key: ada.key })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -310,7 +313,7 @@ onBothDatabases('access tokens', ({ place }) => {
     ),
     { timeout: long },
     async () => {
-      const all = await visited(await place());
+      const all = together();
       const [ada, bob] = [await person(all), await person(all)];
       await all.nobody('POST', getToken, { email: bob.email, api_key: bob.key });
       for (let n = 0; n < 4; n++) await tokenOf(all, ada);
