@@ -38,7 +38,7 @@ onBothDatabases('what a server asks during a call', ({ place }) => {
     const bob = await person(all);
     expect(body).toMatchObject({ execution_status: 'waiting', waitsFor: { type: 'question', message: 'Which seats?', schema: mcp.form } });
     const { question } = body['waitsFor'] as { question: string };
-    expect((await ada.ask('GET', '/server/mine/runs?state=waiting')).body['items']).toMatchObject([{ id: run, state: 'waiting' }]);
+    expect((await ada.ask('GET', '/server/mine/runs?state=waiting')).body['items']).toMatchObject([{ id: Number(run), state: 'waiting' }]);
     expect((await ada.ask('GET', '/server/mine/runs?state=running')).body['items']).toEqual([]);
     expect((await answered(bob, run, { question, action: 'accept' })).status).toBe(404);
     for (const [content, field] of [
