@@ -98,6 +98,7 @@ function asIfSooner(value: { readonly status?: unknown; readonly state?: unknown
 
 function steadyNumber(value: number, member: string): number {
   if (value > 1_700_000_000 && value < 2_500_000_000) return moment / 1000;
+  if (Number.isInteger(value) && String(value).length === 15) return 100_000_000_000_001; // the id of a run
   if (/(ms|milliseconds)$/i.test(member)) return 12;
   return Number.isInteger(value) ? value : Math.round(value * 1e6) / 1e6;
 }
