@@ -8,7 +8,7 @@ interface Named {
 
 /**
  * Replaces schemas of objects by references to `components.schemas`: those that are given a name, and those that stand in several places, which get the name
- * of the member that they are found at.
+ * of the member that they are found at; in a list of its own, the name of what has the list.
  */
 export function withNamedSchemas(document: Json, given: readonly Named[]): { readonly document: Json; readonly schemas: Readonly<Record<string, Json>> } {
   const names = new Map<string, string>();
@@ -19,8 +19,8 @@ export function withNamedSchemas(document: Json, given: readonly Named[]): { rea
   const walk = (value: Json, hint: string): Json => {
     if (Array.isArray(value)) return value.map((one) => walk(one, hint));
     if (value === null || typeof value !== 'object') return value;
-    const inner = () =>
-      Object.fromEntries(Object.entries(value).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? hint : member)]));
+    const inner = (around = hint) =>
+      Object.fromEntries(Object.entries(value).map(([member, one]) => [member, walk(one, keywords.has(member) || !/^[a-z]/i.test(member) ? around : member)]));
     if (!('type' in value) && !('anyOf' in value)) return inner();
     const text = JSON.stringify(value);
     let name = names.get(text);
@@ -30,7 +30,7 @@ export function withNamedSchemas(document: Json, given: readonly Named[]): { rea
     }
     if (!Object.hasOwn(schemas, name)) {
       schemas[name] = {}; // its place in the order
-      schemas[name] = inner();
+      schemas[name] = inner(hint !== 'value' ? hint : `${name.replace(/(Request|Answer|Accepted)$/, '')} item`);
     }
     return { $ref: `#/components/schemas/${name}` };
   };

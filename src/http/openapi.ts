@@ -30,6 +30,8 @@ export function openApi(faces: readonly Face[], { version, server, examples }: A
           methods[method.toLowerCase()] = operation(shown, { route, face, method, path, ...(headers ? { headers } : {}) }, examples);
           if (shown.input) named.push({ name: schemaName(face, { method, path }, shown, 'Request'), schema: shown.input });
           if (shown.output) named.push({ name: schemaName(face, { method, path }, shown, 'Answer'), schema: shown.output });
+          const accepted = shown.others?.[202];
+          if (accepted) named.push({ name: schemaName(face, { method, path }, shown, 'Accepted'), schema: accepted });
         }
   }
   const described = withNamedSchemas(paths, named);
@@ -62,7 +64,12 @@ export function openApi(faces: readonly Face[], { version, server, examples }: A
 }
 
 /** `ChatcompatChatCompletionsRequest` */
-function schemaName(face: Face, { method, path }: Pick<Alias, 'method' | 'path'>, { suffix }: { suffix: string }, what: 'Request' | 'Answer'): string {
+function schemaName(
+  face: Face,
+  { method, path }: Pick<Alias, 'method' | 'path'>,
+  { suffix }: { suffix: string },
+  what: 'Request' | 'Answer' | 'Accepted',
+): string {
   const root = face.roots.find((one) => path.startsWith(`${one}/`)) ?? '';
   const own = path.slice(root.length).replace(/^\/v1(beta)?(?=\/)/, '');
   const words = documented(own, 'id').replaceAll(/\{(\w+)\}/g, suffix === '' ? 'by $1' : '');
