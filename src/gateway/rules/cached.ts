@@ -27,8 +27,8 @@ type Conversation = GenerateCall & Pick<RoutedCall, 'route'>;
 
 /**
  * Response cache: returns the same answer to equal requests of the same user, for as long as the settings or the request say. Equal requests have equal
- * fields, character by character, except `stream` and `stream_options`: the cache stores events, from which either form can be made. Equal requests at the same time may each go
- * upstream. Only complete, successful answers are cached, and no answers of tasks, which bypass the events.
+ * fields, character by character, except `stream` and `stream_options`: the cache stores events, from which either form can be made. Equal requests at the same
+ * time may each go upstream. Only complete, successful answers are cached, and no answers of tasks, which bypass the events.
  */
 export function cached({ answers, ttlOf, replayed }: CachedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {
   return where(cacheable, answered, inner);

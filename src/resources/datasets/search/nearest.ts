@@ -38,7 +38,7 @@ async function byDatabase({ db }: Store, { editions }: Scope, size: number, { ta
     if (found.length === limit) return found;
   }
   // a sum cannot be read off the index
-  return placesOf(
+  return located(
     db,
     sql`
     select passage_id from ${tableName(table)} where ${inScope} order by (vector <#> ${question}::vector) + 0, passage_id limit ${limit}`,
@@ -54,7 +54,7 @@ async function byIndex(db: Database, inScope: RawBuilder<unknown>, { table, ques
   const distance = table.half ? sql`vector::${half} <#> ${question}::${half}` : sql`vector <#> ${question}::vector`;
   // The settings hold for this statement alone, and are made before the index is asked. A condition with `is true` is never turned into a join: whatever the
   // server believes about the size of the scope, the rows come from the index in their order.
-  return placesOf(
+  return located(
     db,
     sql`
     select passage_id from ${tableName(table)}
@@ -68,11 +68,11 @@ async function byIndex(db: Database, inScope: RawBuilder<unknown>, { table, ques
 async function byThread({ db }: Store, ranker: VectorRanker, { editions }: Scope, { table, vector, limit, signal }: Asked): Promise<readonly Place[]> {
   const { rows } = await sql<{ id: number; passages: number }>`select id, passages from (${editions}) as scope where passages > 0 order by id`.execute(db);
   const ids = (await ranker.rank({ table, vector, limit, signal, editions: rows })).map(({ id }) => id);
-  return placesOf(db, sql`select passage_id from unnest(${ids}::bigint[]) as found (passage_id)`);
+  return located(db, sql`select passage_id from unnest(${ids}::bigint[]) as found (passage_id)`);
 }
 
 /** @param found a statement with the ids of passages, `passage_id`, in their order */
-async function placesOf(db: Database, found: RawBuilder<unknown>): Promise<readonly Place[]> {
+async function located(db: Database, found: RawBuilder<unknown>): Promise<readonly Place[]> {
   const { rows } = await sql<Place>`
     select edition_id as edition, ordinal from (select passage_id, row_number() over () as at from (${found}) as nearest) as found
     join passages on passages.id = passage_id order by at`.execute(db);
