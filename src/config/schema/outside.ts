@@ -21,7 +21,10 @@ export const rerank = group('Reranking of passages.', {
 });
 
 export const retrieval = group('Search in datasets.', {
-  vectorCacheBytes: count('Memory per process for vectors of datasets, with the embedded database or a server that has no pgvector', 'bytes', 1_048_576, {
+  vectorCacheBytes: Type.Integer({
+    minimum: 1_048_576,
+    maximum: 4_000_000_000, // of the memory that the vectors are in
+    description: 'Memory per process for vectors of datasets, with the embedded database or a server that has no pgvector (bytes).',
     default: 268_435_456,
   }),
 });

@@ -15,6 +15,7 @@ export interface Place {
 /** The ids and, one after the other, the vectors that are at a place, up to `next`, behind which others come; null at the end of the generation. */
 export interface Page extends Place {
   readonly ids: Float64Array;
+  /** Of `paddedLength` each. */
   readonly vectors: Float32Array;
   readonly next: number | null;
 }
@@ -39,6 +40,9 @@ export interface Load {
   readonly id: number;
   readonly places: readonly Place[];
 }
+
+/** Bytes of vectors that one statement reads, and one message has. */
+export const loadBytes = 4 * 2 ** 20;
 
 export type WorkerAnswer = Load | { readonly type: 'found'; readonly id: number; readonly found: readonly Near[] };
 export type WorkerMessage =

@@ -11,7 +11,7 @@ const ofLoad = 512;
 onBothDatabases('the thread that compares vectors', ({ open }) => {
   test.each([
     ['keeps none', 0],
-    ['keeps some', 5 * 2 ** 20],
+    ['keeps some', 2 ** 21],
     ['keeps all', 2 ** 28],
   ])('reads long and short generations a piece at a time, one piece for all questions, and %s', { timeout: 120_000 }, async (_, cacheBytes) => {
     const store = await open();

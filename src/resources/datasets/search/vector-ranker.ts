@@ -4,7 +4,8 @@ import { sql } from 'kysely';
 import { Fault } from '#core/fault';
 import type { Store } from '#store/open';
 import { tableName, type VectorTable } from './vector-tables.ts';
-import type { Load, Near, Page, WorkerAnswer, WorkerMessage } from './vector-messages.ts';
+import { paddedLength } from './vector-memory.ts';
+import { loadBytes, type Load, type Near, type Page, type WorkerAnswer, type WorkerMessage } from './vector-messages.ts';
 
 /** A thread that compares a question with the vectors of a database without pgvector, or of the embedded one. It keeps those that it has read, within a bound. */
 export interface VectorRanker {
@@ -36,8 +37,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Bytes of vectors that one statement reads, and one message has. */
-const loadBytes = 4 * 2 ** 20;
 const mostWaiting = 200;
 
 /** The thread starts with the first question. */
@@ -56,7 +55,7 @@ class RankingThread implements VectorRanker {
   }
 
   hasRoomFor({ dimensions }: VectorTable, vectors: number): boolean {
-    return 4 * dimensions * vectors <= this.#deps.cacheBytes();
+    return 4 * paddedLength(dimensions) * vectors <= this.#deps.cacheBytes();
   }
 
   async rank({ table, vector, limit, editions, signal }: RankAsked): Promise<readonly Near[]> {
@@ -139,7 +138,8 @@ class RankingThread implements VectorRanker {
 /** Reads a bounded number of vectors, from the first of the places on. @returns of as many places as were reached, in their order */
 async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { places }: Load): Promise<(Page & { readonly vectors: Float32Array<ArrayBuffer> })[]> {
   const { dimensions } = table;
-  const most = Math.max(1, Math.floor(loadBytes / (4 * dimensions)));
+  const length = paddedLength(dimensions);
+  const most = Math.floor(loadBytes / (4 * length));
   const [first] = places;
   const { rows } = await sql<{ edition: number; id: number; vector: Buffer }>`
     select edition_id as edition, passage_id as id, ${table.kind === 'vector' ? sql`vector_send(vector)` : sql`vector`} as vector from ${tableName(table)}
@@ -150,9 +150,9 @@ async function read({ db }: Pick<Store, 'db'>, table: VectorTable, { places }: L
   const reached = last ? places.filter(({ edition }) => edition <= last.edition) : places;
   return reached.map(({ edition, after }) => {
     const own = found.get(edition) ?? [];
-    const vectors = new Float32Array(own.length * dimensions);
+    const vectors = new Float32Array(own.length * length);
     const bytes = Buffer.from(vectors.buffer);
-    for (const [at, { vector }] of own.entries()) bytes.set(vector.subarray(-4 * dimensions), 4 * dimensions * at); // pgvector puts their number before them
+    for (const [at, { vector }] of own.entries()) bytes.set(vector.subarray(-4 * dimensions), 4 * length * at); // pgvector puts their number before them
     if (table.kind === 'vector') bytes.swap32(); // and the upper byte of each first
     return { edition, after, ids: Float64Array.from(own, ({ id }) => id), vectors, next: last?.edition === edition ? last.id : null };
   });

@@ -1,7 +1,9 @@
 import { sql, type RawBuilder } from 'kysely';
+import { Fault } from '#core/fault';
 import { isNewVector } from '#store/examine';
 import type { Database, Store } from '#store/open';
 import type { VectorModel } from './types.ts';
+import { mostDimensions } from './vector-memory.ts';
 
 /** Where the vectors of one model are. */
 export interface VectorTable extends VectorModel {
@@ -17,7 +19,7 @@ export interface VectorTables {
    * @returns undefined where nothing has been embedded with this model yet
    */
   find(vectors: VectorModel, inside?: Database): Promise<VectorTable | undefined>;
-  /** Makes it where there is none. */
+  /** Makes it where there is none. @throws Fault `unprocessable` where the vectors are too long */
   make(vectors: VectorModel): Promise<VectorTable>;
   all(): Promise<readonly VectorTable[]>;
 }
@@ -47,6 +49,9 @@ export function openVectorTables(store: Pick<Store, 'db' | 'long' | 'kind'>): Ve
     find,
     all: () => all(),
     async make(vectors) {
+      const { model, dimensions } = vectors;
+      if (dimensions > mostDimensions)
+        throw new Fault('unprocessable', `${model} makes vectors of ${dimensions} dimensions; datasets have at most ${mostDimensions}.`);
       const before = await find(vectors);
       if (before) return before;
       const db = store.long(makeSeconds).db;
