@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { count, group, list, named, oneOf, record, text, word } from './shapes.ts';
+import { group, list, named, oneOf, record, text, word } from './shapes.ts';
 
 /** External services besides clients and providers. */
 export const search = group('Web search.', {
