@@ -12,7 +12,7 @@ export const paddedLength = (dimensions: number): number => Math.ceil((4 * dimen
 /** pgvector has no longer ones. */
 export const mostDimensions = 16_000;
 /** Vectors of a page. */
-export const mostVectors = 2 ** 16;
+const mostVectors = 2 ** 16;
 
 const productsAt = 4 * paddedLength(mostDimensions);
 const begin = productsAt + 4 * mostVectors;
