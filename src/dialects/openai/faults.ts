@@ -98,7 +98,7 @@ function statusOf({ code, type }: Refusal): number {
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
-  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
+  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length|moderation|user_error/i.test(`${type} ${code}`)) return 400;
   if (/authentication|permission|invalid_api_key|billing|payment/i.test(`${type} ${code}`)) return 401;
   return 500;
 }
