@@ -7,6 +7,7 @@ import {
   contentPolicyFault,
   isAboutCredit,
   isAboutPrompt,
+  isAboutRate,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -151,8 +152,7 @@ const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
 /** Moonshot says `exceeded_current_quota_error`. */
 const isUnpaid = ({ code, type, message }: Refusal) => /^(?:insufficient_quota|exceeded_current_quota_error)$/.test(code || type) || isAboutCredit(message);
 
-const isRateLimit = ({ code, type, message }: Refusal) =>
-  /rate_?limit/i.test(`${code} ${type}`) || /\btokens per (?:minute|day)\b/i.test(message.slice(0, 300));
+const isRateLimit = ({ code, type, message }: Refusal) => /rate_?limit/i.test(`${code} ${type}`) || isAboutRate(message);
 
 /** A 429 for a request that alone exceeds the limit per minute: the limit is not used up, so other requests need not wait. */
 function exceedsLimit(message: string): boolean {
