@@ -105,7 +105,7 @@ export class Requests {
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;
     const { route, allow } = target;
-    const face = target.face ?? faceOf(deps.faces, request.url ?? '');
+    const face = (!route && sharingFace(deps.faces, request)) || (target.face ?? faceOf(deps.faces, request.url ?? ''));
     const isExtra = this.#isExtra(request.socket);
     const exchange = new Exchange(request, reply.raw, (params ?? {}) as Record<string, string>, deps.clock, {
       draining: () => this.isDraining || isExtra,
@@ -240,12 +240,21 @@ function lacks({ scope, givesRights }: Route): string {
   return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
 }
 
+/** The face that is meant by a header of the request, where several share the root above its address. */
+function sharingFace(faces: readonly Face[], { url = '', headers }: IncomingMessage): Face | undefined {
+  const path = pathOf(url);
+  return faces.find(({ shares }) => shares?.some(({ root, header }) => headers[header] !== undefined && isBelow(path, root)));
+}
+
 /** The face with the longest root above an unknown address. */
 function faceOf(faces: readonly Face[], url: string): Face {
-  const path = url.replace(/\?.*$/s, '');
-  const depth = (face: Face) => Math.max(...face.roots.map((root) => (root === '' || path === root || path.startsWith(`${root}/`) ? root.length : -1)));
+  const path = pathOf(url);
+  const depth = (face: Face) => Math.max(...face.roots.map((root) => (isBelow(path, root) ? root.length : -1)));
   return faces.reduce((best, face) => (depth(face) > depth(best) ? face : best));
 }
+
+const pathOf = (url: string) => url.replace(/\?.*$/s, '');
+const isBelow = (path: string, root: string) => root === '' || path === root || path.startsWith(`${root}/`);
 
 function refuse(face: Face, exchange: Exchange, fault: Fault): void {
   if (exchange.opened) return exchange.destroy();

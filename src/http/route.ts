@@ -109,6 +109,8 @@ export interface Face {
   readonly name: string;
   /** `/server/chatcompat`, or `` for all: an unknown address is answered in the words of the face that has the longest root above it. */
   readonly roots: readonly string[];
+  /** Roots of other faces that this one shares: below them, a refusal is in its words where the request has the header, such as `anthropic-version`. */
+  readonly shares?: readonly { readonly root: string; readonly header: string }[];
   readonly routes: readonly Route[];
   /** The JSON body of a refusal. @param url of the request, where there is one */
   readonly refusal: (fault: Fault, requestId: string, url?: string) => unknown;

@@ -84,3 +84,39 @@ test('the usage is all that is added to an answer that is forwarded', async () =
   const counted = JSON.stringify({ ...sent, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }, undefined, 1);
   expect(await forwarded(counted)).toBe(counted);
 });
+
+test('more cached tokens than the prompt has are none', async () => {
+  const usageMetadata = { promptTokenCount: 10, cachedContentTokenCount: 50, candidatesTokenCount: 3, totalTokenCount: 13 };
+  const candidates = [{ content: { role: 'model', parts: [{ text: 'Well.' }] }, finishReason: 'STOP', index: 0 }];
+  const body = JSON.stringify({ candidates, usageMetadata, modelVersion: 'm' });
+  upstream.script(always(on({}, { name: 'whole', answer: () => ({ ...pieces([body]), headers: { 'content-type': 'application/json' } }) })));
+  for (const face of ['chat', 'responses', 'messages', 'gencompat'] as const) {
+    const answer = await askFace(server, face, { model: 'gemini', content: 'hello', stream: false });
+    expect(usagesIn(answer)).toMatchObject([{ [members[face][0]]: 10, [members[face][1]]: 3 }]);
+    expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 3 });
+  }
+});
+
+test.each([
+  ['id', { id: undefined }],
+  ['object', { object: undefined }],
+  ['created', { created: undefined }],
+  ['model', { model: undefined }],
+  ['the index of a choice', { choices: [{ message: { role: 'assistant', content: 'Well.' }, finish_reason: 'stop' }] }],
+  ['the reason for its end', { choices: [{ index: 0, message: { role: 'assistant', content: 'Well.' } }] }],
+])('an answer that would be forwarded but lacks %s is written anew, with all that a chat completion has', async (_member, members) => {
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Well.' }, finish_reason: 'stop' }];
+  const usage = { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 };
+  const body = JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices, usage, ...members });
+  upstream.script(on({}, { name: 'whole', answer: () => ({ ...pieces([body]), headers: { 'content-type': 'application/json' } }) }));
+  const answer = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: false });
+  expect(JSON.parse(answer.raw)).toMatchObject({
+    id: expect.any(String) as string,
+    object: 'chat.completion',
+    created: expect.any(Number) as number,
+    model: expect.any(String) as string,
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Well.' }, finish_reason: 'stop' }],
+    usage,
+  });
+  expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ end: 'completed', inputTokens: 3, outputTokens: 1 });
+});

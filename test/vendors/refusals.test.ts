@@ -188,6 +188,20 @@ describe('a limit per minute', () => {
     expect((await ask(face, stream, 'alone-openai-chat')).status).toBe(429);
   });
 
+  const perMinute = 'The request has too many tokens per minute for this account.';
+  test.each([
+    ['anthropic-messages', claude('request_too_large', perMinute)],
+    ['anthropic-messages', claude('rate_limit_error', 'Too much at once.')],
+    ['gemini', google(413, 'FAILED_PRECONDITION', perMinute)],
+  ] as const)('that a 413 of %s speaks of has the next target tried: %j', async (wire, refusal) => {
+    upstream.script(says(413, refusal));
+    expect((await ask('chat', false, wire)).status).toBe(200);
+    expect(asked().map((one) => one.split(' ')[1])).toEqual(['first', 'second']);
+    upstream.script(says(413, refusal));
+    const alone = await ask('chat', false, `alone-${wire}`);
+    expect([alone.status, alone.headers.get('retry-after')]).toEqual([429, '1']);
+  });
+
   test.each(everyWay)('whose flexible capacity is used up (Groq, 498) has the next target tried (%s, streamed: %s)', async (face, stream) => {
     const full = says(498, { error: { message: 'Flex tier capacity exceeded', type: 'capacity_exceeded' } });
     upstream.script(full);

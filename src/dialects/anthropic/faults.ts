@@ -6,6 +6,7 @@ import {
   contentPolicyFault,
   isAboutCredit,
   isAboutPrompt,
+  isAboutRate,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -107,6 +108,7 @@ function meaningIn(
 ): Meaning {
   const meaning = meaningOf(status);
   if (meaning === 'limited' || meaning === 'overloaded') return meaning;
+  if (meaning === 'too-large' && (type === 'rate_limit_error' || isAboutRate(message))) return 'limited';
   if (type === 'overloaded_error') return 'overloaded';
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
   if (isAboutCredit(message)) return 'unpaid';

@@ -6,6 +6,7 @@ import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
   isAboutPrompt,
+  isAboutRate,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -120,7 +121,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   const word = stringOf(refusal['status']);
   const message = stringOf(refusal['message']);
   const meaning = meaningOf(status);
-  if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED') return 'limited';
+  if (meaning === 'limited' || word === 'RESOURCE_EXHAUSTED' || (meaning === 'too-large' && isAboutRate(message))) return 'limited';
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
   // At the start, where no name from the request can be.
   if (status === 403 && isAboutPrompt(message)) return 'mistake';

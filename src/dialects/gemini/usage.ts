@@ -18,11 +18,12 @@ export function usageOf(value: unknown): Usage | undefined {
   const input = count('promptTokenCount') + count('toolUsePromptTokenCount');
   const output = Math.max(count('candidatesTokenCount') + thought, count('totalTokenCount') - input);
   if (!isCount(input) || !isCount(output)) return undefined;
+  const cached = value['cachedContentTokenCount'];
   const carried = rest(value, known);
   return {
     input,
     output,
-    ...(isCount(value['cachedContentTokenCount']) ? { cached: value['cachedContentTokenCount'] } : {}),
+    ...(isCount(cached) && cached <= input ? { cached } : {}),
     ...(thought > 0 ? { thought } : {}),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),

@@ -7,6 +7,7 @@ import {
   contentPolicyFault,
   isAboutCredit,
   isAboutPrompt,
+  isAboutRate,
   jsonOf,
   meaningOf,
   fieldFault,
@@ -98,7 +99,7 @@ function statusOf({ code, type }: Refusal): number {
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
-  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length/i.test(`${type} ${code}`)) return 400;
+  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length|moderation|user_error/i.test(`${type} ${code}`)) return 400;
   if (/authentication|permission|invalid_api_key|billing|payment/i.test(`${type} ${code}`)) return 401;
   return 500;
 }
@@ -151,8 +152,7 @@ const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
 /** Moonshot says `exceeded_current_quota_error`. */
 const isUnpaid = ({ code, type, message }: Refusal) => /^(?:insufficient_quota|exceeded_current_quota_error)$/.test(code || type) || isAboutCredit(message);
 
-const isRateLimit = ({ code, type, message }: Refusal) =>
-  /rate_?limit/i.test(`${code} ${type}`) || /\btokens per (?:minute|day)\b/i.test(message.slice(0, 300));
+const isRateLimit = ({ code, type, message }: Refusal) => /rate_?limit/i.test(`${code} ${type}`) || isAboutRate(message);
 
 /** A 429 for a request that alone exceeds the limit per minute: the limit is not used up, so other requests need not wait. */
 function exceedsLimit(message: string): boolean {

@@ -73,6 +73,9 @@ export const isAboutPrompt = (message: string) =>
 export const isAboutCredit = (message: string) =>
   /^(?:your credit balance|insufficient (?:balance|credits?|funds)\b|your account .{0,80}is suspended)/i.test(message);
 
+/** Does the message of a 413 speak of a limit in a period, and not of what fits at all? */
+export const isAboutRate = (message: string) => /\btokens per (?:minute|day)\b/i.test(message.slice(0, 300));
+
 /** A refusal that is not the caller's mistake, as a fault. @param retryAfter seconds */
 export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknown, retryAfter?: number): Fault {
   const wait = retryAfter === undefined ? {} : { retryAfter };

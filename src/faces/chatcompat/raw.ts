@@ -1,8 +1,10 @@
 import { Type, type TSchema } from 'typebox';
+import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { bodyFault } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
 import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
+import { forwarded } from '../forwarded.ts';
 import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { Fault } from '#core/fault';
@@ -158,20 +160,21 @@ async function answer({ sendRaw, limits }: RawDeps, operation: Operation, asked:
   if (read.texts.reduce((sum, text) => sum + text.length, 0) > mostCharacters)
     throw new Fault('too-large', `${operation.texts[0]} must have at most ${mostCharacters} characters.`, { field: operation.texts[0]! });
   const context: Context = contextOf(asked, 'chatcompat', app, []);
-  await accompanied({ limits }, exchange, { call: read, context }, async () => {
-    await sendRaw(
+  const send = (opens: (contentType: string) => void) =>
+    sendRaw(
       {
         ...read,
         operation: operation.name,
         tokens: 0,
         saysText: operation.saysText ?? false,
-        open: (contentType, ignored) =>
-          exchange.open(200, ['content-type', contentType, ...answerHeaders(context.progress, { type: 'started', model: read.model, ignored })]),
+        open(contentType, ignored) {
+          opens(contentType);
+          exchange.open(200, ['content-type', contentType, ...answerHeaders(context.progress, { type: 'started', model: read.model, ignored })]);
+        },
         write: (bytes) => exchange.write(bytes),
         drained: () => exchange.drained(),
       },
       context,
     );
-    exchange.end();
-  });
+  await accompanied({ limits }, exchange, { call: read, context }, () => forwarded(exchange, encodeFaultFrame, send));
 }

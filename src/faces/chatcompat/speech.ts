@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { bodyFault } from '#dialects/shared/read-fields';
 import { checked } from '#kit/json/check';
 import type { JsonObject } from '#core/json';
@@ -42,7 +43,7 @@ export function speechRoute(deps: SpeechDeps): Route {
     sends: ['audio/*'],
     answer: (asked) => {
       const { app, call } = decoded(asked, deps.defaultSpeech);
-      return answerSpeech(deps, asked, 'chatcompat', new Speech({ call, speak: deps.speak, app }));
+      return answerSpeech({ ...deps, faultFrame: encodeFaultFrame }, asked, 'chatcompat', new Speech({ call, speak: deps.speak, app }));
     },
   };
 }

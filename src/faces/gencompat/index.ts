@@ -2,7 +2,7 @@ import { encodeFault } from '#dialects/gemini/faults';
 import { alsoBelow, type Face } from '#http/route';
 import { contentModelRoutes } from './models.ts';
 import { operationRoutes, type OperationDeps } from './operations.ts';
-import { base, root, short } from './root.ts';
+import { base, namedBy, root, shared, short } from './root.ts';
 
 /** The interface of content generation, as Google's SDKs speak it. */
 export function gencompat(deps: OperationDeps): Face {
@@ -11,7 +11,8 @@ export function gencompat(deps: OperationDeps): Face {
   return {
     name: 'gencompat',
     roots: [root, short],
-    routes: alsoBelow(alsoBelow(both, base, short), base, '/v1', ['x-goog-api-client']),
+    shares: [{ root: shared, header: namedBy }],
+    routes: alsoBelow(alsoBelow(both, base, short), base, shared, [namedBy]),
     refusal: (fault) => encodeFault(fault),
   };
 }

@@ -4,7 +4,7 @@ import { Fault, wrongMethod } from '#core/fault';
 import type { Model } from '#core/target';
 import { unknownModel } from '#core/known-models';
 import { modelRoutes, type ModelsOf } from '../model-list.ts';
-import { isOperation } from './operations.ts';
+import { addressedModel, isOperation } from './operations.ts';
 import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({
@@ -19,8 +19,13 @@ const ModelObject = Type.Object({
 
 const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: Type.Optional(Type.String()) });
 
-/** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name. */
-export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] =>
+/** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name, also as the platform has it: `GET /publishers/{publisher}/models/{model}`. */
+export function contentModelRoutes(root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] {
+  const [list, one] = contentModels(root, models, standIns);
+  return [list!, { ...one!, also: [{ method: 'GET', path: `${root}/publishers/:publisher/models/*` }] }];
+}
+
+const contentModels = (root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] =>
   modelRoutes(
     root,
     {
@@ -31,7 +36,8 @@ export const contentModelRoutes = (root: string, models: ModelsOf, standIns: () 
     {
       summary: 'One model, by its name.',
       output: ModelObject,
-      answer(written, { caller }) {
+      answer(_, { exchange, caller }) {
+        const written = addressedModel(exchange);
         if (isOperation(written)) throw wrongMethod('POST');
         const all = models(caller);
         const embedding = all.find(embeddingName(written, all, standIns()));

@@ -37,7 +37,8 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
 /** Does an address end with one of these operations, which take POST alone? */
 export const isOperation = (address: string): boolean => operations.some(({ suffix }) => address.endsWith(suffix));
 
-function addressedModel({ params: { publisher, '*': name = '' } }: Pick<Exchange, 'params'>): string {
+/** The name of the model in an address, perhaps with an operation behind it. */
+export function addressedModel({ params: { publisher, '*': name = '' } }: Pick<Exchange, 'params'>): string {
   return publisher === undefined ? name : `publishers/${publisher}/models/${name}`;
 }
 

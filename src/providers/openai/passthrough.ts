@@ -6,6 +6,7 @@ import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
 import type { Events } from '#core/event';
+import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
@@ -17,21 +18,34 @@ export interface Forwarding {
   readonly observe?: ((events: Events) => void) | undefined;
 }
 
-/** Forwards a whole answer unparsed; reads only its usage and its end. */
+/** Forwards a whole answer unparsed; reads only its usage and its end. One that lacks what every chat completion has is decoded, so that it is written anew. */
 export function passWhole(bytes: Uint8Array, body: unknown, model: string, { passthrough, observe }: Forwarding): Events {
-  const plain = observe ? undefined : plainAnswer(body, model);
+  const isWhole = hasAllMembers(body);
+  const plain = observe || !isWhole ? undefined : plainAnswer(body, model);
   if (plain) {
     passthrough.write(bytes);
     return plain;
   }
   const events = decodeResult(body, model);
   observe?.(events);
+  if (!isWhole) return events;
   passthrough.write(bytes);
   return [
     ...events.filter(({ type }) => type === 'started'),
     { type: 'passed', tokens: estimatedTokens(events), text: textIn(events) },
     ...events.filter((event) => event.type !== 'started' && !speaks(event)),
   ];
+}
+
+/** Has an answer the members of a chat completion, but for its usage, which is added where it is missing? */
+function hasAllMembers(body: unknown): boolean {
+  if (!isObject(body) || typeof body['id'] !== 'string' || body['object'] !== 'chat.completion' || typeof body['model'] !== 'string') return false;
+  const choices: unknown = body['choices'];
+  return (
+    typeof body['created'] === 'number' &&
+    Array.isArray(choices) &&
+    choices.every((one: unknown) => isObject(one) && Number.isInteger(one['index']) && isObject(one['message']) && typeof one['finish_reason'] === 'string')
+  );
 }
 
 /**

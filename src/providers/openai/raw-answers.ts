@@ -51,13 +51,15 @@ export function checkBeginning(contentType: string, first: Uint8Array): void {
   const mime = mimeOf(contentType);
   const text = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, mostJudged)).toString('latin1');
   if (text === '') throw not('an answer');
-  if (mime === 'text/event-stream') {
+  if (isEvents(contentType)) {
     if (!/^(?:ï»¿)?\s*(?:(?:data|event|id|retry)?:|$)/.test(text)) throw not('a stream of events');
   } else if ((isPage(mime) || isJson(mime)) && !sound.test(text)) throw not('a sound');
 }
 
 /** The first bytes of MP3, AAC, WAV, AIFF, Ogg, FLAC, MP4 and WebM. */
 const sound = /^(?:ID3|\xff[\xe0-\xff]|RIFF|FORM|OggS|fLaC|.{4}ftyp|.E\xdf\xa3)/s;
+
+export const isEvents = (contentType: string): boolean => mimeOf(contentType) === 'text/event-stream';
 
 const mimeOf = (contentType: string): string => contentType.split(';', 1)[0]!.trim().toLowerCase();
 const isPage = (mime: string): boolean => mime === 'text/html' || mime === 'application/xhtml+xml';

@@ -7,12 +7,13 @@ import type { TargetContext } from '#core/context';
 import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
-import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
+import { answerFault, asRefusal, awaitingWords, whole, type AwaitingWords } from '../shared/post.ts';
 import { isEventStream } from '../shared/read-answer.ts';
 import { passing } from '../shared/passing.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
-import { checkBeginning, checkWhole, mostJudged } from './raw-answers.ts';
+import { checkBeginning, checkWhole, isEvents, mostJudged } from './raw-answers.ts';
+import { RawEvents } from './raw-events.ts';
 
 /** The operation whose answer is a sound. */
 export const speech = 'audio/speech';
@@ -71,16 +72,39 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     const first = await beginning(awaiting);
     const contentType = response.headers['content-type'] ?? unknownType;
     checkBeginning(contentType, first);
+    const watched = isEvents(contentType) ? new RawEvents() : undefined;
+    const held = watched ? await upToContent(watched, first, awaiting) : [first];
     yield begun(model);
     awaiting.spoke();
     call.open(contentType, [], lengthOf(response));
-    if (!give(first)) await call.drained();
-    yield* passing(response, clock, { give, drained: () => call.drained(), untold });
+    const giveAll = (pieces: readonly Uint8Array[]) => pieces.reduce((ready, bytes) => give(bytes) && ready, true);
+    if (!giveAll(held)) await call.drained();
+    watched?.check();
+    const forward = (bytes: Uint8Array): boolean => {
+      if (!watched) return give(bytes);
+      const ready = giveAll(watched.push(bytes));
+      watched.check();
+      return ready;
+    };
+    yield* passing(response, clock, { give: forward, drained: () => call.drained(), untold });
+    giveAll(watched?.end() ?? []);
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];
-    throw upstreamFault(error, true);
+    const fault = answerFault(error, size > 0);
+    throw size > 0 ? fault : asRefusal(fault);
   }
   yield [costOf(tail, untold())];
+}
+
+/** The events up to the first with content, which are forwarded with it. @throws Fault for an error before it */
+async function upToContent(watched: RawEvents, first: Uint8Array, awaiting: AwaitingWords): Promise<readonly Uint8Array[]> {
+  const held = [...watched.push(first)];
+  for (let bytes; !watched.spoken; held.push(...watched.push(bytes))) {
+    watched.check();
+    bytes = await awaiting.take();
+    if (!bytes) return [...held, ...watched.end()];
+  }
+  return held;
 }
 
 /** As many bytes as the answer is judged by; fewer if it is shorter. */

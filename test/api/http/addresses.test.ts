@@ -102,6 +102,25 @@ describe('an address that nobody has', () => {
     expect(await said(await get(path))).toMatchObject({ status: 404, body: shape });
   });
 
+  test.each([
+    ['/v1/files', 'GET', 404, 'not_found_error'],
+    ['/v1/batches?limit=1', 'GET', 404, 'not_found_error'],
+    ['/v1/models', 'DELETE', 405, 'invalid_request_error'],
+  ])("%s below /v1 is refused in Anthropic's shape where anthropic-version is sent: %s", async (path, method, status, type) => {
+    const answer = await get(path, { 'x-api-key': server.key, 'anthropic-version': '2023-06-01' }, method);
+    expect(answer.headers.get('request-id')).toMatch(/^req_/);
+    expect(await said(answer)).toMatchObject({ status, body: { type: 'error', error: { type, message: expect.any(String) as string } } });
+  });
+
+  test.each([
+    ['/v1/files', 'GET', 404, 'NOT_FOUND'],
+    ['/v1/cachedContents', 'POST', 404, 'NOT_FOUND'],
+    ['/v1/models', 'DELETE', 405, 'INVALID_ARGUMENT'],
+  ])("%s below /v1 is refused in Google's shape where x-goog-api-client is sent: %s", async (path, method, code, status) => {
+    const answer = await get(path, { 'x-goog-api-key': server.key, 'x-goog-api-client': 'google-genai-sdk/3' }, method);
+    expect(await said(answer)).toMatchObject({ status: code, body: { error: { code, status } } });
+  });
+
   test('is 404 for HEAD too, without a body', async () => {
     const answer = await get('/v1/nothing', {}, 'HEAD');
     expect([answer.status, await answer.text()]).toEqual([404, '']);

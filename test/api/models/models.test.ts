@@ -33,3 +33,12 @@ test('a standard client lists them', async () => {
 test(proves('models.401', 'without a key, or with a bad one, the answer is 401'), async () => {
   for (const authorization of ['', 'Bearer nonsense']) expect((await server.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
 });
+
+test('a Gemini client finds a model under its publisher, as the platform has it', async () => {
+  for (const root of ['/server/gencompat/v1beta', '/v1beta']) {
+    const answer = await server.ask(`${root}/publishers/google/models/gemini-2.5-flash`);
+    expect([answer.status, await answer.json()]).toMatchObject([200, { name: 'models/built-in' }]);
+    expect((await server.ask(`${root}/publishers/nobody/models/nothing`)).status).toBe(404);
+    expect((await server.ask(`${root}/publishers/google/models/gemini-2.5-flash:generateContent`)).status).toBe(405);
+  }
+});

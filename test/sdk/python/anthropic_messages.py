@@ -61,11 +61,30 @@ check("tokens are counted", counted.input_tokens > 50)
 check("the models are listed", "built-in" in [model.id for model in client.models.list()])
 check("the key may be a bearer token", anthropic.Anthropic(auth_token=key, base_url=f"{url}/server/messages").messages.create(**question("Say exactly: yes")).content[0].text == "yes")
 
+calls = []
+
+
+@anthropic.beta_tool
+def look_up(city: str) -> str:
+    """The weather in a city.
+
+    Args:
+        city: its name
+    """
+    calls.append(city)
+    return f"sunny as ever in {city}"
+
+
+root = anthropic.Anthropic(api_key=key, base_url=url, max_retries=0)
+runner = root.beta.messages.tool_runner(**question("look_up for city: Oslo", tools=[look_up]))
+check("a tool is called until there is an answer", "sunny as ever in Oslo" in runner.until_done().content[0].text and calls == ["Oslo"])
+
 for what, kind, ask in [
     ("a wrong key is refused", anthropic.AuthenticationError, lambda: client_of("x" * 64).messages.create(**question("hi"))),
     ("an unknown model is refused", anthropic.NotFoundError, lambda: client.messages.create(**question("hi", model="gpt-nobody"))),
     ("a temperature of 3 is refused", anthropic.BadRequestError, lambda: client.messages.create(**question("hi", extra_body={"temperature": 3}))),
     ("a conversation without messages is refused", anthropic.BadRequestError, lambda: client.messages.create(model="built-in", max_tokens=9, messages=[])),
+    ("what is not there is refused in the shape of the package", anthropic.NotFoundError, lambda: root.beta.files.list()),
     ("a stream that may not begin is refused", anthropic.NotFoundError, lambda: list(client.messages.create(**question("hi", model="gpt-nobody", stream=True)))),
 ]:
     try:

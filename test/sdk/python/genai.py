@@ -143,3 +143,12 @@ for what, wrong, model, config, expected in [
             check(what, False)
         except errors.ClientError as error:
             check(what, (error.code, error.status) == expected)
+
+root = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))
+check("the address of the server is enough", root.models.generate_content(model="flash", contents="Say exactly: yes").text == "yes")
+for what, ask in {"files": lambda: list(root.files.list()), "caches": lambda: list(root.caches.list())}.items():
+    try:
+        ask()
+        check(f"{what} are refused", False)
+    except errors.ClientError as error:
+        check(f"{what} are refused in the shape of the package", (error.code, error.status) == (404, "NOT_FOUND"))

@@ -59,7 +59,7 @@ const listEnd = /^\s*\}\s*\]/;
  *
  * @returns undefined for any other response, which is to be decoded
  */
-export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedCall, 'inputs' | 'encoding'>): { readonly usage?: Usage } | undefined {
+export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedCall, 'inputs' | 'encoding'>): { readonly usage: Usage } | undefined {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   /** Steps over what is there next. */
@@ -81,9 +81,10 @@ export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedC
   if (buffer.length - at > mostBehind) return undefined;
   try {
     const others = parseJson(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), buffer.subarray(at)]));
-    if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0) return undefined;
-    const usage = usageOf(others['usage']);
-    return usage ? { usage } : {};
+    if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0 || typeof others['model'] !== 'string') return undefined;
+    const usage = others['usage'];
+    if (!isObject(usage) || !isCount(usage['prompt_tokens']) || !isCount(usage['total_tokens'])) return undefined; // the client gets what is booked
+    return { usage: { input: usage['prompt_tokens'], output: 0, source: 'provider' } };
   } catch {
     return undefined;
   }

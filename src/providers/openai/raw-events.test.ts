@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { Fault } from '#core/fault';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
+import { RawEvents } from './raw-events.ts';
+
+const frame = (event: object, end = '\n') => `event: x${end}data: ${JSON.stringify(event)}${end}${end}`;
+const picture = { type: 'image_generation.partial_image', b64_json: 'A'.repeat(3000) };
+const last = { type: 'image_generation.completed', b64_json: 'B'.repeat(3000), usage: { input_tokens: 1, output_tokens: 2 } };
+const error = { type: 'error', error: { type: 'server_error', code: 'x', message: 'no' } };
+
+/** What is forwarded of a text that comes in pieces of a size, and the fault that ends it. */
+function forwardedOf(text: string, size: number): { readonly out: string; readonly fault?: string } {
+  const events = new RawEvents();
+  const out: Uint8Array[] = [];
+  const bytes = Buffer.from(text);
+  try {
+    for (let at = 0; at < bytes.length; at += size) {
+      out.push(...events.push(bytes.subarray(at, at + size)));
+      events.check();
+    }
+    out.push(...events.end());
+    return { out: Buffer.concat(out).toString() };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    return { out: Buffer.concat(out).toString(), fault: thrown.code };
+  }
+}
+
+describe.each(['\n', '\r\n'])('with %j at the ends of lines, cut anywhere,', (end) => {
+  const sizes = [1, 2, 3, 7, 500, 1023, 1024, 1025, 100_000];
+
+  test('events pass as they came', () => {
+    const whole = `: hello${end}${end}${frame(picture, end)}${frame(last, end)}`;
+    for (const size of sizes) expect(forwardedOf(whole, size)).toEqual({ out: whole });
+  });
+
+  test('an error ends them, and none of it passes', () => {
+    for (const one of [error, { error: { message: 'no' } }, { sequence_number: 3, type: 'error', message: 'no' }])
+      for (const size of sizes)
+        expect(forwardedOf(`${frame(picture, end)}${frame(one, end)}${frame(last, end)}`, size)).toEqual({
+          out: frame(picture, end),
+          fault: 'upstream-failed',
+        });
+  });
+
+  test('an end without the last event is a failure', () => {
+    for (const size of sizes) expect(forwardedOf(frame(picture, end), size)).toEqual({ out: frame(picture, end), fault: 'upstream-failed' });
+  });
+});
+
+test('an error without a blank line behind it, and one that is no JSON, are failures', () => {
+  expect(forwardedOf(`data: ${JSON.stringify(error)}`, 10)).toEqual({ out: '', fault: 'upstream-failed' });
+  expect(forwardedOf('event: error\ndata: gone\n\n', 10)).toEqual({ out: '', fault: 'upstream-failed' });
+});
+
+test('the event of one picture that failed among others passes, and so do streams of other kinds and their ends', () => {
+  for (const text of [
+    `${frame({ type: 'image_generation.partial_failed', error: { code: 'x' } })}${frame(last)}`,
+    'data: {"x":1}\n\n',
+    `${frame(picture)}data: [DONE]\n\n`,
+    `${frame(last)}data: rest`,
+  ])
+    expect(forwardedOf(text, 13)).toEqual({ out: text });
+});
+
+test('line breaks alone pass in one piece, and at once', () => {
+  const bytes = Buffer.from('\n'.repeat(65_536));
+  const took = Array.from({ length: 5 }, () => cpuMilliseconds(() => expect(new RawEvents().push(bytes)).toHaveLength(1)));
+  expect(Math.min(...took)).toBeLessThan(50);
+});

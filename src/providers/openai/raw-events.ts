@@ -1,0 +1,129 @@
+import { faultOfError } from '#dialects/openai/faults';
+import { Fault } from '#core/fault';
+import { isObject, textOf } from '#core/json';
+
+/**
+ * The events of pictures, transcripts and speech, which are forwarded as they come. An error among them is a failure of the provider, and so is an end without
+ * the last event. A frame may have megabytes of base64: only its beginning is looked at. https://platform.openai.com/docs/api-reference/images-streaming
+ */
+export class RawEvents {
+  /** An event with content has arrived. */
+  spoken = false;
+  /** The beginning of a frame that is not judged yet, or what there is of an error. */
+  #head: Buffer = empty;
+  #isPassing = false;
+  #isError = false;
+  /** Of the line that is being read: its bytes so far, and the last of them. */
+  #lineBytes = 0;
+  #lastByte: number | undefined;
+  #error: unknown;
+  #isOurs = false;
+  #isComplete = false;
+
+  /** @returns what may be forwarded: `check` afterwards */
+  push(bytes: Uint8Array): readonly Uint8Array[] {
+    const out: Uint8Array[] = [];
+    let from = 0;
+    for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
+      const isBlank = this.#isBlank(bytes, at, from);
+      this.#lineBytes = 0;
+      this.#take(bytes.subarray(from, at + 1), isBlank, out);
+      from = at + 1;
+    }
+    this.#lineBytes += bytes.length - from;
+    this.#lastByte = bytes.at(-1);
+    if (from < bytes.length) this.#take(bytes.subarray(from), false, out);
+    return out;
+  }
+
+  /** @throws Fault for an error among the events so far */
+  check(): void {
+    if (this.#error !== undefined) throw faultOfError(this.#error);
+  }
+
+  /** The bytes behind the last frame. @throws Fault for an error, or where the last event is missing */
+  end(): readonly Uint8Array[] {
+    const out: Uint8Array[] = [];
+    if (this.#head.length > 0) this.#take(empty, true, out);
+    this.check();
+    if (this.#isOurs && !this.#isComplete)
+      throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { elsewhere: true, reason: 'stream-cut' });
+    return out;
+  }
+
+  #isBlank(bytes: Uint8Array, end: number, start: number): boolean {
+    const length = this.#lineBytes + end - start;
+    if (length > 1) return false;
+    return length === 0 || (end > start ? bytes[end - 1] : this.#lastByte) === carriageReturn;
+  }
+
+  /** Takes a piece of the current frame. @param ends it is the frame's last one */
+  #take(piece: Uint8Array, ends: boolean, out: Uint8Array[]): void {
+    const isEmpty = ends && this.#head.length === 0; // a blank line between frames
+    if (this.#isPassing || isEmpty) add(out, piece);
+    else {
+      if (this.#head.length < mostError) this.#head = Buffer.concat([this.#head, piece]);
+      if (!this.#isError && (ends || this.#head.length >= mostHead)) this.#judge(ends, out);
+    }
+    if (!ends) return;
+    if (this.#isError) this.#error ??= parsed(dataOf(this.#head)) ?? {};
+    this.#head = empty;
+    this.#isPassing = false;
+  }
+
+  #judge(isWhole: boolean, out: Uint8Array[]): void {
+    const text = this.#head.toString('utf8');
+    const [, name = ''] = /^event:[ ]?([^\r\n]{0,100})/m.exec(text) ?? [];
+    const { type, isError } = judged(isWhole ? dataOf(this.#head) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
+    this.#isError = name === 'error' || isError;
+    if (this.#isError) return;
+    const kind = type || name;
+    this.#isOurs ||= ours.test(kind);
+    this.#isComplete ||= /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
+    this.spoken ||= /^data:/m.test(text);
+    this.#isPassing = true;
+    add(out, this.#head);
+    this.#head = empty;
+  }
+}
+
+/** Adds a piece, joined to the one before it where they are neighbours. */
+function add(out: Uint8Array[], piece: Uint8Array): void {
+  const last = out.at(-1);
+  if (last && last.buffer === piece.buffer && last.byteOffset + last.length === piece.byteOffset)
+    out[out.length - 1] = new Uint8Array(piece.buffer, last.byteOffset, last.length + piece.length);
+  else out.push(piece);
+}
+
+const empty = Buffer.alloc(0);
+const newline = 10;
+const carriageReturn = 13;
+/** Bytes of a frame by which it is judged, and most bytes of an error. */
+const mostHead = 1024;
+const mostError = 65_536;
+
+/** Streams of these events end with one that says so. */
+const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
+
+/** The data of a whole frame. */
+const dataOf = (frame: Buffer): string => Array.from(frame.toString('utf8').matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
+
+/** @param data of a frame, or the beginning of it */
+function judged(data: string): { readonly type: string; readonly isError: boolean } {
+  if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false };
+  const event = parsed(data);
+  if (isObject(event)) {
+    const type = textOf(event['type']);
+    return { type, isError: type === 'error' || (type === '' && isObject(event['error'])) }; // the event of one picture that failed has a type of its own
+  }
+  const [, type = ''] = /^\s*\{\s*"type"\s*:\s*"([^"]{0,100})"/.exec(data) ?? [];
+  return { type, isError: type === 'error' || /^\s*\{\s*"error"\s*:\s*\{/.test(data) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,100 @@
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { cut, says, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { loggedAs } from '../../support/members.ts';
+import { startTestServer, type TestServer } from '../../support/server.ts';
+
+/* Events of pictures, transcripts and speech, which pass unparsed: how they end when the provider fails. */
+
+let server: TestServer;
+let upstream: Upstream;
+let client: OpenAI;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const targets = { one: '[{ provider: fake, model: first }]', two: '[{ provider: fake, model: first }, { provider: fake, model: second }]' };
+  const models = Object.entries(targets).map(([name, list]) => `  ${name}: { targets: ${list} }\n  spoken-${name}: { kind: speech, targets: ${list} }\n`);
+  server = await startTestServer({ upstream: upstream.url, yaml: `${models.join('')}routing: { cooldownSeconds: 0 }\n` });
+  client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/v1`, maxRetries: 0 });
+});
+beforeEach(() => upstream.reset());
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+const textOf = (event: object) => `event: ${'type' in event ? String(event.type) : 'x'}\ndata: ${JSON.stringify(event)}\n\n`;
+const events = (...all: readonly object[]): Behaviour => says(/./, 'text/event-stream', all.map(textOf).join(''));
+const failure = (code: string, type = 'server_error') => ({
+  type: 'error',
+  error: { type, code, message: 'No at key sk-abcdefghijklmnopqrstuvwx.', param: null },
+});
+
+/** Each kind of stream: how it is asked for, a first event and the last one. */
+const kinds = {
+  pictures: {
+    ask: async (model: string) => await client.images.generate({ model, prompt: 'a cat', stream: true }).asResponse(),
+    first: { type: 'image_generation.partial_image', b64_json: 'QUJD', partial_image_index: 0 },
+    last: { type: 'image_generation.completed', b64_json: 'QUJD', usage: { input_tokens: 5, output_tokens: 7 } },
+  },
+  transcript: {
+    ask: async (model: string) =>
+      await client.audio.transcriptions.create({ model, file: await toFile(Buffer.from('RIFF'), 'a.wav'), stream: true }).asResponse(),
+    first: { type: 'transcript.text.delta', delta: 'hello' },
+    last: { type: 'transcript.text.done', text: 'hello', usage: { input_tokens: 5, output_tokens: 7 } },
+  },
+  speech: {
+    ask: async (model: string) => await client.audio.speech.create({ model: `spoken-${model}`, voice: 'alloy', input: 'hello', stream_format: 'sse' }),
+    first: { type: 'speech.audio.delta', audio: 'QUJD' },
+    last: { type: 'speech.audio.done', usage: { input_tokens: 5, output_tokens: 7 } },
+  },
+};
+
+describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last }) => {
+  const bookedOf = (answer: Response) => loggedAs(server, answer.headers.get('x-request-id')!);
+
+  test('that begin with an error come from the next target, and nothing of the error passes', async () => {
+    upstream.script(events(failure('rate_limit_exceeded')), events(first, last));
+    const answer = await ask('two');
+    expect([answer.status, await answer.text()]).toEqual([200, expect.not.stringContaining('"error"')]);
+    expect(await bookedOf(answer)).toMatchObject({ end: 'completed', attempts: 2, inputTokens: 5, outputTokens: 7 });
+  });
+
+  test.each([
+    ['rate_limit_exceeded', 'server_error', 429, 'rate_limit_exceeded'],
+    ['server_error', 'server_error', 502, 'upstream_error'],
+    ['moderation_blocked', 'image_generation_user_error', 400, 'content_policy_violation'],
+  ])('that are nothing but the error %s are a refusal in our words, and cost nothing', async (code, type, status, told) => {
+    upstream.script(events(failure(code, type)));
+    const error: unknown = await ask('one').catch((thrown: unknown) => thrown);
+    if (!(error instanceof OpenAI.APIError)) throw error;
+    expect(error).toMatchObject({ status, code: told, message: expect.not.stringContaining('sk-abc') as string });
+    expect(await loggedAs(server, error.requestID!)).toMatchObject({ end: 'upstream-failed', status, planTokens: 0 });
+  });
+
+  test.each([
+    ['an error', () => events(first, failure('server_error'), last)],
+    ['their end without the last event', () => events(first)],
+    ['a connection that breaks off', () => cut({ afterBytes: textOf(first).length + 10, how: 'reset' }, events(first, last))],
+  ])('that fail by %s end with a fault in our words, and are booked as cut', async (_how, behaviour) => {
+    upstream.script(behaviour());
+    const answer = await ask('one');
+    const text = await answer.text();
+    expect(text.slice(text.lastIndexOf('\n\ndata: '))).toMatch(
+      /^\n\ndata: \{"error":\{"message":"[^"]+","type":"server_error","param":null,"code":"upstream_error"\}\}\n\n$/,
+    );
+    expect(text).not.toContain('sk-abc');
+    expect(text).not.toContain('"usage"');
+    expect(await bookedOf(answer)).toMatchObject({ end: 'upstream-cut', provenance: 'partial' });
+  });
+});
+
+test('the SDK throws where a stream of pictures fails', async () => {
+  upstream.script(events(kinds.pictures.first, failure('server_error')));
+  const seen: string[] = [];
+  const reading = async () => {
+    for await (const event of await client.images.generate({ model: 'one', prompt: 'a cat', stream: true })) seen.push(event.type);
+  };
+  await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' });
+  expect(seen).toEqual(['image_generation.partial_image']);
+});
