@@ -37,7 +37,8 @@ function refuseMembers(json: unknown): void {
 function refuseQuery({ path }: NounRoute, query: URLSearchParams): void {
   if (!path.startsWith('/server/')) return;
   for (const name of query.keys())
-    if (name !== 'key') throw new Fault('invalid', `${name.slice(0, 100)} is not known: this address takes no query parameters.`, { field: name.slice(0, 100) });
+    if (name !== 'key')
+      throw new Fault('invalid', `${name.slice(0, 100)} is not known: this address takes no query parameters.`, { field: name.slice(0, 100) });
 }
 
 const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];
