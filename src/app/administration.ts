@@ -80,6 +80,7 @@ export async function openAdministration({ database, settings, clock, passwords,
   const planNames = planNamesOf(plans);
   const reading = { ...openSums(store), ...openLogs(store) };
   const timeNow = () => databaseNow(store.db);
+  const administratorsText = textForAdministrators(prompts, (event) => audit(store, event));
   const teamPlan = (teamId: number) => withOwn(plans.of(teams.planOf(teamId)), teams.limitsOf(teamId));
   const planOf = ({ plan, limits }: Pick<Caller, 'plan' | 'limits'>) => withOwn(plans.of(plan), limits);
   return {
@@ -95,7 +96,7 @@ export async function openAdministration({ database, settings, clock, passwords,
       ...apiKeyRoutes(keys),
       ...teamRoutes(teams, planNames),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
-      ...usageRoutes(reading, timeNow, { ...allUsage, textOf: textForAdministrators(prompts, (event) => audit(store, event)) }),
+      ...usageRoutes(reading, timeNow, { ...allUsage, textOf: administratorsText }),
       ...holderRoutes(holders, audit),
       ...auditRoutes(store),
       ...lessonRoutes(lessons),
@@ -116,9 +117,13 @@ export async function openAdministration({ database, settings, clock, passwords,
     },
     own: [
       ...ownTeamRoutes(teams, store),
-      ...usageRoutes(reading, timeNow, { ...ownUsage, textOf: (request) => textOf(prompts, request, false) }),
       ...usageRoutes(reading, timeNow, {
         ...ownUsage,
+        textOf: (request, caller, by) => (request.userId === caller.userId ? textOf(prompts, request, false) : administratorsText(request, caller, by)),
+      }),
+      ...usageRoutes(reading, timeNow, {
+        ...ownUsage,
+        takesOwner: false,
         root: '/server/mine/teams/:id',
         within: async ({ userId }, params) => ({ team: (await administered(teams, params, userId)).id }),
       }),

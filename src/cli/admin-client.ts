@@ -65,6 +65,7 @@ export interface KnownServer {
 export async function serverFor({ url, key: given, ...args }: AdminClientOptions): Promise<KnownServer | undefined> {
   const key = given === '-' ? keyFromInput() : given;
   if (url !== undefined) {
+    if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) throw new CliError('--url must be the address of a server, such as http://127.0.0.1:8080.', 400);
     const known = key ?? keyInEnvironment();
     if (known === undefined)
       throw new CliError(
@@ -147,6 +148,6 @@ export async function fetched(url: string, init: RequestInit): Promise<Response>
     return await fetch(url, init);
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new CliError(`The server does not respond: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
+    throw new CliError(`${new URL(url).origin} does not respond: ${cause instanceof Error ? cause.message : String(cause)}.`, 503);
   }
 }

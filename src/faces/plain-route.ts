@@ -14,6 +14,7 @@ export function plainRoute(route: NounRoute): Route {
       if (!route.input && !route.takes) refuseMembers(json);
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { params, query, signal } = exchange;
+      if (!route.query) refuseQuery(route, query);
       const answer = await route.answer({ caller, by, params, query, json, files, signal, ...lastEventOf(exchange) });
       if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
       if (answer instanceof Bytes) return sendBytes(exchange, answer);
@@ -30,6 +31,14 @@ function refuseMembers(json: unknown): void {
   if (!isObject(json)) throw new Fault('invalid', 'The body must be an object.');
   const [member] = Object.keys(json);
   if (member !== undefined) throw new Fault('invalid', `${member} is not known: this address takes no members.`, { field: member });
+}
+
+/** Refuses words behind the `?` where none is listed. What the public addresses below `/.well-known` are asked with is for others to say. @throws Fault `invalid` */
+function refuseQuery({ path }: NounRoute, query: URLSearchParams): void {
+  if (!path.startsWith('/server/')) return;
+  for (const name of query.keys())
+    if (name !== 'key')
+      throw new Fault('invalid', `${name.slice(0, 100)} is not known: this address takes no query parameters.`, { field: name.slice(0, 100) });
 }
 
 const events = ['content-type', 'text/event-stream; charset=utf-8', 'x-accel-buffering', 'no'];

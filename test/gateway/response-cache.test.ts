@@ -295,7 +295,8 @@ describe('accounting', () => {
     const [miss, ...hits] = await loggedBy(server, someone.id);
     expect(miss!.planTokens).toBeGreaterThan(0);
     expect(miss!.provenance).toBe('provider');
-    for (const hit of hits) expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
+    for (const hit of hits)
+      expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, costUsd: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
   });
 
   test('requires no quota for a cached answer', async () => {

@@ -166,6 +166,16 @@ describe('the command line at a running server', () => {
     expect(errors).not.toMatch(/\n {4}at /);
   });
 
+  test('a server that is not there, and an address that is none, are named', async () => {
+    const at = (url: string) => ran(home, 'user', 'list', '--url', url, '--key', 'x');
+    expect(await at('http://127.0.0.1:1025/')).toMatchObject({
+      code: 1,
+      errors: expect.stringMatching(/^dragoman: http:\/\/127\.0\.0\.1:1025 does not respond: /),
+    });
+    for (const none of ['localhost:8080', 'nothing', 'file:///etc'])
+      expect(await at(none)).toMatchObject({ code: 2, errors: 'dragoman: --url must be the address of a server, such as http://127.0.0.1:8080.\n' });
+  });
+
   test('a key for a model that the server does not have is made, with a warning', async () => {
     const made = ['key', 'create', '--email', 'admin@localhost', '--name', 'narrow', '--models', 'built-in, bilt-in', '--json'];
     expect(await ran(home, ...made)).toMatchObject({ code: 0, errors: 'The server has no model bilt-in now: the key cannot use it until there is one.\n' });

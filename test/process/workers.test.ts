@@ -63,6 +63,21 @@ describe.skipIf(!address)('two workers', () => {
   );
 
   test(
+    'do not say that requests of the minute are left when they refuse one for want of them',
+    async () => {
+      const server = await startCluster(await place(), 'plans: { unlimited: { requestsPerMinute: 20 } }\n');
+      const clients = await oneOfEach(server);
+      await until(async () => (await status(clients[0])) === 429);
+      for (const client of clients) {
+        const { status: refused, headers, text } = await client.ask();
+        await text;
+        expect([refused, headers['x-ratelimit-limit-requests'], headers['x-ratelimit-remaining-requests']]).toEqual([429, '20', '0']);
+      }
+    },
+    2 * minute,
+  );
+
+  test(
     'see the regions as one: a cooldown in one worker is shown by each of them, and a reset ends it in all',
     async () => {
       const upstream = await startUpstream();

@@ -42,6 +42,7 @@ export interface Client {
 interface Answer {
   readonly status: number;
   readonly id: string;
+  readonly headers: IncomingMessage['headers'];
   /** Resolves when the first bytes of the body have arrived. */
   readonly begun: Promise<void>;
   /** The whole body. Rejects if the connection is cut. */
@@ -120,7 +121,7 @@ function connection(port: number): Client['ask'] {
     const begun = once(answer, 'readable').then(() => undefined);
     const text = answer.toArray().then((pieces) => Buffer.concat(pieces as Buffer[]).toString());
     text.catch(() => undefined);
-    return { status: answer.statusCode!, id: String(answer.headers['x-request-id']), begun, text };
+    return { status: answer.statusCode!, id: String(answer.headers['x-request-id']), headers: answer.headers, begun, text };
   };
 }
 

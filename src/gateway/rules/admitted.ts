@@ -41,7 +41,7 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
  */
 export function unreserved(ledger: Ledger, call: RoutedCall, context: Context): AdmittedCall {
   const { route } = call;
-  const free = { ...call, route: { ...route, targets: [], rate: nothing, ...(route.price ? { price: nothing } : {}) } };
+  const free = { ...call, route: { ...route, targets: [], rate: nothing, price: nothing } };
   return { ...free, reservation: ledger.free(free, context) };
 }
 

@@ -3,15 +3,21 @@ import type { Allowance, Progress } from '#core/context';
 import type { Hold } from './local-lease.ts';
 import { secondsLeft } from './limit-words.ts';
 
-/** Notes what is left of the tightest limits of requests and of tokens, for the answer's headers. */
-export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock): void {
+/**
+ * Notes what is left of the tightest limits of requests and of tokens, for the answer's headers.
+ *
+ * @param refused the hold for which the minute has too little left: other processes have used what this one does not know of
+ */
+export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock, refused?: Hold): void {
   const now = clock.monotonic();
   let requests: Allowance | undefined;
   let tokens: Allowance | undefined;
-  for (const { lease } of holds) {
+  for (const hold of holds) {
+    const { lease } = hold;
     const { account, limit, minute } = lease;
     if (account.kind === 'usd' || account.kind === 'streams') continue;
-    const remaining = Math.max(0, lease.room(now));
+    const most = hold === refused ? Math.ceil(hold.least) - 1 : Infinity;
+    const remaining = Math.max(0, Math.min(lease.room(now), most));
     if (account.kind === 'requests') {
       if (!(requests && requests.remaining <= remaining)) requests = { limit, remaining, reset: minute!.reset(now) };
     } else if (!(tokens && tokens.remaining <= remaining)) {

@@ -53,7 +53,7 @@ export class WaitingLine {
           obstacle = accounts.take(holds);
         }
         if (!obstacle) break;
-        noteAllowances(context.progress, holds, clock);
+        noteAllowances(context.progress, holds, clock, obstacle.hold.lease.minute ? obstacle.hold : undefined);
         if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle.hold, obstacle.lack, estimate, context);
         await wait.next(holds, accounts);
       }
@@ -74,7 +74,7 @@ export class WaitingLine {
       const lack = hold.lease.lack(hold, now);
       const isHopeless = lack === 'minute' ? hold.lease.account.kind === 'requests' : lack === 'spent' && estimate.isBeyond(hold);
       if (!isHopeless) continue;
-      noteAllowances(context.progress, holds, clock);
+      noteAllowances(context.progress, holds, clock, hold.lease.minute ? hold : undefined);
       throw this.#limitFault(hold, lack!, estimate, context);
     }
     this.#accounts.leave(holds);

@@ -3,7 +3,7 @@ import { randomKey } from '#kit/crypto/ids';
 import { keyed, type Request } from './key.ts';
 
 const pepper = randomKey();
-const request: Request = { userId: 1, key: 'order-17', method: 'POST', url: '/a/b?alt=sse', body: Buffer.from('{"a":1}') };
+const request: Request = { caller: { userId: 1 }, key: 'order-17', method: 'POST', url: '/a/b?alt=sse', choices: [], body: Buffer.from('{"a":1}') };
 const fingerprint = (changed: Partial<Request>) => keyed({ ...request, ...changed }, pepper).fingerprint.toString('hex');
 
 test('another method, path, query or body is another request; another credential in the query is not', () => {
@@ -12,6 +12,13 @@ test('another method, path, query or body is another request; another credential
   expect(new Set(all).size).toBe(all.length);
   expect(fingerprint({ url: '/a/b?key=secret&alt=sse' })).toBe(fingerprint({}));
   expect(fingerprint({ url: '/a/b?key=secret' })).toBe(fingerprint({ url: '/a/b' }));
+});
+
+test('a key that may do less asks another request, and so does a header that chooses otherwise; the order of the names is nothing', () => {
+  const rights = [{ scopes: ['query'] }, { models: ['query'] }, { mcpTools: ['query'] }, { models: ['a', 'b'] }];
+  const all = [{}, { choices: ['x-dragoman-strict', 'true'] }, ...rights.map((some) => ({ caller: { userId: 1, ...some } }))].map(fingerprint);
+  expect(new Set(all).size).toBe(all.length);
+  expect(fingerprint({ caller: { userId: 1, models: ['b', 'a'] } })).toBe(all.at(-1));
 });
 
 test('neither digest can be made without the pepper', () => {

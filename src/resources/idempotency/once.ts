@@ -1,3 +1,4 @@
+import { choiceHeaders } from '#core/choice-headers';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Once } from '#http/route';
 import type { Clock } from '#kit/async/clock';
@@ -84,7 +85,7 @@ class OncePerKey {
 
   async answer({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
     const { pepper, longestSeconds } = this.#deps;
-    const request = keyed({ userId: caller.userId, key, method: exchange.method, url: exchange.url, body: bytes }, pepper);
+    const request = keyed({ caller, key, method: exchange.method, url: exchange.url, choices: choicesOf(exchange), body: bytes }, pepper);
     const place = placeOf(request);
     exchange.expire(longestSeconds());
     for (;;) {
@@ -162,22 +163,25 @@ class OncePerKey {
       release();
     };
     const recording = exchange.record(mostBytes);
-    const giveUp = () => {
+    /** The key is free before the client sees that the try failed: what it sends then may be another request. */
+    const giveUp = async () => {
       letGo();
-      this.#track(this.#free(claim).then(() => end(undefined)));
+      const freed = this.#free(claim).then(() => end(undefined));
+      this.#track(freed);
+      await this.#within(patienceMilliseconds, freed);
     };
     try {
       await run();
     } catch (error) {
+      await giveUp();
       exchange.release();
-      giveUp();
       throw error;
     }
     isRunning = false;
     const { sent } = recording;
     if (!sent || sent.status < 200 || sent.status > 299) {
-      exchange.release(recording.isTooLarge ? ['x-dragoman-warnings', 'Idempotency-Key: the answer is too large to be kept'] : []);
-      return giveUp();
+      await giveUp();
+      return exchange.release(recording.isTooLarge ? ['x-dragoman-warnings', 'Idempotency-Key: the answer is too large to be kept'] : []);
     }
     const kept: ReplayRecord = { ...sent, requestId: exchange.id };
     const keeping = this.#keep(request, claim, kept, ours.signal).finally(letGo);
@@ -235,6 +239,14 @@ class OncePerKey {
     this.#endings.add(work);
     void work.finally(() => this.#endings.delete(work));
   }
+}
+
+/** The headers that choose what is answered; the others tell only how it is booked or cached. */
+function choicesOf(exchange: Exchange): readonly string[] {
+  return [choiceHeaders.targets, choiceHeaders.strict].flatMap((name) => {
+    const value = exchange.header(name);
+    return value === undefined ? [] : [name, value];
+  });
 }
 
 /** The key is ours, and was asked for at this time (monotonic milliseconds). */

@@ -5,6 +5,7 @@ import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { ends } from '#core/usage-row';
+import { ownerOf, ownerQuery } from '../owner.ts';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, itemsOf, report } from './reports.ts';
@@ -149,8 +150,14 @@ export interface UsagePlace {
   readonly owner: 'admin' | 'caller';
   /** Whether any user's rows may be asked for. */
   readonly takesUser: boolean;
+  /** Whether administrators may ask for what another user finds there, by `owner`. */
+  readonly takesOwner: boolean;
   /** Only such rows are there for this caller. @throws Fault `not-found` */
-  readonly within: (caller: Caller, params: Readonly<Record<string, string>>) => UsageFilter | Promise<UsageFilter>;
+  readonly within: (
+    caller: Caller,
+    params: Readonly<Record<string, string>>,
+    query: { readonly owner?: number | undefined },
+  ) => UsageFilter | Promise<UsageFilter>;
   /** What was asked and answered, as far as it is kept and the caller may see it. Absent: nothing. */
   readonly textOf?: (
     request: Pick<LoggedRow, 'requestId' | 'userId' | 'at'>,
@@ -160,7 +167,7 @@ export interface UsagePlace {
 }
 
 /** The place of administrators, who see everything but for texts. */
-export const allUsage: UsagePlace = { root: '/server/admin', scope: 'admin', owner: 'admin', takesUser: true, within: () => ({}) };
+export const allUsage: UsagePlace = { root: '/server/admin', scope: 'admin', owner: 'admin', takesUser: true, takesOwner: false, within: () => ({}) };
 
 /** The place of each user, who sees what is theirs. */
 export const ownUsage: UsagePlace = {
@@ -168,14 +175,16 @@ export const ownUsage: UsagePlace = {
   scope: 'unscoped',
   owner: 'caller',
   takesUser: false,
-  within: ({ userId: own }) => ({ userId: own }),
+  takesOwner: true,
+  within: (caller, _params, query) => ({ userId: ownerOf(caller, query) }),
 };
 
 /** Routes of usage sums and of the request log. @param timeNow milliseconds since 1970, for the current month */
 export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>, place: UsagePlace): readonly NounRoute[] {
-  const { root, scope, owner, takesUser, within, textOf } = place;
+  const { root, scope, owner, takesUser, takesOwner, within, textOf } = place;
   const common = { method: 'GET', scope, owner } as const;
-  const whose = takesUser ? userId : {};
+  const byOwner = (takesOwner ? ownerQuery : {}) as typeof ownerQuery; // members that may be absent from the query may be absent from its schema
+  const whose = { ...((takesUser ? userId : {}) as typeof userId), ...byOwner };
   return [
     nounRoute({
       ...common,
@@ -185,7 +194,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       output: Type.Object({ items: Type.Array(UsageItem) }),
       async answer({ caller, params, query }) {
         const { format, groupBy = '', tz } = query;
-        const only = await within(caller, params);
+        const only = await within(caller, params, query);
         if (tz !== undefined && !isTimeZone(tz)) throw unknownZone();
         const words = groupsIn(groupBy);
         const wanted = { ...(await monthOr(query, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
@@ -201,7 +210,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       output: Type.Object({ items: Type.Array(Type.Object(logItem)), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
       async answer({ caller, params, query }) {
         const { format, limit = 50, cursor, from, to } = query;
-        const only = await within(caller, params);
+        const only = await within(caller, params, query);
         const span = { from: from === undefined ? undefined : instant(from, 'from'), to: to === undefined ? undefined : instant(to, 'to') };
         const wanted = { ...span, ...filterOf(query), ...only };
         return format === undefined ? reading.logs({ ...wanted, limit, cursor }) : report(format, 'logs', Object.keys(logItem), reading.allLogs(wanted));
@@ -211,10 +220,11 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       ...common,
       path: `${root}/logs/:requestId`,
       summary: 'One request with each attempt; the further steps of one that took several stand in `steps`.',
+      query: Type.Object(byOwner, { additionalProperties: false }),
       output: LogDetailObject,
-      async answer({ caller, by, params }) {
+      async answer({ caller, by, params, query }) {
         const { requestId = '' } = params;
-        const { userId: own, team } = await within(caller, params);
+        const { userId: own, team } = await within(caller, params, query);
         if (!/^[\w-]{1,100}$/.test(requestId)) throw unknownThing('request');
         const all = await reading.log(requestId);
         const [first, ...steps] = all.filter((row) => (own === undefined || row.userId === own) && (team === undefined || row.teamIds.includes(team)));

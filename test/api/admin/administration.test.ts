@@ -42,6 +42,15 @@ onBothDatabases('administration', ({ place }) => {
     };
   }
 
+  test('an address that takes no query parameters refuses them with 400 that names the first one', async () => {
+    const { ask } = await server();
+    for (const path of ['/server/admin/plans', '/server/admin/holders', '/server/admin/regions', '/server/admin/users/1', '/server/mine']) {
+      const answer = await ask(`${path}?owners=2`);
+      expect([path, answer.status, await answer.text()]).toEqual([path, 400, expect.stringContaining('owners is not known')]);
+    }
+    expect((await ask('/.well-known/jwks.json?v=2')).status).toBe(200);
+  });
+
   test('a holder that lives is not written off; one that is silent is, once, and who did it is remembered', async () => {
     const where = await place();
     const open = await startTestServer({ yaml, ...where });

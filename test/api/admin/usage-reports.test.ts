@@ -32,6 +32,22 @@ afterAll(() => server.close());
 const get = (path: string, key = server.key) => fetch(server.url + path, { headers: { authorization: `Bearer ${key}` } });
 const list = async <Item>(path: string, key?: string) => ((await (await get(path, key)).json()) as { items: Item[] }).items;
 
+describe('an administrator', () => {
+  test('finds usage and logs of a user at the addresses of that user, by `owner`, and nobody else does', async () => {
+    expect(await list(`/server/mine/usage?owner=${ada.id}`)).toEqual([expect.objectContaining({ requests: 2, planTokens: 2 * cost })]);
+    const logs = await list<{ userId: number; requestId: string }>(`/server/mine/logs?owner=${ada.id}`);
+    expect(logs.map((row) => row.userId)).toEqual([ada.id, ada.id]);
+    const one = `/server/mine/logs/${logs[0]!.requestId}`;
+    const shown = (await (await get(`${one}?owner=${ada.id}`)).json()) as object;
+    expect(shown).toMatchObject({ userId: ada.id });
+    expect(shown).not.toHaveProperty('prompt'); // `bodies` is `own`
+    expect((await get(one)).status).toBe(404);
+    for (const path of ['/server/mine/usage', '/server/mine/logs', one])
+      expect([path, (await get(`${path}?owner=${ada.id}`, bob.keys[0])).status]).toEqual([path, 404]);
+    expect((await get(`/server/mine/teams/${team}/logs?owner=${ada.id}`, bob.keys[0])).status).toBe(400);
+  });
+});
+
 describe('filters', () => {
   test.each([
     ['userId', () => `userId=${ada.id}`, 2],

@@ -126,6 +126,34 @@ onBothDatabases('an idempotency key', (database) => {
     }
   });
 
+  test('is free for another request as soon as the client has the end of one that failed', async () => {
+    const { upstream, server } = await open(database);
+    for (const [at, failure] of [badRequest(), errorEvent({ afterEvents: 3 }), cut({ afterEvents: 3, how: 'reset' })].entries())
+      for (const body of [request, streamed]) {
+        upstream.reset();
+        upstream.script(failure);
+        const key = `failing-${at}-${'stream' in body}`;
+        await (await server.ask(chat, body, keyed(key))).text();
+        const other = await server.ask(chat, { ...body, temperature: 1 }, keyed(key));
+        expect([key, other.status, isReplayed(other)]).toEqual([key, 200, false]);
+        await other.text();
+      }
+  });
+
+  test('of an API key that may use fewer models, or sent with other targets, is another request: what was answered is not given to it', async () => {
+    const { upstream, server } = await open(database);
+    expect((await server.ask(chat, request, keyed('narrow'))).status).toBe(200);
+    const headers = { 'content-type': 'application/json', 'x-access-tokens': server.key };
+    const made = await fetch(`${server.url}/server/mine/keys`, { method: 'POST', headers, body: JSON.stringify({ name: 'narrow', models: ['built-in'] }) });
+    const { key } = (await made.json()) as { key: string };
+    const narrow = { headers: { 'idempotency-key': 'narrow', authorization: `Bearer ${key}` } };
+    expect((await server.ask(chat, request, narrow)).status).toBe(422);
+    const elsewhere = { headers: { 'idempotency-key': 'narrow', 'x-dragoman-targets': 'built-in' } };
+    expect((await server.ask(chat, request, elsewhere)).status).toBe(422);
+    expect(isReplayed(await server.ask(chat, request, keyed('narrow')))).toBe(true);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
   test('is free again when the client left in the middle, and the call is cancelled', async () => {
     const { upstream, server } = await open(database);
     upstream.script(headersThenHang({ afterEvents: 3 }));
