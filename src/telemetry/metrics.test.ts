@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import perfHooks from 'node:perf_hooks';
+import { expect, test, vi } from 'vitest';
 import { counted, merged, openMetrics, summed } from './metrics.ts';
 
 /** A process that has answered so many requests, in 30 ms each, and has something waiting. */
@@ -26,4 +27,14 @@ test('what processes that have ended counted still counts, and what they had doe
   expect(text).toContain('dragoman_requests_total{face="chat",route="/chat",status="200"} 7');
   expect(text).toContain('dragoman_request_seconds_count{face="chat",route="/chat"} 7');
   expect(text).toContain('waiting 1');
+});
+
+test('several servers of a process count for themselves, and what watches the process is there once', async () => {
+  const watched = vi.spyOn(perfHooks, 'monitorEventLoopDelay');
+  const [one, other] = [openMetrics(), openMetrics()];
+  expect(watched.mock.calls.length).toBeLessThanOrEqual(1);
+  one.answered('chat', '/chat', 200, 30);
+  expect(await one.text()).toContain('dragoman_requests_total{face="chat",route="/chat",status="200"} 1');
+  expect(await other.text()).not.toContain('dragoman_requests_total{face="chat"');
+  for (const metrics of [one, other]) expect(await metrics.text()).toMatch(/^nodejs_eventloop_lag_max_seconds \d/m);
 });

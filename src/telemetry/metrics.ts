@@ -26,7 +26,8 @@ type Figure = MetricObjectWithValues<MetricValue<string>>;
 
 export function openMetrics(): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const shared = metricsOfProcess();
+  for (const { name } of shared.getMetricsAsArray()) registry.registerMetric(shared.getSingleMetric(name)!);
   const routes = new Map<string, Answers>();
   registry.registerMetric(
     new Counter({
@@ -77,6 +78,14 @@ export function openMetrics(): Metrics {
     figures: () => registry.getMetricsAsJSON(),
     contentType: registry.contentType,
   };
+}
+
+let ofProcess: Registry | undefined;
+
+/** CPU time, memory and event loop: one for all servers of a process, since what watches the event loop and the garbage collector never stops. */
+function metricsOfProcess(): Registry {
+  if (!ofProcess) collectDefaultMetrics({ register: (ofProcess = new Registry()) });
+  return ofProcess;
 }
 
 const bounds = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
