@@ -63,8 +63,24 @@ test('the event of one picture that failed among others passes, and so do stream
     expect(forwardedOf(text, 13)).toEqual({ out: text });
 });
 
-test('line breaks alone pass in one piece, and at once', () => {
-  const bytes = Buffer.from('\n'.repeat(65_536));
+test.each([
+  ['line breaks', '\n'],
+  ['comments', ':\n\n'],
+  ['events without JSON', 'data:x\n\n'],
+])('%s pass in one piece, and at once', (_, one) => {
+  const bytes = Buffer.from(one.repeat(Math.ceil(65_536 / one.length)));
   const took = Array.from({ length: 5 }, () => cpuMilliseconds(() => expect(new RawEvents().push(bytes)).toHaveLength(1)));
+  expect(Math.min(...took)).toBeLessThan(50);
+});
+
+test('an error of many short lines is read at once, and nothing behind it passes', () => {
+  const bytes = Buffer.from(`event: error\n${'a\n'.repeat(32_768)}\n${frame(picture)}`);
+  const took = Array.from({ length: 5 }, () =>
+    cpuMilliseconds(() => {
+      const events = new RawEvents();
+      expect(events.push(bytes)).toEqual([]);
+      expect(() => events.check()).toThrow(Fault);
+    }),
+  );
   expect(Math.min(...took)).toBeLessThan(50);
 });

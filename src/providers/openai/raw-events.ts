@@ -10,7 +10,8 @@ export class RawEvents {
   /** An event with content has arrived. */
   spoken = false;
   /** The beginning of a frame that is not judged yet, or what there is of an error. */
-  #head: Buffer = empty;
+  #head: Uint8Array[] = [];
+  #headBytes = 0;
   #isPassing = false;
   #isError = false;
   /** Of the line that is being read: its bytes so far, and the last of them. */
@@ -44,7 +45,7 @@ export class RawEvents {
   /** The bytes behind the last frame. @throws Fault for an error, or where the last event is missing */
   end(): readonly Uint8Array[] {
     const out: Uint8Array[] = [];
-    if (this.#head.length > 0) this.#take(empty, true, out);
+    if (this.#headBytes > 0) this.#take(nothing, true, out);
     this.check();
     if (this.#isOurs && !this.#isComplete)
       throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { elsewhere: true, reason: 'stream-cut' });
@@ -57,33 +58,48 @@ export class RawEvents {
     return length === 0 || (end > start ? bytes[end - 1] : this.#lastByte) === carriageReturn;
   }
 
-  /** Takes a piece of the current frame. @param ends it is the frame's last one */
+  /** Takes a piece of the current frame; nothing behind an error. @param ends it is the frame's last one */
   #take(piece: Uint8Array, ends: boolean, out: Uint8Array[]): void {
-    const isEmpty = ends && this.#head.length === 0; // a blank line between frames
+    if (this.#error !== undefined) return;
+    const isEmpty = ends && this.#headBytes === 0; // a blank line between frames
     if (this.#isPassing || isEmpty) add(out, piece);
     else {
-      if (this.#head.length < mostError) this.#head = Buffer.concat([this.#head, piece]);
-      if (!this.#isError && (ends || this.#head.length >= mostHead)) this.#judge(ends, out);
+      if (this.#headBytes < mostError) {
+        add(this.#head, piece);
+        this.#headBytes += piece.length;
+      }
+      if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
     }
     if (!ends) return;
-    if (this.#isError) this.#error ??= parsed(dataOf(this.#head)) ?? {};
-    this.#head = empty;
+    if (this.#isError) this.#error = parsed(dataOf(this.#text())) ?? {};
+    this.#forget();
     this.#isPassing = false;
   }
 
   #judge(isWhole: boolean, out: Uint8Array[]): void {
-    const text = this.#head.toString('utf8');
+    const text = this.#text();
+    const hasData = /^data:/m.test(text);
     const [, name = ''] = /^event:[ ]?([^\r\n]{0,100})/m.exec(text) ?? [];
-    const { type, isError } = judged(isWhole ? dataOf(this.#head) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
+    const data = isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, '');
+    const { type, isError } = hasData ? judged(data) : { type: '', isError: false };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
     this.#isOurs ||= ours.test(kind);
     this.#isComplete ||= /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
-    this.spoken ||= /^data:/m.test(text);
+    this.spoken ||= hasData;
     this.#isPassing = true;
-    add(out, this.#head);
-    this.#head = empty;
+    for (const piece of this.#head) add(out, piece);
+    this.#forget();
+  }
+
+  #text(): string {
+    return Buffer.concat(this.#head).toString('utf8');
+  }
+
+  #forget(): void {
+    this.#head = [];
+    this.#headBytes = 0;
   }
 }
 
@@ -95,7 +111,7 @@ function add(out: Uint8Array[], piece: Uint8Array): void {
   else out.push(piece);
 }
 
-const empty = Buffer.alloc(0);
+const nothing = new Uint8Array();
 const newline = 10;
 const carriageReturn = 13;
 /** Bytes of a frame by which it is judged, and most bytes of an error. */
@@ -106,12 +122,12 @@ const mostError = 65_536;
 const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 
 /** The data of a whole frame. */
-const dataOf = (frame: Buffer): string => Array.from(frame.toString('utf8').matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
+const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
 
 /** @param data of a frame, or the beginning of it */
 function judged(data: string): { readonly type: string; readonly isError: boolean } {
   if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false };
-  const event = parsed(data);
+  const event = /^\s*\{/.test(data) && /"(?:type|error)"/.test(data) ? parsed(data) : undefined; // what is no JSON costs ten times as much
   if (isObject(event)) {
     const type = textOf(event['type']);
     return { type, isError: type === 'error' || (type === '' && isObject(event['error'])) }; // the event of one picture that failed has a type of its own

@@ -96,13 +96,18 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
   yield [costOf(tail, untold())];
 }
 
-/** The events up to the first with content, which are forwarded with it. @throws Fault for an error before it */
+/** Bytes of events without content, such as comments, after which the answer goes on its way. */
+const mostHeld = 65_536;
+
+/** The events up to the first with content, which are forwarded with it, or as many as are held back. @throws Fault for an error before it */
 async function upToContent(watched: RawEvents, first: Uint8Array, awaiting: AwaitingWords): Promise<readonly Uint8Array[]> {
   const held = [...watched.push(first)];
-  for (let bytes; !watched.spoken; held.push(...watched.push(bytes))) {
+  let size = first.length;
+  for (let bytes; !watched.spoken && size < mostHeld; held.push(...watched.push(bytes))) {
     watched.check();
     bytes = await awaiting.take();
     if (!bytes) return [...held, ...watched.end()];
+    size += bytes.length;
   }
   return held;
 }

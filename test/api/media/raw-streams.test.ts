@@ -98,3 +98,9 @@ test('the SDK throws where a stream of pictures fails', async () => {
   await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' });
   expect(seen).toEqual(['image_generation.partial_image']);
 });
+
+test('comments without end before the first event are not held back', async () => {
+  upstream.script(says(/./, 'text/event-stream', ': wait\n\n'.repeat(40_000) + textOf(failure('server_error'))));
+  const answer = await kinds.pictures.ask('one'); // held back, the failure would be its status
+  expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^: wait\n\n[^]*\n\ndata: \{"error":[^\n]*"upstream_error"\}\}\n\n$/)]);
+});
