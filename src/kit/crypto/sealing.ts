@@ -4,8 +4,8 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 export interface Sealer {
   /** Any bytes → an envelope, 61 bytes longer. `context` says what it is for and is not part of the envelope: `provider-key/openai`. */
   seal(plain: Uint8Array, context: string): Buffer;
-  /** The same for many at once, each an envelope: a fraction of the time. */
-  sealAll(all: readonly { readonly plain: Uint8Array; readonly context: string }[]): readonly Buffer[];
+  /** The same for many at once: their envelopes one after the other, each `envelopeBytes` longer than what it holds. A fraction of the time. */
+  sealAll(all: readonly { readonly plain: Uint8Array; readonly context: string }[]): Buffer;
   /** @throws SealBroken: wrong key, wrong context, or changed bytes; the cause cannot be distinguished. */
   open(sealed: Uint8Array, context: string): Buffer;
 }
@@ -24,6 +24,8 @@ const nonceBytes = 12;
 const saltEnd = 1 + saltBytes;
 const nonceEnd = saltEnd + nonceBytes;
 const tagLength = 16;
+/** By which an envelope is longer than what it holds. */
+export const envelopeBytes = nonceEnd + tagLength;
 
 /**
  * AES-256-GCM envelopes. Each, and each lot that is sealed at once, has a data key of its own, HMAC-SHA-256 of 256 random bits, so that two envelopes never
@@ -38,17 +40,29 @@ export function sealer(masterKey: Uint8Array): Sealer {
   const head = Buffer.of(version);
   const bound = (context: string) => Buffer.from(`${String.fromCharCode(version)}${context}`, 'utf8');
   const sealAll: Sealer['sealAll'] = (all) => {
+    const envelopes = Buffer.allocUnsafeSlow(all.reduce((sum, { plain }) => sum + plain.length + envelopeBytes, 0));
     const random = randomBytes(saltBytes + all.length * nonceBytes);
     const salt = random.subarray(0, saltBytes);
     const key = dataKey(salt);
-    return all.map(({ plain, context }, at) => {
+    let end = 0;
+    const append = (part: Uint8Array) => {
+      envelopes.set(part, end);
+      end += part.length;
+    };
+    for (const [at, { plain, context }] of all.entries()) {
       const nonce = random.subarray(saltBytes + at * nonceBytes, saltBytes + (at + 1) * nonceBytes);
       const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagLength }).setAAD(bound(context));
-      return Buffer.concat([head, salt, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
-    });
+      append(head);
+      append(salt);
+      append(nonce);
+      append(cipher.update(plain));
+      append(cipher.final());
+      append(cipher.getAuthTag());
+    }
+    return envelopes;
   };
   return {
-    seal: (plain, context) => sealAll([{ plain, context }])[0]!,
+    seal: (plain, context) => sealAll([{ plain, context }]),
     sealAll,
     open(sealed, context) {
       if (sealed[0] !== version || sealed.length < nonceEnd + tagLength) throw new SealBroken();

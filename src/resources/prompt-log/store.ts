@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
-import { SealBroken, type Sealer } from '#kit/crypto/sealing';
+import { envelopeBytes, SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
@@ -207,13 +207,14 @@ async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Writ
   }));
   const sealed = seal.sealAll(rows.map(({ userId, last, plain }) => ({ plain, context: contextOf(userId, last) })));
   const column = <Value>(of: (row: (typeof rows)[number]) => Value) => rows.map(of);
+  const lengths = column(({ plain }) => plain.length + envelopeBytes);
   let end = 0;
-  const starts = sealed.map(({ length }) => (end += length) - length + 1);
+  const starts = lengths.map((length) => (end += length) - length + 1);
   await sql`
     insert into prompt_log (user_id, at, first_request, last_request, requests, for_administrators, sealed)
-    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${Buffer.concat(sealed)}::bytea from start for bytes)
+    select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${sealed}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
-      ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${sealed.map(({ length }) => length)}::int[])
+      ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${lengths}::int[])
       as given(user_id, first, last, requests, start, bytes)`.execute(db);
 }
 
