@@ -25,7 +25,7 @@ function whole(schema: unknown): unknown {
 async function kept(path: string, answer: Response): Promise<unknown> {
   const { responses } = paths[path]!['post']!;
   const { schema } = (responses[answer.status] ?? responses['default'])!.content['application/json']!;
-  const body = (await answer.json()) as unknown;
+  const body: unknown = await answer.json();
   expect([body, Compile(whole(schema) as Schema).Check(body)]).toEqual([body, true]);
   return body;
 }
@@ -40,7 +40,7 @@ test('a streamed answer as an array, whole or cut off, is an array of pieces as 
 
 test.each<[string, object, Record<string, string>]>([
   ['its id', { jsonrpc: '2.0', id: 'abc', method: 5 }, {}],
-  ['a number as its id', { jsonrpc: '2.0', id: 7, method: 'tools/list', params: 'none' }, {}],
+  ['a number as its id', { jsonrpc: '2.0', id: 1.5, method: 'tools/list', params: 'none' }, {}],
   ['no event streams', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { accept: 'application/json' }],
   ['no method', {}, {}],
 ])('a refused MCP message with %s is answered as the document has it', async (_what, message, headers) => {
