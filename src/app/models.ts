@@ -59,9 +59,13 @@ export function modelsOf(deps: ModelsDeps): Models {
     embedding: defaults.fallback && defaults.embedding !== undefined ? known(defaults.embedding) : undefined,
     hasProviders: Object.keys(providers).length > 0,
     preferred: defaults.gencompat,
-    find: (name) => known(name) ?? offered().get(name) ?? (any && modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps)),
+    find: (name) =>
+      known(name) ?? offered().get(name) ?? (any && isAnyName(name) ? modelOf(name, { ...any, targets: anyTargets(name, any, settings) }, deps) : undefined),
   };
 }
+
+/** `"*"` stands for names that any interface takes: printable ASCII. */
+const isAnyName = (name: string) => /^[\x20-\x7e]{1,200}$/.test(name);
 
 /** Whether a provider is known to have a model: it says so itself, or it is at the vendor's own address. */
 function has(provider: string, model: string, { settings: { providers, offeredBy }, offered }: ModelsDeps): boolean {

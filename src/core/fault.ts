@@ -39,7 +39,8 @@ export interface FaultDetails {
     | 'role-order'
     | 'text-only'
     | 'thread'
-    | 'null-character';
+    | 'null-character'
+    | 'half-character';
   /** The values that the provider lists as those that the field accepts, as far as they are words. */
   readonly listed?: readonly string[];
   /** Seconds until another try may succeed. */

@@ -9,7 +9,7 @@ import type { Generate } from '#core/generate';
 import type { Speak, SpeakCall } from '#core/speak';
 import { coerced } from './coerce.ts';
 import type { Headers } from './headers.ts';
-import { namingNullCharacter } from './null-character.ts';
+import { namingUnstorable } from './unstorable-text.ts';
 import type { Route } from './route.ts';
 import type { UploadedFile } from './uploads.ts';
 
@@ -190,7 +190,7 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
       try {
         return await answer({ caller, by, params, files, ...more, query: words, input: fields });
       } catch (error) {
-        throw namingNullCharacter(error, [
+        throw namingUnstorable(error, [
           { schema: query, value: words },
           { schema: input, value: fields },
         ]);

@@ -80,7 +80,7 @@ function schemaName(
 const samples = [new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' }), new Fault('unauthenticated', 'A key is needed.')];
 
 const errorOf = (face: Face): object =>
-  schemaOf(...samples.map((fault) => JSON.parse(JSON.stringify(face.refusal(fault, 'req_0123456789abcdefghijkl'))) as Json));
+  schemaOf(...samples.map((fault) => JSON.parse(JSON.stringify(face.refusal(fault, 'req_0123456789abcdefghijkl'))) as Json), ...(face.otherRefusals ?? []));
 
 /** `/models/:id` and `/models/*` in the words of OpenAPI. */
 function documented(path: string, rest: string): string {

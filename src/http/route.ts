@@ -1,5 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import type { Fault } from '#core/fault';
+import type { Json } from '#core/json';
 import type { Caller } from '#core/context';
 import type { Exchange } from './exchange.ts';
 import type { Headers } from './headers.ts';
@@ -114,6 +115,8 @@ export interface Face {
   readonly routes: readonly Route[];
   /** The JSON body of a refusal. @param url of the request, where there is one */
   readonly refusal: (fault: Fault, requestId: string, url?: string) => unknown;
+  /** Refusals of another form that the face answers with, for the document. */
+  readonly otherRefusals?: readonly Json[];
   /** The HTTP status of a refusal; absent: the fault's own. */
   readonly refusalStatus?: (fault: Fault) => number;
   /** Headers of a refusal besides those that all faces have. */

@@ -48,6 +48,9 @@ export function refusalOf(raw: RawSqlError): Fault | SqlError {
   const { code } = error;
   if (code === '22021' || code === '22P05')
     return new Fault('invalid', 'Text must be valid UTF-8 without the character U+0000.', { reason: 'null-character', cause: error });
+  // JSON that was written here is broken in one way alone: a text in it has half of a surrogate pair
+  if (code === '22P02' && /\bjson\b/.test(raw.message))
+    return new Fault('invalid', 'Text must be valid Unicode, without half of a surrogate pair.', { reason: 'half-character', cause: error });
   if (code === '57014') return overloaded('The database took too long.', error);
   if (code === '25006') return overloaded('The database cannot be written to right now.', error);
   if (code === '25P03') return overloaded('A transaction was left waiting too long.', error);

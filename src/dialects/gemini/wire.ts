@@ -126,16 +126,16 @@ export type WireFunction = Static<typeof FunctionDeclaration>;
 
 export const TokenCount = Type.Object({ totalTokens: Type.Integer({ description: 'Tokens of the prompt, tools and system instruction included.' }) });
 
+const Candidate = Type.Object({
+  content: Type.Object({ role: Type.Literal('model'), parts: Type.Array(Part) }),
+  finishReason: Type.String({ description: '`STOP`, `MAX_TOKENS`, `SAFETY`…' }),
+  index: Type.Integer(),
+  safetyRatings: Type.Array(anything),
+});
+
 /** The response schema of the OpenAPI document; a response may have further members that its provider sent. */
 export const GenerateResponse = Type.Object({
-  candidates: Type.Array(
-    Type.Object({
-      content: Type.Object({ role: Type.Literal('model'), parts: Type.Array(Part) }),
-      finishReason: Type.String({ description: '`STOP`, `MAX_TOKENS`, `SAFETY`…' }),
-      index: Type.Integer(),
-      safetyRatings: Type.Array(anything),
-    }),
-  ),
+  candidates: Type.Array(Candidate),
   usageMetadata: Type.Object({
     promptTokenCount: Type.Integer(),
     candidatesTokenCount: Type.Integer({ description: 'Tokens generated, without thoughts.' }),
@@ -145,6 +145,15 @@ export const GenerateResponse = Type.Object({
   }),
   modelVersion: Type.String({ description: 'The model that answered.' }),
   responseId: Type.String(),
+});
+
+/** A piece of a streamed response: why a candidate ended and what was used stand where they are known, or an error ends the stream. */
+export const GenerateChunk = Type.Object({
+  candidates: Type.Optional(Type.Array(Type.Partial(Candidate))),
+  usageMetadata: Type.Optional(Type.Partial(GenerateResponse.properties.usageMetadata)),
+  modelVersion: Type.Optional(GenerateResponse.properties.modelVersion),
+  responseId: Type.Optional(GenerateResponse.properties.responseId),
+  error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), status: Type.String() })),
 });
 
 /** Any JSON object from an upstream: no member is guaranteed. */

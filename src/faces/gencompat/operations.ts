@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
-import { CountRequest, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
+import { CountRequest, GenerateChunk, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
 import type { GeneratingDeps } from '../answer.ts';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Operation, Route } from '#http/route';
@@ -49,7 +49,7 @@ const operations: readonly Operation[] = [
     spends: true,
     summary: 'Answers a conversation piece by piece: as server-sent events with `?alt=sse`, else as a JSON array.',
     input: GenerateRequest,
-    output: Type.Array(GenerateResponse),
+    output: Type.Array(GenerateChunk),
     sends: ['text/event-stream'],
   },
   { suffix: ':countTokens', summary: 'Counts the tokens of a conversation without answering it.', input: CountRequest, output: TokenCount },

@@ -38,6 +38,7 @@ export function mcp(deps: McpFaceDeps): Face {
     name: 'mcp',
     roots: [path],
     refusal: ({ message }, requestId) => ({ jsonrpc: '2.0', id: null, error: { code: -32_000, message, data: { error_ref: requestId } } }),
+    otherRefusals: ['id', 1.5].map((id) => ({ jsonrpc: '2.0', id, error: { code: -32_600, message: 'Of the protocol.' } })),
     routes: [
       {
         ...route('POST', 'A message of an MCP client: its tools search your datasets, run your plugins and agents, and call the tools of your MCP servers.'),

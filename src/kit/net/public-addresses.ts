@@ -44,6 +44,12 @@ export function isPublic(address: string): boolean {
   return !special.check(address, version === 6 ? 'ipv6' : 'ipv4') && !isOwn(address, version);
 }
 
+/** Whether a host of a URL says by itself that it is not public: as an address, or as a name of this machine (RFC 6761). Other names are judged when they are resolved. */
+export function isInner(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  return isIP(host) === 0 ? /(?:^|\.)localhost$/.test(host) : !isPublic(host);
+}
+
 /** Metadata services of clouds: no host name may resolve to them, even with an exception. */
 const telltale = new BlockList();
 telltale.addSubnet('169.254.0.0', 16, 'ipv4');

@@ -57,4 +57,10 @@ describe('a record', () => {
       teamIds: [3],
     });
   });
+
+  test('of a row has nothing in any of its texts that the database refuses, and keeps what only looks so', () => {
+    const attempt = { provider: 'p', model: 'a\0b\ud800', milliseconds: 1, message: '\\u0000 \\ud800 \u0001 😀 \\' };
+    const { attempts } = JSON.parse(settledJson(settled(began('r'), { attempts: [attempt] }))) as { attempts: unknown };
+    expect(attempts).toEqual([{ ...attempt, model: 'a\ufffdb\ufffd' }]);
+  });
 });

@@ -116,7 +116,7 @@ const usualOpening = 80;
 
 export function beganJson(began: Began): string {
   const [app, model] = [storable(began.app), storable(began.model)];
-  return JSON.stringify(app === began.app && model === began.model ? began : { ...began, app, model });
+  return storableJson(app === began.app && model === began.model ? began : { ...began, app, model });
 }
 
 export function spokeJson(requestId: string, step: number, outputTokens: number): string {
@@ -127,7 +127,14 @@ export function spokeJson(requestId: string, step: number, outputTokens: number)
 export function settledJson(row: UsageRow): string {
   const [app, model, servedModel] = [storable(row.app), storable(row.model), storable(row.servedModel)];
   const isStorable = app === row.app && model === row.model && servedModel === row.servedModel;
-  return JSON.stringify(isStorable ? row : { ...row, app, model, servedModel });
+  return storableJson(isStorable ? row : { ...row, app, model, servedModel });
+}
+
+/** JSON as the database takes it: JSON writes NUL and half characters, and nothing else that it refuses, as escapes. */
+function storableJson(value: object): string {
+  const json = JSON.stringify(value);
+  if (!json.includes('\\u0000') && !json.includes('\\ud')) return json;
+  return json.replace(/\\(?:u0000|ud[89a-f][0-9a-f]{2}|.)/g, (escape) => (escape.length > 2 ? '\ufffd' : escape));
 }
 
 const longestText = 200;

@@ -1,4 +1,5 @@
 import { Fault } from '#core/fault';
+import { isInner } from '#kit/net/public-addresses';
 import type { Program } from '#kit/mcp/child';
 import type { Approval } from './approval.ts';
 
@@ -35,8 +36,8 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
       field,
     });
   const isAllowed = allowed.some((origin) => URL.parse(origin)?.origin === url.origin);
-  if (url.protocol === 'http:' && !isListed && !isAllowed)
-    throw wrong('must be an https address, or one of an origin that the settings of the server list under outbound.allow.');
+  if ((url.protocol === 'http:' || isInner(url.hostname)) && !isListed && !isAllowed)
+    throw wrong('must be a public https address, or one of an origin that the settings of the server list under outbound.allow.');
   return url;
 }
 

@@ -88,6 +88,9 @@ describe('a head that the parser takes and we do not', () => {
     ['a Host that is none, a user', 'GET /healthz HTTP/1.1\r\nHost: me@x\r\nconnection: close\r\n\r\n', 400],
     ['a Host that is none, half an address', 'GET /healthz HTTP/1.1\r\nHost: [::1\r\nconnection: close\r\n\r\n', 400],
     ['a Host that is none, a word for its port', 'GET /healthz HTTP/1.1\r\nHost: x:http\r\nconnection: close\r\n\r\n', 400],
+    ['a Host that is none, a port that is none', 'GET /healthz HTTP/1.1\r\nHost: x:99999\r\nconnection: close\r\n\r\n', 400],
+    ['a Host that is none, 10 KB', `GET /healthz HTTP/1.1\r\nHost: ${'x'.repeat(10_000)}\r\nconnection: close\r\n\r\n`, 400],
+    ['Authorization twice', 'GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\nconnection: close\r\n\r\n', 400],
     ['a Host, an address', 'GET /healthz HTTP/1.1\r\nHost: [::1]:8080\r\nconnection: close\r\n\r\n', 200],
     ['a Host, a name with a port', 'GET /healthz HTTP/1.1\r\nHost: a-b.example_1.org:80\r\nconnection: close\r\n\r\n', 200],
     ['a Host, empty', 'GET /healthz HTTP/1.1\r\nHost: \r\nconnection: close\r\n\r\n', 200],
@@ -103,6 +106,19 @@ describe('a head that the parser takes and we do not', () => {
   ])(proves('H-06', '%s is refused'), async (_what, bytes, status) => {
     const answer = await raw(bytes);
     expect({ status: answer.status, answers: answer.answers }).toEqual({ status, answers: 1 });
+  });
+
+  test.each([
+    ['1.1', 'gzip, chunked', 400],
+    ['1.1', 'identity, chunked', 400],
+    ['1.0', 'chunked', 400],
+    ['1.1', 'Chunked', 200],
+  ])(proves('H-01', 'a body in HTTP/%s with Transfer-Encoding: %s is answered with %i'), async (version, coding, status) => {
+    const top = `POST ${chat} HTTP/${version}\r\nhost: x\r\nx-access-tokens: ${server.key}\r\nconnection: close\r\n`;
+    const client = await connectRaw(server.url);
+    client.send(`${top}transfer-encoding: ${coding}\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+    expect((await client.answer()).status).toBe(status);
+    expect(await client.ended()).toBe('fin');
   });
 
   test(proves('H-06', 'two Host headers are refused in the words of the face, before anyone is asked for a credential'), async () => {

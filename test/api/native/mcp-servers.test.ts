@@ -339,13 +339,13 @@ test(
   { timeout: long },
   async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
-    const inner = await startScriptedMcp([toolNamed('one')]);
+    const other = await startScriptedMcp([toolNamed('one')]);
     const at = await anyPlace();
-    const all = await visited(at, { yaml: `mcp: { mode: whitelist, whitelist: [{ name: known, url: "${mcp.url}" }] }\n${allowing(mcp.origin, inner.origin)}` });
+    const all = await visited(at, { yaml: `mcp: { mode: whitelist, whitelist: [{ name: known, url: "${mcp.url}" }] }\n${allowing(mcp.origin, other.origin)}` });
     const ada = await person(all);
     const add = (url: string) => ada.ask('POST', root, { name: `s${Math.random()}`.slice(0, 20), url });
     for (const url of [
-      inner.url,
+      other.url,
       `${mcp.origin}/other`,
       `${mcp.url}/x`,
       `${mcp.origin}/mcp/../x`,
@@ -360,19 +360,36 @@ test(
     const made = await add(mcp.url);
     expect(made.status).toBe(201);
     expect((await ada.ask('POST', `${root}/${made.body['id'] as number}/test`)).body).toMatchObject({ state: 'ok', tools: ['one'] });
-    mcp.script((_asked, response) => void response.writeHead(307, { location: inner.url }).end());
+    mcp.script((_asked, response) => void response.writeHead(307, { location: other.url }).end());
     expect((await ada.ask('POST', `${root}/${made.body['id'] as number}/test`)).body).toMatchObject({
       state: expect.stringMatching(/unreachable|refused/) as string,
     });
-    expect(inner.asked).toEqual([]);
+    expect(other.asked).toEqual([]);
     await all.server.close();
 
     const open = await visited(at, { yaml: 'mcp: { mode: open }\n' });
     const eve = await person(open);
-    for (const url of ['https://127.0.0.1/mcp', 'https://localhost/mcp', 'https://[::1]/mcp', 'https://169.254.169.254/latest', 'https://0x7f000001/mcp']) {
-      const id = (await eve.ask('POST', root, { name: `s${Math.random()}`.slice(0, 20), url })).body['id'] as number;
-      expect([url, (await eve.ask('POST', `${root}/${id}/test`)).body]).toMatchObject([url, { state: 'unreachable' }]);
+    const refused: unknown[] = [];
+    const inner = [
+      '127.0.0.1',
+      'localhost',
+      'LOCALHOST.',
+      'x.localhost',
+      '[::1]',
+      '[::ffff:7f00:1]',
+      '169.254.169.254',
+      '10.0.0.1',
+      '0x7f000001',
+      '127.1',
+      '0',
+    ];
+    for (const host of inner) {
+      const url = `https://${host}/mcp`;
+      refused.push((await eve.ask('POST', root, { name: 'inner', url })).body['message']);
+      refused.push((await eve.ask('POST', '/server/add-mcp-server', { server_name: 'inner', server_url: url })).body['message']);
     }
+    const why = 'must be a public https address, or one of an origin that the settings of the server list under outbound.allow.';
+    expect(refused).toEqual(inner.flatMap(() => [`url ${why}`, `server_url ${why}`]));
     expect((await eve.ask('POST', root, { name: 'plain', url: 'http://mcp.example/mcp' })).status).toBe(400);
   },
 );

@@ -139,6 +139,8 @@ onBothDatabases('access tokens', (database) => {
         'of a key without name': `${encoded({ alg: 'EdDSA', typ: 'JWT' })}.${body}.${signature}`,
         'with a key of its own': `${encoded({ alg: 'EdDSA', typ: 'JWT', jwk: { kty: 'OKP' } })}.${body}.${signature}`,
         'of another user': `${head}.${encoded({ ...claims, sub: '1', key: 1 })}.${signature}`,
+        'with another last letter': `${token.slice(0, -1)}${String.fromCharCode(token.charCodeAt(token.length - 1) + 1)}`,
+        'with a letter of padding': `${token}=`,
         'of no JSON': `eyJub25lIjox.${body}.${signature}`,
         'of huge parts': `eyJ${'a'.repeat(3000)}.${'b'.repeat(900)}.${'c'.repeat(100)}`,
       };

@@ -1,0 +1,50 @@
+/* What is answered has the form that /openapi.json gives it, where pieces and refusals differ from the whole. */
+import { expect, test } from 'vitest';
+import { Compile } from 'typebox/schema';
+import { cut } from '../../support/fakes/upstream/index.ts';
+import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+type Content = Readonly<Record<string, { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }>>;
+
+const { server, upstream } = await scriptedServer(({ url }) => ({ yaml: everyWire({ url }) }));
+const { paths, components } = (await (await server.ask('/openapi.json')).json()) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Content }>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+};
+
+/** With what it refers to in its place. */
+function whole(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(whole);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { $ref } = schema as { readonly $ref?: string };
+  if ($ref !== undefined) return whole(components.schemas[$ref.split('/').at(-1)!]);
+  return Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, whole(member)]));
+}
+
+async function kept(path: string, answer: Response): Promise<unknown> {
+  const { responses } = paths[path]!['post']!;
+  const { schema } = (responses[answer.status] ?? responses['default'])!.content['application/json']!;
+  const body: unknown = await answer.json();
+  expect([body, Compile(whole(schema) as Schema).Check(body)]).toEqual([body, true]);
+  return body;
+}
+
+test('a streamed answer as an array, whole or cut off, is an array of pieces as the document has them', async () => {
+  const path = '/server/gencompat/v1beta/models/{model}:streamGenerateContent';
+  const asked = () => server.ask(path.replace('{model}', 'gemini'), { contents: [{ role: 'user', parts: [{ text: 'one two three' }] }] });
+  expect(await kept(path, await asked())).not.toHaveLength(1);
+  upstream.script(cut({ afterEvents: 2, how: 'fin' }));
+  expect(((await kept(path, await asked())) as readonly unknown[]).at(-1)).toMatchObject({ error: { code: 502 } });
+});
+
+test.each<[string, object, Record<string, string>]>([
+  ['its id', { jsonrpc: '2.0', id: 'abc', method: 5 }, {}],
+  ['a number as its id', { jsonrpc: '2.0', id: 1.5, method: 'tools/list', params: 'none' }, {}],
+  ['no event streams', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { accept: 'application/json' }],
+  ['no method', {}, {}],
+])('a refused MCP message with %s is answered as the document has it', async (_what, message, headers) => {
+  const answer = await server.ask('/server/mcp', message, { headers: { accept: 'application/json, text/event-stream', ...headers } });
+  expect(answer.status).toBeGreaterThanOrEqual(400);
+  await kept('/server/mcp', answer);
+});
