@@ -111,7 +111,7 @@ class Tries {
     const trial = this.#isOver ? undefined : health.next(this.#left, this.#context.caller.userId);
     if (!trial) return undefined;
     const { provider } = trial.target;
-    budget.sent(provider);
+    if (this.#isNewAt(provider)) budget.sent(provider);
     const { hangSeconds, firstByteSeconds, streamIdleSeconds } = waits();
     const hang = Math.min(this.#call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
     const mayMove = this.#hasOthers && (!health.cools || budget.has(provider));
@@ -142,6 +142,11 @@ class Tries {
   fault(): Fault {
     const last = allOut(this.#faults);
     return last ? namingProvider(last, this.#providers[this.#faults.indexOf(last)]!) : noneAsked(this.#call, this.#deps.health);
+  }
+
+  /** Is this a request for the provider, and no retry? A move there after a hang is one, which the budget of another has paid for. */
+  #isNewAt(provider: string): boolean {
+    return !this.#context.progress.attempts.some((before) => before.provider === provider || before.fault === 'timed-out');
   }
 
   get #hasOthers(): boolean {

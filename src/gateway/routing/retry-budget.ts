@@ -2,6 +2,7 @@ import type { Clock } from '#kit/async/clock';
 
 /** Limits the retries sent to a struggling provider: a share of its requests of the last ten seconds, with a fixed minimum. */
 export interface RetryBudget {
+  /** Call once for a request, and not for its retries: they would add to the budget that they are taken from. */
   sent(provider: string): void;
   has(provider: string): boolean;
   /** @returns false when the budget is spent */

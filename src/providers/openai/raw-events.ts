@@ -1,4 +1,5 @@
 import { faultOfError } from '#dialects/openai/faults';
+import { bareError } from '#dialects/shared/bare-error';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 
@@ -71,7 +72,7 @@ export class RawEvents {
       if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
     }
     if (!ends) return;
-    if (this.#isError) this.#error = parsed(dataOf(this.#text())) ?? {};
+    if (this.#isError) this.#error = parsed(errorIn(this.#text())) ?? {};
     this.#forget();
     this.#isPassing = false;
   }
@@ -81,7 +82,7 @@ export class RawEvents {
     const hasData = /^data:/m.test(text);
     const [, name = ''] = /^event:[ ]?([^\r\n]{0,100})/m.exec(text) ?? [];
     const data = isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, '');
-    const { type, isError } = hasData ? judged(data) : { type: '', isError: false };
+    const { type, isError } = hasData ? judged(data) : { type: '', isError: isWhole && bareError(text) !== undefined };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
@@ -123,6 +124,8 @@ const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 
 /** The data of a whole frame. */
 const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
+
+const errorIn = (frame: string): string => dataOf(frame) || bareError(frame) || '';
 
 /** @param data of a frame, or the beginning of it */
 function judged(data: string): { readonly type: string; readonly isError: boolean } {

@@ -60,6 +60,16 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
     expect(await bookedOf(answer)).toMatchObject({ end: 'completed', attempts: 2, inputTokens: 5, outputTokens: 7 });
   });
 
+  test('that are broken off by an error without the framing of events end with one in our words', async () => {
+    upstream.script(says(/./, 'text/event-stream', textOf(first) + JSON.stringify({ error: failure('server_error').error }, undefined, 2)));
+    const answer = await ask('one');
+    const text = await answer.text();
+    expect(text).toContain(textOf(first));
+    expect(text.slice(textOf(first).length)).toContain('"upstream_error"');
+    expect(text).not.toContain('No at key');
+    expect((await bookedOf(answer)).end).toBe('upstream-cut');
+  });
+
   test.each([
     ['rate_limit_exceeded', 'server_error', 429, 'rate_limit_exceeded'],
     ['server_error', 'server_error', 502, 'upstream_error'],

@@ -66,6 +66,7 @@ class ResponseReader implements ItemReader {
     if (!isObject(event)) throw malformed();
     const { type, delta, item, response, output_index: index } = event;
     if (this.#finished) return [];
+    if (type === undefined && isObject(event['error'])) throw faultOfError(event['error']); // of servers in front of the provider
     switch (type) {
       case 'error':
         throw faultOfError(isObject(event['error']) ? event['error'] : event);
