@@ -2,13 +2,28 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 const conditions = ['dragoman-source'];
 
-/** Files that look at no process as such and replace no module: they share three processes, so that each need not load the program again, which costs two seconds. */
-const together = ['src/{config,core,dialects}/**', 'test/{cross,examples,gateway,matrix,sdk,support,vendors}/**', 'test/api/{embeddings,http}/**'];
+/**
+ * Files that look at no process as such and replace no module, or all the same one. Those of a project share three processes, so that each need not load the
+ * program again, which costs two seconds; the next project has new ones, so that none of them grows without end.
+ */
+const together: Readonly<Record<string, readonly string[]>> = {
+  api: ['test/api/{admin,chat,gencompat,idempotency,mcp,media,messages,models,responses}/**/*'],
+  gateway: ['test/{cross,examples,gateway,matrix,sdk,support}/**/*'],
+  http: ['test/api/{embeddings,http}/**/*'],
+  native: ['test/api/native/!(machines|many-sign-ins|sessions|sign-up|tokens)'],
+  'sign-in': ['test/api/native/{machines,sessions,sign-up,tokens}'],
+  src: [
+    'src/{config,core,dialects,faces,gateway,http,ledger,providers,resources,telemetry}/**/*',
+    'src/kit/{async,crypto,ipc,json,net,patterns,text,tokens,upstream}/**/*',
+  ],
+  vendors: ['test/vendors/**/*'],
+};
 
 /** `npm test` runs the `*.test.ts`; `npm run test:long` the `*.long.test.ts`, which take too long for every change. */
 export default defineConfig(({ mode }) => {
-  const name = mode === 'long' ? '*.long.test.ts' : '*.test.ts';
+  const ending = mode === 'long' ? '.long.test.ts' : '.test.ts';
   const exclude = [...configDefaults.exclude, 'test/walls/planted/**', ...(mode === 'long' ? [] : ['**/*.long.test.ts'])];
+  const files = (names: readonly string[]) => names.map((name) => name + ending);
   const common = {
     pool: 'forks' as const,
     execArgv: ['--conditions=dragoman-source'],
@@ -25,8 +40,11 @@ export default defineConfig(({ mode }) => {
       passWithNoTests: mode === 'long',
       fsModuleCache: true,
       projects: [
-        { ...resolved, test: { ...common, name: 'together', isolate: false, include: together.map((folder) => `${folder}/${name}`), exclude } },
-        { ...resolved, test: { ...common, name: 'alone', include: [`{src,test}/**/${name}`], exclude: [...exclude, ...together] } },
+        {
+          ...resolved,
+          test: { ...common, name: 'alone', include: files(['{src,test}/**/*']), exclude: [...exclude, ...Object.values(together).flatMap(files)] },
+        },
+        ...Object.entries(together).map(([name, names]) => ({ ...resolved, test: { ...common, name, isolate: false, include: files(names), exclude } })),
       ],
     },
   };

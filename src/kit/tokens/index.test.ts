@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { quickest } from '../../../test/support/quickest.ts';
 import { openTokens, type Tokens } from './index.ts';
 
 /** Text that names a control token is plain text to us. */
@@ -152,11 +153,15 @@ describe('the sum over many texts', () => {
     }),
   )('of 1 MB of %s is quick and leaves the event loop free', async (_, unit) => {
     const text = unit.repeat(1_000_000 / Buffer.byteLength(unit));
-    const [before, began] = [process.threadCpuUsage(), performance.now()];
-    const count = await tokens.countAll([text], asking);
-    const [{ user, system }, took] = [process.threadCpuUsage(before), performance.now() - began];
-    expect(count).toBeGreaterThan(0);
-    expect(took).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy
-    expect((user + system) / 1000).toBeLessThan(50); // 3 ms: handing the text over
+    const began = performance.now();
+    expect(await tokens.countAll([text], asking)).toBeGreaterThan(0);
+    expect(performance.now() - began).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy
+    const onThisThread = async () => {
+      const before = process.threadCpuUsage();
+      await tokens.countAll([text], asking);
+      const { user, system } = process.threadCpuUsage(before);
+      return (user + system) / 1000;
+    };
+    expect(await quickest(50, onThisThread)).toBeLessThan(50); // 3 ms: handing the text over
   });
 });
