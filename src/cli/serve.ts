@@ -38,7 +38,8 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   let stopWatching = () => {};
   const end = stopOnSignals(async () => {
     stopWatching();
-    const running = await starting;
+    const running = await Promise.race([starting, systemClock.sleep(graceSeconds * 1000)]);
+    if (!running) return; // a start that never ends has nothing to finish
     const count = running.inFlight?.() ?? 0;
     if (count > 0) console.log(`Waiting up to ${graceSeconds} s for ${count} ${count === 1 ? 'request' : 'requests'} to finish.`);
     await running.close(graceSeconds);

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '#kit/async/clock';
+import { systemClock, type Clock } from '#kit/async/clock';
 import { openLog } from '#telemetry/log';
+import type { WorkerHandle } from './worker-handle.ts';
 import { openWorkerPool, type WorkerPool } from './worker-pool.ts';
 
 let folder: string;
@@ -17,7 +18,7 @@ afterEach(async () => {
 });
 
 /** Opens a pool of one worker that runs this program. */
-async function poolOf(text: string) {
+async function poolOf(text: string, starting: (worker: WorkerHandle) => Promise<unknown> = ({ channel }) => channel.ask('figures'), clock: Clock = systemClock) {
   const program = join(folder, 'program.mjs');
   await writeFile(program, text);
   const startFailure = Promise.withResolvers<unknown>();
@@ -27,13 +28,13 @@ async function poolOf(text: string) {
     count: 1,
     program,
     answersFor: () => ({}),
-    async start({ channel }) {
+    async start(worker) {
       startedAt.push(performance.now());
-      await channel.ask('figures');
+      await starting(worker);
     },
     onEnd: (name) => void ended.push(name),
     onStartFailure: startFailure.resolve,
-    clock: systemClock,
+    clock,
     log: openLog('silent'),
   });
   return { startFailure: startFailure.promise, ended, startedAt };
@@ -54,6 +55,18 @@ describe('a pool of workers', () => {
     expect(startedAt[3]! - startedAt[2]!).toBeGreaterThan(200);
     await until(() => pool!.all.length === 0);
     expect(pool!.serving).toEqual([]);
+  });
+
+  test('gives up as well where each worker takes long to find that it cannot start', async () => {
+    let late = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + late };
+    const slowly = async () => {
+      late += 60_000;
+      throw new Error('The database took too long.');
+    };
+    const { startFailure, ended } = await poolOf(`${answering} setInterval(() => {}, 1000);`, slowly, clock);
+    expect(await startFailure).toMatchObject({ message: 'The database took too long.' });
+    expect(ended).toHaveLength(5);
   });
 
   test('replaces a worker that dies with the standby, which has another name', async () => {

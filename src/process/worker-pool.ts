@@ -32,7 +32,7 @@ export interface WorkerPoolDeps {
 const ownProgram = fileURLToPath(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
 const firstBackOffMilliseconds = 100;
 const longestBackOffMilliseconds = 5000;
-/** A worker that lived longer did not fail to start: it is replaced at once. */
+/** A worker that served for longer did not fail to start: it is replaced at once. */
 const startMilliseconds = 10_000;
 /** The pool gives up after this many failed starts in a row while no worker serves. */
 const mostFailures = 5;
@@ -70,14 +70,14 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
   }
 
   function run(handle: WorkerHandle): void {
-    const since = clock.monotonic();
+    let servesSince: number | undefined;
     let failure: unknown;
     alive.get(handle)!.once('exit', (code, signal) => {
       serving.delete(handle);
       onEnd(handle.name);
       if (closing) return;
       log.warn({ worker: handle.name, code, signal }, 'A worker has ended and is being replaced.');
-      const pause = pauseAfter(clock.monotonic() - since, serving.size > 0);
+      const pause = pauseAfter(servesSince === undefined ? 0 : clock.monotonic() - servesSince, serving.size > 0);
       if (pause === undefined) {
         closing = true;
         return onStartFailure(failure ?? new Error(`Workers end as soon as they start (${signal ?? `exit ${code}`}).`));
@@ -88,6 +88,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
     start(handle).then(
       () => {
         serving.add(handle);
+        servesSince = clock.monotonic();
         forkStandby();
       },
       (error: unknown) => {
@@ -131,11 +132,11 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
   };
 }
 
-/** How long to wait before the next worker is started, by how long the last one lived. `undefined`: the pool gives up. */
-function backOff(): (lifeMilliseconds: number, anyServes: boolean) => number | undefined {
+/** How long to wait before the next worker is started, by how long the last one served. `undefined`: the pool gives up. */
+function backOff(): (servedMilliseconds: number, anyServes: boolean) => number | undefined {
   let failures = 0;
-  return (lifeMilliseconds, anyServes) => {
-    if (lifeMilliseconds > startMilliseconds) failures = 0;
+  return (servedMilliseconds, anyServes) => {
+    if (servedMilliseconds > startMilliseconds) failures = 0;
     else if (++failures >= mostFailures && !anyServes) return undefined;
     // The first early end may be an accident; only the second in a row has to wait.
     return failures < 2 ? 0 : Math.min(firstBackOffMilliseconds * 2 ** (failures - 2), longestBackOffMilliseconds);
