@@ -36,14 +36,9 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
   if (process.stdout.isTTY && !settings.databaseUrl && !existsSync(join(settings.data, 'database'))) console.log('Setting up the database …');
   const starting = settings.workers > 1 ? startWorkers({ settings, log, lost: fail }) : startServer({ settings, log, lost: fail, listens });
   let stopWatching = () => {};
-  const end = stopOnSignals(async () => {
+  const end = stopOnSignals(() => {
     stopWatching();
-    const running = await Promise.race([starting, systemClock.sleep(graceSeconds * 1000)]);
-    if (!running) return; // a start that never ends has nothing to finish
-    const count = running.inFlight?.() ?? 0;
-    if (count > 0) console.log(`Waiting up to ${graceSeconds} s for ${count} ${count === 1 ? 'request' : 'requests'} to finish.`);
-    await running.close(graceSeconds);
-    console.log('Stopped.');
+    return stop(starting);
   }, endSeconds);
   const server = await starting;
   collectGarbageOfStart(systemClock, () => (server.inFlight?.() ?? 0) === 0);
@@ -84,4 +79,18 @@ export async function run(args: SettingsArgs, { listens = true }: { readonly lis
 /** One line that names the settings which somebody set and which do nothing yet. */
 function warnOfSettings(log: Log, { notInEffect }: Reading): void {
   if (notInEffect.length > 0) log.warn({ settings: notInEffect }, 'These settings are accepted but not yet in effect.');
+}
+
+interface Stoppable {
+  readonly inFlight?: () => number;
+  close(graceSeconds: number): Promise<void>;
+}
+
+async function stop(starting: Promise<Stoppable>): Promise<void> {
+  const running = await Promise.race([starting, systemClock.sleep(graceSeconds * 1000)]);
+  if (!running) return; // a start that never ends has nothing to finish
+  const count = running.inFlight?.() ?? 0;
+  if (count > 0) console.log(`Waiting up to ${graceSeconds} s for ${count} ${count === 1 ? 'request' : 'requests'} to finish.`);
+  await running.close(graceSeconds);
+  console.log('Stopped.');
 }

@@ -77,7 +77,8 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
       onEnd(handle.name);
       if (closing) return;
       log.warn({ worker: handle.name, code, signal }, 'A worker has ended and is being replaced.');
-      const pause = pauseAfter(servesSince === undefined ? 0 : clock.monotonic() - servesSince, serving.size > 0);
+      const now = clock.monotonic();
+      const pause = pauseAfter(now - (servesSince ?? now), serving.size > 0);
       if (pause === undefined) {
         closing = true;
         return onStartFailure(failure ?? new Error(`Workers end as soon as they start (${signal ?? `exit ${code}`}).`));
@@ -123,10 +124,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
       closing = true;
       const allEnded = new Promise<void>((resolve) => (onAllEnded = resolve));
       if (alive.size === 0) onAllEnded();
-      for (const handle of alive.keys()) {
-        if (handle === standby) handle.kill();
-        else drain(handle).catch(() => undefined);
-      }
+      for (const handle of alive.keys()) void (handle === standby ? handle.kill() : drain(handle).catch(() => undefined));
       await orKilled(allEnded, alive, { clock, seconds });
     },
   };
