@@ -29,7 +29,7 @@ export interface FormBody {
   remove(): Promise<void>;
 }
 
-type Described = Pick<Route, 'takes' | 'input'>;
+type Described = Pick<Route, 'takes' | 'input' | 'scope'>;
 
 const nothing = { bytes: new Uint8Array(0), files: [], remove: () => Promise.resolve() };
 
@@ -52,9 +52,9 @@ export async function readForm(exchange: Exchange, route: Described, deps: FormD
   return { ...nothing, json: await valuesOf(await urlencodedFields(bytes), route.input, deps), bytes };
 }
 
-async function multipart(exchange: Exchange, { takes, input, type }: Described & { readonly type: string }, deps: FormDeps): Promise<FormBody> {
+async function multipart(exchange: Exchange, { takes, input, scope, type }: Described & { readonly type: string }, deps: FormDeps): Promise<FormBody> {
   const { bodyBytes, fileBytes, bodyIdleSeconds } = deps.limits();
-  const inMemory = takes === 'multipart';
+  const inMemory = takes === 'multipart' || scope === 'public';
   const form = await readMultipart(exchange, {
     type,
     limits: inMemory ? { fileBytes: bodyBytes, bodyBytes, bodyIdleSeconds } : { fileBytes, bodyIdleSeconds },

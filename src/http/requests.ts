@@ -161,9 +161,9 @@ export class Requests {
   /** Reads the body and runs the route. */
   async #read(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
     if (route.takes) return this.#readForm(route, exchange, caller);
-    const { limits, clock } = this.#deps;
+    const { clock } = this.#deps;
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
-    const bytes = takesBody ? await readBody(exchange, limits(), clock) : new Uint8Array(0);
+    const bytes = takesBody ? await readBody(exchange, this.#limitsOf(route), clock) : new Uint8Array(0);
     exchange.signal.throwIfAborted();
     exchange.bodyBytes = bytes.length;
     exchange.add(bytes.length); // what is made of them holds about as much again
@@ -172,9 +172,15 @@ export class Requests {
     await this.#run(route, { exchange, caller, json, bytes, places, files: noFiles });
   }
 
+  /** Whoever needs no credential sends no more than a credential takes. */
+  #limitsOf({ scope }: Route): ReturnType<RequestDeps['limits']> {
+    const limits = this.#deps.limits();
+    return scope === 'public' && limits.bodyBytes > mostPublicBytes ? { ...limits, bodyBytes: mostPublicBytes } : limits;
+  }
+
   /** The same for a route that takes forms. */
   async #readForm(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
-    const form = await readForm(exchange, route, { ...this.#deps, parse: (bytes) => parsed(bytes, jsonLimits) });
+    const form = await readForm(exchange, route, { ...this.#deps, limits: () => this.#limitsOf(route), parse: (bytes) => parsed(bytes, jsonLimits) });
     try {
       await this.#run(route, { exchange, caller, places: [], ...form });
     } finally {
@@ -192,6 +198,7 @@ export class Requests {
 }
 
 const noFiles: readonly never[] = [];
+const mostPublicBytes = 1_048_576;
 
 async function answered(asked: Asked, route: Route): Promise<void> {
   const { exchange } = asked;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { person, visitorsOf } from '../api/native/visitors.ts';
+import { connectRaw } from '../support/fakes/raw.ts';
 import { proves } from '../support/proves.ts';
 import { startTestServer } from '../support/server.ts';
 import { readSettings } from '../support/settings-folder.ts';
@@ -49,6 +50,18 @@ test(proves('K-14', 'null, nothing and odd values are no credential, in bodies a
     ])
       expect([headers, (await all.nobody('GET', '/server/mine', undefined, { headers })).status]).toEqual([headers, 401]);
 });
+
+test.each(['/user/get-token-with-api-key', '/user/get-token', '/server/session'])(
+  proves('H-10', 'a body of more than 1 MiB is refused before it is read at %s, which takes no credential'),
+  async (path) => {
+    for (const type of ['application/json', ...(path.startsWith('/user/') ? ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'] : [])]) {
+      const connection = await connectRaw(server.url);
+      connection.send(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: 1048577\r\n\r\n`);
+      expect([type, (await connection.answer()).status]).toEqual([type, 413]);
+      await connection.ended();
+    }
+  },
+);
 
 interface Parameter {
   readonly in: string;
