@@ -198,7 +198,7 @@ export class Requests {
 }
 
 const noFiles: readonly never[] = [];
-const mostPublicBytes = 262_144;
+const mostPublicBytes = 1_048_576;
 
 async function answered(asked: Asked, route: Route): Promise<void> {
   const { exchange } = asked;

@@ -52,11 +52,11 @@ test(proves('K-14', 'null, nothing and odd values are no credential, in bodies a
 });
 
 test.each(['/user/get-token-with-api-key', '/user/get-token', '/server/session'])(
-  proves('H-10', 'a body of more than 256 KiB is refused before it is read at %s, which takes no credential'),
+  proves('H-10', 'a body of more than 1 MiB is refused before it is read at %s, which takes no credential'),
   async (path) => {
     for (const type of ['application/json', ...(path.startsWith('/user/') ? ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'] : [])]) {
       const connection = await connectRaw(server.url);
-      connection.send(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: 262145\r\n\r\n`);
+      connection.send(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: 1048577\r\n\r\n`);
       expect([type, (await connection.answer()).status]).toEqual([type, 413]);
       await connection.ended();
     }
