@@ -18,7 +18,11 @@ afterEach(async () => {
 });
 
 /** Opens a pool of one worker that runs this program. */
-async function poolOf(text: string, starting: (worker: WorkerHandle) => Promise<unknown> = ({ channel }) => channel.ask('figures'), clock: Clock = systemClock) {
+async function poolOf(
+  text: string,
+  starting: (worker: WorkerHandle) => Promise<unknown> = ({ channel }) => channel.ask('figures'),
+  clock: Clock = systemClock,
+) {
   const program = join(folder, 'program.mjs');
   await writeFile(program, text);
   const startFailure = Promise.withResolvers<unknown>();

@@ -1,5 +1,5 @@
 import { faultOfError } from '#dialects/openai/faults';
-import { bareError } from '#dialects/shared/bare-error';
+import { bareErrors } from '#dialects/shared/bare-error';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 
@@ -15,6 +15,9 @@ export class RawEvents {
   #headBytes = 0;
   #isPassing = false;
   #isError = false;
+  readonly #bareError = bareErrors();
+  /** The data of the frame where its lines have none. */
+  #bare: string | undefined;
   /** Of the line that is being read: its bytes so far, and the last of them. */
   #lineBytes = 0;
   #lastByte: number | undefined;
@@ -72,17 +75,17 @@ export class RawEvents {
       if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
     }
     if (!ends) return;
-    if (this.#isError) this.#error = parsed(errorIn(this.#text())) ?? {};
+    if (this.#isError) this.#error = parsed(this.#bare ?? dataOf(this.#text())) ?? {};
     this.#forget();
     this.#isPassing = false;
   }
 
   #judge(isWhole: boolean, out: Uint8Array[]): void {
     const text = this.#text();
-    const hasData = /^data:/m.test(text);
-    const [, name = ''] = /^event:[ ]?([^\r\n]{0,100})/m.exec(text) ?? [];
-    const data = isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, '');
-    const { type, isError } = hasData ? judged(data) : { type: '', isError: isWhole && bareError(text) !== undefined };
+    const hasData = text.includes('data:') && /^data:/m.test(text);
+    const name = text.includes('event:') ? (/^event:[ ]?([^\r\n]{0,100})/m.exec(text)?.[1] ?? '') : '';
+    this.#bare = isWhole && !hasData ? this.#bareError(text) : undefined;
+    const { type, isError } = hasData ? judged(dataIn(text, isWhole)) : { type: '', isError: this.#bare !== undefined };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
@@ -125,7 +128,8 @@ const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 /** The data of a whole frame. */
 const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
 
-const errorIn = (frame: string): string => dataOf(frame) || bareError(frame) || '';
+/** The data of a frame, or the beginning of it. */
+const dataIn = (text: string, isWhole: boolean): string => (isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
 
 /** @param data of a frame, or the beginning of it */
 function judged(data: string): { readonly type: string; readonly isError: boolean } {

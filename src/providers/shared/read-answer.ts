@@ -1,4 +1,4 @@
-import { bareError } from '#dialects/shared/bare-error';
+import { bareErrors } from '#dialects/shared/bare-error';
 import type { Decoder } from '#dialects/shared/decoder';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { splitter } from '#kit/upstream/sse';
@@ -24,7 +24,7 @@ export const maxLine = 1_048_576;
  * @throws Fault; with `key` or `asRefusal` only where nothing was yielded
  */
 export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
-  const lines = splitter({ maxLine, bare: bareError });
+  const lines = splitter({ maxLine, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
     for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {

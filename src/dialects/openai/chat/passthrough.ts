@@ -2,7 +2,7 @@ import { isQuick } from '#kit/json/foreign';
 import { speaks, type Events, type GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { isObject } from '#core/json';
-import { bareError } from '../../shared/bare-error.ts';
+import { bareErrors } from '../../shared/bare-error.ts';
 import type { Decoder } from '../../shared/decoder.ts';
 
 const LF = 0x0a;
@@ -49,6 +49,7 @@ export class PassingFrames {
   #shape: Shape | undefined; // of the frames that need not be decoded
   #isObserved = false;
   #reported = 0; // output tokens
+  readonly #bareError = bareErrors();
   #done = false;
   #ended = false;
   #fault: Fault | undefined;
@@ -176,7 +177,7 @@ export class PassingFrames {
   #decode(frame: Buffer, plain: boolean): Buffer | undefined {
     if (this.#done) return undefined;
     const lines = plain ? [frame.toString('utf8', 5).trim()] : dataOf(frame);
-    const line = lines.join('\n') || bareError(frame.toString('utf8')) || '';
+    const line = lines.join('\n') || this.#bareError(frame.toString('utf8')) || '';
     if (line === '') return undefined;
     this.#done = line === '[DONE]';
     if (this.#done) {
