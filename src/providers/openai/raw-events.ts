@@ -81,8 +81,8 @@ export class RawEvents {
     const text = this.#text();
     const hasData = /^data:/m.test(text);
     const [, name = ''] = /^event:[ ]?([^\r\n]{0,100})/m.exec(text) ?? [];
-    const data = isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, '');
-    const { type, isError } = hasData ? judged(data) : { type: '', isError: isWhole && bareError(text) !== undefined };
+    const data = () => (isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
+    const { type, isError } = hasData ? judged(data()) : { type: '', isError: isWhole && bareError(text) !== undefined };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
