@@ -5,6 +5,7 @@ import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
+import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -275,7 +276,8 @@ class ChatReply implements Reply {
     const frames = restoring(chat.decoder(model, warningsOf(this.#request)), restore);
     const awaiting = awaitingWords(this.response, this.#deps.context.patience, clock);
     const first = await firstLine(awaiting);
-    if (passthrough && hasPlainLines(first)) yield* passStream(this.response, awaiting, first, frames, { passthrough, clock, observe: this.#observe });
+    const lines = hasPlainLines(first) ? undefined : new LineFeeds();
+    if (passthrough) yield* passStream(this.response, awaiting, first, frames, { passthrough, clock, observe: this.#observe, lines });
     else yield* isUnpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
   }
 

@@ -2,6 +2,7 @@ import type { Decoder } from '#dialects/shared/decoder';
 import { plainAnswer } from '#dialects/openai/chat/decode-answer';
 import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
+import type { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
@@ -51,19 +52,21 @@ function hasAllMembers(body: unknown): boolean {
 /**
  * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
  *
- * @param first its first bytes; lines end in LF
+ * @param first its first bytes
+ * @param lines where lines do not end in LF, or there is a byte order mark
  */
 export async function* passStream(
   response: UpstreamResponse,
   awaiting: AwaitingWords,
   first: Uint8Array | undefined,
   decoder: Decoder,
-  { passthrough, clock, observe }: Forwarding & { readonly clock: Clock },
+  { passthrough, clock, observe, lines }: Forwarding & { readonly clock: Clock; readonly lines?: LineFeeds | undefined },
 ): AsyncGenerator<Events> {
   const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
+  const push = (bytes: Uint8Array) => frames.push(lines ? lines.take(bytes) : bytes);
   const held: Uint8Array[] = [];
   try {
-    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await awaiting.take()) held.push(...frames.push(bytes));
+    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await awaiting.take()) held.push(...push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
     yield [...frames.opening, { type: 'passed', tokens: 0 }];
@@ -73,7 +76,7 @@ export async function* passStream(
     frames.check();
     yield* passing(response, clock, {
       give(bytes) {
-        const ready = handOn(frames.push(bytes), passthrough);
+        const ready = handOn(push(bytes), passthrough);
         frames.check();
         if (frames.closing.length > 0) response.isEnding = decoder.isFinished();
         return ready;
