@@ -4,6 +4,7 @@ import { sealer } from '#kit/crypto/sealing';
 import { jobs } from '#store/jobs';
 import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
+import { quickest } from '../../../test/support/quickest.ts';
 import { openConversations, type Conversations } from './conversations.ts';
 import { openRuns } from './runs.ts';
 import { openStoredResponses, type StoredResponses } from './store.ts';
@@ -157,10 +158,7 @@ onBothDatabases('stored responses', ({ shared }) => {
   test('a chain of 56 MiB is read without holding the event loop for 50 ms', { timeout: 120_000 }, async () => {
     const text = 'A line of "some" length.\n'.repeat(40_000);
     for (let at = 0; at < 56; at++) await responses.keep(entry(`r${at}`, { body: { text }, ...(at > 0 ? { previousId: `r${at - 1}` } : {}) }));
-    const stretches: number[] = [];
-    while (stretches.length < 5 && !stretches.some((one) => one < 50))
-      stretches.push(await longestStretch(() => responses.chain(ada, 'r55', 'id', undefined, 'read')));
-    expect(Math.min(...stretches)).toBeLessThan(50);
+    expect(await quickest(50, () => longestStretch(() => responses.chain(ada, 'r55', 'id', undefined, 'read')))).toBeLessThan(50);
   });
 
   /** As if so much time had passed. */
