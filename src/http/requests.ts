@@ -172,7 +172,7 @@ export class Requests {
     await this.#run(route, { exchange, caller, json, bytes, places, files: noFiles });
   }
 
-  /** Whoever needs no credential sends no more than a credential takes. */
+  /** Bodies are small where no credential is needed: anybody may send them. */
   #limitsOf({ scope }: Route): ReturnType<RequestDeps['limits']> {
     const limits = this.#deps.limits();
     return scope === 'public' && limits.bodyBytes > mostPublicBytes ? { ...limits, bodyBytes: mostPublicBytes } : limits;
