@@ -30,22 +30,21 @@ export interface EmbedPassthrough {
   readonly dialect: string;
   readonly body: Uint8Array;
   readonly places: readonly number[];
-  /** Called when the answer is there. */
-  open(head: Pick<Embedded, 'model' | 'ignored'>): void;
-  write(bytes: Uint8Array): void;
+  /** Called when the answer is there, in pieces. */
+  forward(head: Pick<Embedded, 'model' | 'ignored'>, pieces: readonly Uint8Array[]): void;
 }
 
 /** A vector as the provider wrote it: numbers, or base64. */
 export type Vector = readonly number[] | string;
 
-/** The vectors, one for each input in order, or the bytes of the answer, which are the same in the dialect of the passthrough. */
+/** The vectors, one for each input in order, or the bytes of the answer in pieces, which are the same in the dialect of the passthrough. */
 export interface Embedded {
   /** The model name that the provider reports; else the target's upstream name. */
   readonly model: string;
   /** Fields of the call that were ignored, as `field: reason`. */
   readonly ignored: readonly string[];
   readonly usage?: Usage;
-  readonly answer: { readonly vectors: readonly Vector[] } | { readonly bytes: Uint8Array };
+  readonly answer: { readonly vectors: readonly Vector[] } | { readonly pieces: readonly Uint8Array[] };
 }
 
 /** @returns the vectors; undefined if the answer was forwarded unparsed. @throws Fault */

@@ -42,8 +42,11 @@ async function answer(deps: EmbeddingDeps, asked: Asked): Promise<void> {
       dialect,
       body: bytes,
       places,
-      open: (head) => exchange.open(200, ['content-type', 'application/json', ...headersOf(head)]),
-      write: (answered) => void exchange.write(answered),
+      forward(head, pieces) {
+        const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+        exchange.open(200, ['content-type', 'application/json', 'content-length', String(length), ...headersOf(head)]);
+        for (const piece of pieces) exchange.write(piece);
+      },
     };
     const result = await deps.embed(isPlain ? { ...call, passthrough } : call, context);
     if (exchange.opened) exchange.end();

@@ -75,10 +75,7 @@ function task(call: EmbedCall, head: () => Head): EmbedTask {
         { type: 'passed', tokens: 0 },
       ];
       if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
-      else {
-        current.passthrough!.open(head());
-        current.passthrough!.write(answer.bytes);
-      }
+      else current.passthrough!.forward(head(), answer.pieces);
       if (usage) yield [{ type: 'usage', usage }];
     },
   });

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -140,4 +140,17 @@ describe('connecting', () => {
     expect((await before.take())!.length).toBeGreaterThan(0); // a response in progress continues
     before.leave();
   });
+});
+
+test('a body in very many chunks is put together; one in a few is left as it came', async () => {
+  let begun: ServerResponse;
+  server.removeAllListeners('request');
+  server.on('request', (_, response) => (begun = response).flushHeaders());
+  const lengths = async (chunks: number) => {
+    const pieces = (await post()).pieces(size);
+    begun.socket!.write(`${'1\r\nx\r\n'.repeat(chunks)}0\r\n\r\n`);
+    return (await pieces).map((piece) => piece.length);
+  };
+  expect(await lengths(3)).toEqual([1, 1, 1]);
+  expect(await lengths(3000)).toEqual([3000]);
 });

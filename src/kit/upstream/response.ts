@@ -59,10 +59,12 @@ const highWater = 1_048_576;
 const turnBytes = 65_536;
 /** The same for bytes that are only collected, which takes at most 1 ms. */
 const forwardedTurnBytes = 1_048_576;
+/** As many as 64 MiB take of the size in which they are read. */
+const mostPieces = 1024;
 /** Most interim (1xx) responses before the final one. */
 const mostEarly = 20;
 
-/** A response in progress: its head, then its bytes by `take`, `whole` or `pipe`. */
+/** A response in progress: its head, then its bytes by `take`, `pieces`, `whole` or `pipe`. */
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
   status = 0;
   headers: IncomingHttpHeaders = {};
@@ -133,24 +135,31 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return taken;
   }
 
-  /** @throws UpstreamError `too-large` past the limit (bytes), `no-room` if the memory budget for such responses is used up */
+  /** The body in one piece. @throws as `pieces` does */
   async whole(limit: number, memory?: Memory): Promise<Uint8Array> {
-    if (this.#ended && this.#chunks.length === 1 && this.#buffered <= Math.min(turnBytes, limit) && memory?.take(this.#buffered) !== false) return this.#next(); // it came with its head
-    const chunks: Uint8Array[] = [];
+    const pieces = await this.pieces(limit, memory);
+    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  }
+
+  /** The body as it arrived, in one piece where it came in very many. @throws UpstreamError `too-large` past the limit (bytes), `no-room` if the memory budget for such responses is used up */
+  async pieces(limit: number, memory?: Memory): Promise<readonly Uint8Array[]> {
+    if (this.#ended && this.#chunks.length === 1 && this.#buffered <= Math.min(turnBytes, limit) && memory?.take(this.#buffered) !== false)
+      return [this.#next()]; // it came with its head
+    const pieces: Uint8Array[] = [];
     let size = 0;
     try {
       await this.pipe((chunk) => {
         size += chunk.length;
         if (size > limit) throw new UpstreamError('too-large');
         if (memory && !memory.take(chunk.length)) throw new UpstreamError('no-room');
-        chunks.push(chunk);
+        pieces.push(chunk);
         return true;
       }, forwardedTurnBytes);
     } catch (error) {
       this.stop(error); // it may be paused without a reader
       throw error;
     }
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    return pieces.length > mostPieces ? [Buffer.concat(pieces)] : pieces;
   }
 
   /**

@@ -4,7 +4,7 @@ import { dialect } from '#dialects/openai/embeddings/wire';
 import { splice } from '#kit/json/scan';
 import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import type { TargetContext } from '#core/context';
-import { whole } from '../shared/post.ts';
+import { wholeInPieces } from '../shared/post.ts';
 import { attempt, type Endpoint, type ProviderRequest } from '../shared/attempt.ts';
 import { notHonoured } from '#core/fault';
 import { mayHaveModelsOfOpenAI } from '../vendors.ts';
@@ -43,9 +43,9 @@ export async function embed(endpoint: EmbedEndpoint, call: EmbedCall, context: T
   if (context.strict && ignored !== undefined) throw notHonoured([ignored]);
   const { response } = await attempt(endpoint, call, context);
   try {
-    const bytes = await whole(response, context);
-    const plain = passthroughOf(call) ? plainAnswer(bytes, call) : undefined;
-    return plain ? { model, ignored: [], ...plain, answer: { bytes } } : await decodeResult(bytes, call, model);
+    const pieces = await wholeInPieces(response, context);
+    const plain = passthroughOf(call) ? plainAnswer(pieces, call) : undefined;
+    return plain ? { model, ignored: [], ...plain, answer: { pieces } } : await decodeResult(Buffer.concat(pieces), call, model);
   } finally {
     response.leave();
   }

@@ -24,13 +24,16 @@ export async function post(
 }
 
 /** The whole body of an answer. */
-export async function whole(response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> {
-  try {
-    return await response.whole(wholeBytes, memory);
-  } catch (error) {
+export const whole = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> =>
+  response.whole(wholeBytes, memory).catch((error: unknown) => {
     throw upstreamFault(error, true);
-  }
-}
+  });
+
+/** The same in the pieces in which it arrived. */
+export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<readonly Uint8Array[]> =>
+  response.pieces(wholeBytes, memory).catch((error: unknown) => {
+    throw upstreamFault(error, true);
+  });
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export interface AwaitingWords {

@@ -25,14 +25,23 @@ const bytesOf = (value: unknown, space = 0) => Buffer.from(JSON.stringify(value,
 describe.each(['float', 'base64'] as const)('an answer in %s', (encoding) => {
   test('may be forwarded, with white space too, and says its usage', () => {
     for (const space of [0, 2])
-      expect(plainAnswer(bytesOf(answers[encoding], space), call(encoding))).toEqual({ usage: { input: 3, output: 0, source: 'provider' } });
+      expect(plainAnswer([bytesOf(answers[encoding], space)], call(encoding))).toEqual({ usage: { input: 3, output: 0, source: 'provider' } });
+  });
+
+  test('may be forwarded wherever it is cut into pieces', () => {
+    const bytes = bytesOf(answers[encoding], 1);
+    for (let size = 1; size <= bytes.length; size++) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+      expect(plainAnswer(pieces, call(encoding)), `pieces of ${size}`).toBeDefined();
+      expect(plainAnswer(pieces.slice(0, -1), call(encoding)), `without the last of ${size}`).toBeUndefined();
+    }
   });
 
   test('is not forwarded in the other encoding, cut anywhere, or with other bytes behind it', () => {
     const bytes = bytesOf(answers[encoding]);
-    expect(plainAnswer(bytes, call(encoding === 'float' ? 'base64' : 'float'))).toBeUndefined();
-    for (let at = 0; at < bytes.length; at++) expect(plainAnswer(bytes.subarray(0, at), call(encoding))).toBeUndefined();
-    for (const more of ['x', '}', '{}']) expect(plainAnswer(Buffer.concat([bytes, Buffer.from(more)]), call(encoding))).toBeUndefined();
+    expect(plainAnswer([bytes], call(encoding === 'float' ? 'base64' : 'float'))).toBeUndefined();
+    for (let at = 0; at < bytes.length; at++) expect(plainAnswer([bytes.subarray(0, at)], call(encoding))).toBeUndefined();
+    for (const more of ['x', '}', '{}']) expect(plainAnswer([bytes, Buffer.from(more)], call(encoding))).toBeUndefined();
   });
 
   test('that may be forwarded says the same when it is decoded', async () => {
@@ -42,7 +51,7 @@ describe.each(['float', 'base64'] as const)('an answer in %s', (encoding) => {
     await fc.assert(
       fc.asyncProperty(drawnChanges([...members, ...vectors]), async (changes) => {
         const body = changed(answers[encoding], changes);
-        const passed = plainAnswer(bytesOf(body), call(encoding));
+        const passed = plainAnswer([bytesOf(body)], call(encoding));
         if (!passed) return;
         plain++;
         const { usage, answer } = await decodeResult(bytesOf(body), call(encoding), 'm');
@@ -59,13 +68,13 @@ test('an answer of vLLM, which has its members in another order, may be forwarde
   const { data, ...others } = answers.float;
   const other = data.map(({ object, index, embedding }) => ({ index, object, embedding }));
   const answer = { id: 'embd-1', object: 'list', created: 1, model: 'm', data: other, usage: others.usage };
-  expect(plainAnswer(bytesOf(answer), call('float'))).toEqual({ usage: { input: 3, output: 0, source: 'provider' } });
+  expect(plainAnswer([bytesOf(answer)], call('float'))).toEqual({ usage: { input: 3, output: 0, source: 'provider' } });
   const nameless = data.map(({ index, embedding }) => ({ index, embedding }));
-  expect(plainAnswer(bytesOf({ ...answer, data: nameless }), call('float'))).toBeUndefined();
+  expect(plainAnswer([bytesOf({ ...answer, data: nameless })], call('float'))).toBeUndefined();
 });
 
 test('the numbers of 256 vectors are not parsed', () => {
   const bytes = bytesOf(list(Array.from({ length: 256 }, () => Array.from({ length: 1536 }, (_, at) => Math.sin(at)))));
-  const took = Array.from({ length: 5 }, () => cpuMilliseconds(() => expect(plainAnswer(bytes, call('float', 256))).toBeDefined()));
+  const took = Array.from({ length: 5 }, () => cpuMilliseconds(() => expect(plainAnswer([bytes], call('float', 256))).toBeDefined()));
   expect(Math.min(...took)).toBeLessThan(20);
 });

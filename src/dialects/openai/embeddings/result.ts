@@ -4,6 +4,7 @@ import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 import { readLongList, writeLongList } from '#kit/json/long-list';
 import { BadJson, parseJson } from '#kit/json/scan';
+import { PieceReader } from '#kit/text/piece-reader';
 import { isCount } from '../../shared/read-fields.ts';
 
 /** An embeddings response ↔ result. */
@@ -57,30 +58,32 @@ const listEnd = /^\s*\}\s*\]/;
  * What a response that is as its client wants it says of itself, for those who forward it unparsed: it has the members of OpenAI's format, the requested encoding, and one
  * vector for each input, in order. The vectors are looked at by native searches alone: 256 of 1,536 floats are 5 MB, and parsing them takes longer than all else.
  *
+ * @param pieces the response as it arrived
  * @returns undefined for any other response, which is to be decoded
  */
-export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedCall, 'inputs' | 'encoding'>): { readonly usage: Usage } | undefined {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
+export function plainAnswer(
+  pieces: readonly Uint8Array[],
+  { inputs, encoding }: Pick<EmbedCall, 'inputs' | 'encoding'>,
+): { readonly usage: Usage } | undefined {
+  const reader = new PieceReader(pieces);
   /** Steps over what is there next. */
   const next = (pattern: RegExp) => {
-    const found = pattern.exec(buffer.toString('latin1', at, Math.min(at + mostBefore, buffer.length)));
-    if (found) at += found[0].length;
+    const found = pattern.exec(reader.ahead(mostBefore));
+    if (found) reader.skip(found[0].length);
     return found;
   };
+  const isNext = encoding === 'float' ? numbersAreNext : floatsAreNext;
   const before = next(listStart)?.[0].replace(/\[$/, '');
   if (before === undefined) return undefined;
   for (let index = 0; index < inputs.length; index++) {
     const start = next(vectorStart);
     if (!start || (start[1] ?? start[3]) === undefined || Number(start[2]) !== index || (start[4] === '[') !== (encoding === 'float')) return undefined;
-    const end = buffer.indexOf(encoding === 'float' ? ']' : '"', at);
-    if (end < 0 || !(encoding === 'float' ? areNumbers(buffer.subarray(at, end)) : areFloats(buffer.toString('latin1', at, end)))) return undefined;
-    at = end + 1;
-    if (!next(index < inputs.length - 1 ? vectorEnd : listEnd)) return undefined;
+    if (!isNext(reader) || !next(index < inputs.length - 1 ? vectorEnd : listEnd)) return undefined;
   }
-  if (buffer.length - at > mostBehind) return undefined;
+  const behind = reader.rest(mostBehind);
+  if (!behind) return undefined;
   try {
-    const others = parseJson(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), buffer.subarray(at)]));
+    const others = parseJson(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), behind]));
     if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0 || typeof others['model'] !== 'string') return undefined;
     const usage = others['usage'];
     if (!isObject(usage) || !isCount(usage['prompt_tokens']) || !isCount(usage['total_tokens'])) return undefined; // the client gets what is booked
@@ -90,10 +93,21 @@ export function plainAnswer(bytes: Uint8Array, { inputs, encoding }: Pick<EmbedC
   }
 }
 
-/** Is this the inside of a list of numbers? Whatever else JSON has, NaN and Infinity contain one of the marks. */
-const areNumbers = (inside: Buffer): boolean =>
-  /^\s*[-\d]/.test(inside.toString('latin1', 0, Math.min(mostBefore, inside.length))) && marks.every((mark) => !inside.includes(mark));
+/** Steps behind the inside of a list of numbers. Whatever else JSON has, NaN and Infinity contain one of the marks. */
+function numbersAreNext(reader: PieceReader): boolean {
+  const begins = /^\s*[-\d]/.test(reader.ahead(mostBefore));
+  return begins && reader.until(closingBracket)?.every((part) => marks.every((mark) => !part.includes(mark))) === true;
+}
+
+/** Steps behind the inside of a string that is the base64 of 32-bit floats. */
+function floatsAreNext(reader: PieceReader): boolean {
+  const inside = reader.until(quote);
+  return inside !== undefined && areFloats(inside.map((part) => part.toString('latin1')).join(''));
+}
+
 const marks = Buffer.from('"{[uaf');
+const closingBracket = 0x5d;
+const quote = 0x22;
 
 /** Is this the base64 of 32-bit floats? Decoding skips what is none. */
 function areFloats(text: string): boolean {
