@@ -376,9 +376,9 @@ export class Exchange implements Memory, NeededMemory {
   }
 
   #awaitReader(): void {
-    this.#watchReader(this.#stallMilliseconds);
-    if (this.#full) return;
+    if (this.#full) return; // what is added meanwhile, such as a keep-alive, gives the reader no more time
     this.#full = true;
+    this.#watchReader(this.#stallMilliseconds);
     this.#response.once('drain', () => {
       this.#full = false;
       this.#watchReader(0);

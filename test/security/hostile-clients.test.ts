@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { connectRaw } from '../support/fakes/raw.ts';
 import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { loggedBy } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
 
 let upstream: Upstream;
@@ -23,9 +24,9 @@ afterAll(async () => {
 afterEach(() => upstream.reset());
 
 /** A request for chat as bytes. */
-function asked(stream: boolean, more: object = {}): string {
+function asked(stream: boolean, more: object = {}, key = server.key): string {
   const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three' }], stream, ...more });
-  return `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${server.key}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  return `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
 async function figure(name: string): Promise<number> {
@@ -34,6 +35,22 @@ async function figure(name: string): Promise<number> {
 }
 
 describe('a client that does not read', () => {
+  test('holds its stream up, is cut off after the time that a client may pause, and pays for what was sent', async () => {
+    const hasty = await startTestServer({ upstream: upstream.url, yaml: 'limits: { bodyIdleSeconds: 1 }\n' });
+    onTestFinished(hasty.close);
+    upstream.script(always(endless()));
+    const all = await Promise.all(Array.from({ length: 10 }, () => connectRaw(hasty.url)));
+    for (const raw of all) {
+      raw.pause();
+      raw.send(asked(true, {}, hasty.key));
+    }
+    const isLeft = ({ closedEarlyAt }: { readonly closedEarlyAt: number | undefined }) => closedEarlyAt !== undefined;
+    await upstream.until((requests) => requests.filter(isLeft).length === all.length, 100_000);
+    await expect.poll(async () => (await loggedBy(hasty)).length).toBe(all.length);
+    for (const { end, outputTokens } of await loggedBy(hasty)) expect({ end, isPaid: outputTokens > 0 }).toEqual({ end: 'client-left', isPaid: true });
+    for (const raw of all) raw.close();
+  });
+
   test.each([
     ['the passthrough', {}],
     ['the decoded path', { app_name: 'x' }],

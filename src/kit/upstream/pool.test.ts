@@ -104,6 +104,30 @@ test('an answer that comes faster than it is read has its reader wait for a turn
   }
 });
 
+test('no more connections are opened to an origin than there may be: the next request waits for one of them', async () => {
+  const most = 2;
+  let open = 0;
+  let opened = 0;
+  server.removeAllListeners('request');
+  const held: (() => void)[] = [];
+  server.on('request', (_request, response) => void held.push(() => response.end()));
+  server.on('connection', (socket) => {
+    opened++;
+    open++;
+    socket.on('close', () => open--);
+  });
+  const own = openUpstreams({ clock, connectSeconds: () => 3, mostConnections: most, proxy: '', noProxy: '' });
+  onTestFinished(() => own.close());
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const answers = Array.from({ length: 5 }, async () => (await own.post({ ...baseRequest, url })).whole(1));
+  for (let answered = 0; answered < 5; answered++) {
+    await expect.poll(() => held.length).toBe(Math.min(most, 5 - answered));
+    held.shift()!();
+  }
+  await Promise.all(answers);
+  expect({ opened, open }).toEqual({ opened: most, open: most });
+});
+
 describe('connecting', () => {
   const local = [{ address: '127.0.0.1', family: 4 }];
   /** Sends a request to a host by name; the lookup of every name but `fine.test` never ends. */

@@ -15,6 +15,8 @@ export interface PoolSettings {
   readonly noProxy: string;
   /** Trusted certificate authorities; absent: those of the runtime. */
   readonly secureContext?: SecureContext | undefined;
+  /** Connections to one origin at a time; who needs one more waits for one of them. Absent: no limit. */
+  readonly mostConnections?: number;
   /** Absent: the lookup of the system. */
   readonly lookup?: Lookup;
 }
@@ -33,17 +35,18 @@ export interface Upstreams {
   close(): Promise<void>;
 }
 
-export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureContext, lookup }: PoolSettings): Upstreams {
+export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureContext, mostConnections = Infinity, lookup }: PoolSettings): Upstreams {
   const pools = new Map<string, { readonly dispatcher: Dispatcher; readonly connectSeconds: number }>();
   const open = new Set<Dispatcher>();
   const addresses = rememberingLookup(clock, lookup);
+  const connections = Number.isFinite(mostConnections) ? mostConnections : null;
 
   const opened = (origin: string, timeout: number): Dispatcher => {
     const connect = { timeout, lookup: addresses, ...(secureContext ? { secureContext } : {}) };
     const through = { connectTimeout: timeout, proxyTls: connect, requestTls: connect };
     const dispatcher = proxy
-      ? new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, connect, ...through, ...tuning })
-      : new Pool(origin, { connect, connections: null, pipelining: 1, ...tuning });
+      ? new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy, connect, connections, ...through, ...tuning })
+      : new Pool(origin, { connect, connections, pipelining: 1, ...tuning });
     open.add(dispatcher);
     return dispatcher;
   };
