@@ -39,7 +39,7 @@ async function main(): Promise<void> {
     .description('Start the server. This is the default command.')
     .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
-      if (word !== undefined) program.error(`dragoman: There is no command ${word}.${meantBy(word, program)} Run ${typed} --help for a list of commands.`);
+      if (word !== undefined) refuseCommand(word, program);
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
@@ -77,7 +77,14 @@ async function main(): Promise<void> {
   doctorCommand(program);
   completionCommand(program);
 
-  await program.parseAsync(withoutComment(process.argv));
+  const words = withoutComment(process.argv);
+  const first = words[2];
+  if (first !== undefined && /^\w/.test(first) && !['help', ...program.commands.map((one) => one.name())].includes(first)) refuseCommand(first, program);
+  await program.parseAsync(words);
+}
+
+function refuseCommand(word: string, program: Command): never {
+  return program.error(`dragoman: There is no command ${word}.${meantBy(word, program)} Run ${typed} --help for a list of commands.`);
 }
 
 /** The line without a comment: zsh hands `#` and what stands behind it to the command. */

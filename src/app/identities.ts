@@ -59,6 +59,12 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     identity.forget();
     signedIn.forget();
   };
+  /** Makes a change of the settings. After one of the issuer, access tokens that were good are those of another. */
+  const during = (change: () => void) => {
+    const { publicUrl } = settings();
+    change();
+    if (settings().publicUrl !== publicUrl) identity.forget();
+  };
   const prompts = openPrompts({ database, settings, clock, log });
   const administration = await openAdministration({ database, settings, clock, passwords, prompts: prompts.kept, teamsChanged: forget, log: note });
   const rights = openRights({
@@ -103,5 +109,5 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   };
   const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
   const people: People = { signedIn, passwords, sessions, tokens, logins };
-  return { identity, administration, rights, people, prompts, userBy, close };
+  return { identity, during, administration, rights, people, prompts, userBy, close };
 }

@@ -2,6 +2,8 @@ import { actingHeader } from '#app/local-token';
 import { adminAt, fetched, serverFor, type AdminClientOptions } from './admin-client.ts';
 import { allOf, type ShownUser } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
+import { badKey } from '#core/fault';
+import { isObject } from '#core/json';
 
 export interface UserOptions extends AdminClientOptions {
   /** Whom the operator of the server's own machine acts for. */
@@ -35,9 +37,12 @@ export async function openUserClient({ email, ...options }: UserOptions): Promis
       ...(body === undefined ? {} : { body }),
       redirect: 'error', // the key is for this server alone
     });
-    if (response.ok) return response;
-    const answer = (await response.json().catch(() => undefined)) as { message?: unknown } | undefined;
-    if (typeof answer?.message === 'string') throw new CliError(answer.message, response.status);
+    if (response.ok && !(response.headers.get('content-type') ?? '').startsWith('application/json')) return response;
+    const text = await response.text();
+    const { message, status } = refusalIn(text) ?? {};
+    if (response.ok && status === undefined) return new Response(text, response);
+    if (status === 401) throw new CliError(badKey().message, 401); // the native interface has other words for it
+    if (status !== undefined && typeof message === 'string') throw new CliError(message, status);
     throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
   };
   return {
@@ -47,6 +52,20 @@ export async function openUserClient({ email, ...options }: UserOptions): Promis
       return (await (await send(method, path, sent)).json()) as Answer;
     },
   };
+}
+
+/** A refusal by its body: with `compat.nativeErrors: envelope` the native interface refuses with 200. */
+function refusalIn(text: string): { readonly message: unknown; readonly status: number } | undefined {
+  const body = jsonIn(text);
+  return isObject(body) && 'error_ref' in body && typeof body['status'] === 'number' ? { message: body['message'], status: body['status'] } : undefined;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function firstAdministrator(url: string, key: string): Promise<string> {

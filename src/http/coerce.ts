@@ -17,7 +17,7 @@ export type JsonReader = (text: string) => unknown;
 
 /**
  * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists and objects. A text that
- * fits nothing stays a text, and the check of the schema refuses it.
+ * fits nothing, such as a list in broken JSON, stays a text, and the check of the schema refuses it.
  *
  * @throws Fault `invalid` for a name that is given more than once and is no list
  */
@@ -99,7 +99,7 @@ function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknow
   if (takes('string')) return text;
   if (takes('null') && (text === '' || text === 'null')) return null;
   const list = listRule(rule);
-  return list ? [valueOf(text, list.items, read)] : text;
+  return list && !/^\s*\[/.test(text) ? [valueOf(text, list.items, read)] : text;
 }
 
 /** As JSON, Python, and forms of browsers write them. */

@@ -215,6 +215,24 @@ describe('the command line without a server', () => {
     expect(await ran(home, 'logs', '-f')).toMatchObject({ code: 1, errors: 'dragoman: No server is running: there is nothing to follow.\n' });
   }, 120_000);
 
+  test('users who are added before the first start do not keep the server from making its administrator', async () => {
+    for (const [added, expected] of [
+      ['ada@example.org', { id: 2, email: 'admin@localhost', plan: 'unlimited' }],
+      ['admin@localhost', { id: 1, email: 'admin@localhost', plan: 'small' }],
+    ] as const) {
+      const home = folder();
+      const yaml = 'plans: { small: {} }\nnewUsers: { plan: small }\n';
+      await writeFile(join(home, 'dragoman.yaml'), yaml);
+      expect(await ran(home, 'user', 'add', '--email', added)).toMatchObject({ code: 0 });
+      const server = await startTestServer({ folder: home, yaml });
+      expect(await (await fetch(`${server.url}/server/mine`, { headers: { 'x-access-tokens': server.key } })).json()).toMatchObject({
+        ...expected,
+        role: 'admin',
+      });
+      await server.close();
+    }
+  }, 120_000);
+
   test('a command does not take what a killed server left behind for a server, and does not touch a folder in use', async () => {
     const home = folder();
     const server = await startTestServer({ folder: home });

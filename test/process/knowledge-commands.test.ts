@@ -67,6 +67,23 @@ describe('files and questions on the command line', () => {
     expect((await run('ask', 'Say exactly: a heron')).out).toBe('a heron\n');
   });
 
+  test('are refused in the same words where the native interface refuses with 200', { timeout: 120_000 }, async () => {
+    await server.change('compat: { nativeErrors: envelope }\n');
+    onTestFinished(() => server.change(''));
+    expect(await run('ask', 'When?', '--dataset', 'cellar')).toMatchObject({
+      code: 1,
+      out: '',
+      errors: expect.stringContaining('none called "cellar"') as string,
+    });
+    expect(await run('ask', 'When?', '--model', 'nobody')).toMatchObject({ code: 2, errors: expect.stringContaining('`nobody` does not exist') as string });
+    expect(await run('ask', 'When?', '--url', server.url, '--key', 'x')).toMatchObject({
+      code: 1,
+      errors: 'dragoman: The API key is not valid: it is mistyped, has expired or was revoked, or belongs to another server.\n',
+    });
+    expect(await run('ingest', 'canteen.md', '--dataset', 'pantry')).toMatchObject({ code: 0, errors: '' });
+    expect((await run('ask', 'When does the canteen open?', '--dataset', 'pantry')).out).toMatch(/seven in the morning.*\[1\]/s);
+  });
+
   test('are those of whom --email names, or whose key it is, and of nobody else', { timeout: 120_000 }, async () => {
     const { id } = await admin('POST', '/server/admin/users', { email: 'ada@example.org' });
     const { key } = await admin('POST', `/server/admin/users/${String(id)}/keys`, { name: 'k' });

@@ -169,6 +169,7 @@ test('an unknown command is named, and the help refers to the options of the ser
   const run = (...wishes: string[]) => spawnSync(process.execPath, [join(root, 'bin/dragoman.js'), ...wishes], { encoding: 'utf8' });
   const typed = 'node bin/dragoman.js';
   expect(run('strat')).toMatchObject({ status: 2, stderr: `dragoman: There is no command strat. Run ${typed} --help for a list of commands.\n` });
+  expect(run('strat', 'it', '--name', 'x')).toMatchObject({ status: 2, stderr: expect.stringContaining('There is no command strat.') as string });
   expect(run('--help').stdout).toContain(`${typed} serve --help`);
 }, 120_000);
 

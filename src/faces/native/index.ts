@@ -51,6 +51,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
   const envelope = envelopes[`${route.method} ${route.path}`];
   if (!envelope) throw new TypeError(`${route.method} ${route.path} has no envelope.`);
   const input = route.input && withVendorFields(route.input);
+  const takesQuery = route.method === 'DELETE' || answersGet(route);
   return {
     ...route,
     ...(input ? { input } : {}),
@@ -62,7 +63,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const { exchange, caller, json, files } = asked;
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { vendorNames } = compat();
-      const given = fieldsOf(exchange, input, json);
+      const given = fieldsOf(exchange, { input, takesQuery }, json);
       if (route.spends && input && isObject(given) && exchange.header(choiceHeaders.strict) === 'true') refuseIgnored(given, input);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
@@ -98,10 +99,9 @@ async function sendLarge(exchange: Exchange, answer: object): Promise<void> {
 
 const nothing = new URLSearchParams();
 
-/** The body; where none can be expected, what stands behind the `?`, with the body's members before it. */
-function fieldsOf(exchange: Exchange, input: TSchema | undefined, json: unknown): unknown {
-  const isBodyAlone = exchange.method !== 'GET' && exchange.method !== 'HEAD' && exchange.method !== 'DELETE';
-  const words = isBodyAlone ? {} : coerced(exchange.query, input, jsonIn);
+/** The body; at an address that also answers a method without one, what stands behind the `?` as well, with the body's members before it. */
+function fieldsOf(exchange: Exchange, { input, takesQuery }: { readonly input: TSchema | undefined; readonly takesQuery: boolean }, json: unknown): unknown {
+  const words = takesQuery ? coerced(exchange.query, input, jsonIn) : {};
   return json === undefined ? words : isObject(json) ? { ...words, ...unfolded(json, input, jsonIn) } : json;
 }
 
@@ -121,7 +121,9 @@ function jsonIn(text: string): unknown {
 
 /** What only reads answers GET too; what writes, spends or gives something away does not, for it would invite requests from other sites. */
 function withReading(route: Route): Route {
-  const isReading = route.method === 'POST' && route.scope !== 'public' && !route.spends && /\/((get|list|count)-|tokenizer$)/.test(route.path);
   const paths = [route.path, ...(route.also ?? []).map(({ path }) => path)];
-  return isReading ? { ...route, also: [...(route.also ?? []), ...paths.map((path) => ({ method: 'GET' as const, path }))] } : route;
+  return answersGet(route) ? { ...route, also: [...(route.also ?? []), ...paths.map((path) => ({ method: 'GET' as const, path }))] } : route;
 }
+
+const answersGet = ({ method, path, scope, spends }: Pick<Route, 'method' | 'path' | 'scope' | 'spends'>): boolean =>
+  method === 'POST' && scope !== 'public' && !spends && /\/((get|list|count)-|tokenizer$)/.test(path);

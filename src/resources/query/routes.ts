@@ -12,6 +12,7 @@ import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plug
 
 const PluginFields = Type.Object({
   ...QueryFields.properties,
+  message: Type.Optional(Type.Union(QueryFields.properties.message.anyOf, { description: 'May be left out where `plugin_values` say everything.' })),
   plugin_name: Type.Optional(Type.Union([Type.String({ maxLength: 200 }), Type.Null()])),
   plugin: Type.Optional(Type.Union([Type.String({ maxLength: 200 }), Type.Null()], { description: 'The same.' })),
   plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])),
@@ -62,12 +63,14 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
       summary: 'Answers a question with a plugin, which `plugin_name` names, or `[[name]]` at the beginning of `message`.',
       input: PluginFields,
       answer({ caller, input, files, signal }) {
-        const { plugin_name: given, plugin, plugin_values: values, ...fields } = input;
-        const tagged = taggedIn(fields.message);
+        const { plugin_name: given, plugin, plugin_values: values, message, ...rest } = input;
+        const tagged = message === undefined ? undefined : taggedIn(message);
         const name = given ?? plugin ?? tagged?.name;
         if (!name) throw new Fault('invalid', 'plugin_name is required.', { field: 'plugin_name', reason: 'missing' });
+        const fields = { ...rest, message: message ?? noMessage };
         refuseLookingUp(caller, fields);
-        const text = tagged?.name === name ? tagged.text : lastOf(fields.message);
+        if (message === undefined) return askedOfPlugin(deps, { caller, fields, name, values: values ?? {}, files, signal });
+        const text = tagged?.name === name ? tagged.text : lastOf(message);
         return askedOfPlugin(deps, { caller, fields, name, values: values ?? undefined, text, files, signal });
       },
     }),
@@ -113,6 +116,9 @@ function requireFile(files: readonly UploadedFile[]): void {
   if (files.length === 0) throw new Fault('invalid', 'file is required: send a form with one or more files.', { field: 'file', reason: 'missing' });
 }
 
+/** What stands for the message of a question that a plugin makes. */
+const noMessage = '-';
+
 const lastOf = (message: QueryFields['message']): string => (typeof message === 'string' ? message : (message.at(-1)?.message ?? ''));
 
 function executed(
@@ -121,5 +127,5 @@ function executed(
 ) {
   const { plugin_name: plugin, plugin_values: values, ...fields } = input;
   refuseLookingUp(asked.caller, fields);
-  return askedOfPlugin(deps, { ...asked, fields: { ...fields, message: '-' }, name: plugin, values: values ?? {} });
+  return askedOfPlugin(deps, { ...asked, fields: { ...fields, message: noMessage }, name: plugin, values: values ?? {} });
 }

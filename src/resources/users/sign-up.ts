@@ -43,8 +43,9 @@ export function openSignUp({ store, audit, passwords, plan, domains, begin }: Si
         throw new Fault('forbidden', 'email: addresses of this domain may not sign up here.', { field: 'email' });
     },
     async make({ email, password }, by) {
-      // While a new server makes its administrator, nobody else may be its first user: there would never be one.
-      if (await openUsers(store).none()) throw new Fault('overloaded', 'This server has no administrator yet: try again in a moment.', { retryAfter: 1 });
+      // Nobody may take the address of the administrator whom a new server makes.
+      if (!(await openUsers(store).hasAdministrator()))
+        throw new Fault('overloaded', 'This server has no administrator yet: try again in a moment.', { retryAfter: 1 });
       const sealed = await passwords.sealed(password, by.address ?? '');
       try {
         return await store.transaction(async (inside) => {

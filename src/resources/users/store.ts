@@ -50,8 +50,8 @@ interface OwnPassword {
 export interface Users {
   /** @throws Fault `conflict` when the address is taken */
   add(user: { email: string; role: User['role']; plan: string; /** As it is stored. */ password?: string | null }): Promise<User>;
-  /** True while there is not one. */
-  none(): Promise<boolean>;
+  /** False on a new server, also where the command line has added other users before its first start. */
+  hasAdministrator(): Promise<boolean>;
   find(id: number): Promise<User | undefined>;
   /** By id, those behind `after` whose address has the text in it. */
   list(asked: { text: string; after: number; limit: number }): Promise<readonly User[]>;
@@ -103,8 +103,8 @@ export function openUsers(access: Access): Users {
       if (!user) throw new Fault('conflict', 'There is a user with this e-mail address already.', { field: 'email' });
       return user;
     },
-    async none() {
-      return (await present().select('id').limit(1).executeTakeFirst()) === undefined;
+    async hasAdministrator() {
+      return (await present().select('id').where('role', '=', 'admin').where('status', '=', 'active').limit(1).executeTakeFirst()) !== undefined;
     },
     find: (id) => present().select(columns).where('id', '=', id).executeTakeFirst(),
     list({ text, after, limit }) {

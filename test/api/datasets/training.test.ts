@@ -172,7 +172,8 @@ onBothDatabases('training', (database) => {
       expect([oddText.status, (oddText.body['embedding'] as number[]).length]).toEqual([200, 512]);
       expect(oddText.body['response']).toMatch(/One half \ufffd of a character, and a zero \ufffd\./);
       expect(await teachTokens(ada)).toBe(paid); // the passage is that of the array
-      expect((await ada.ask('POST', '/server/train-with-array', { data: 'no list', dataset })).status).toBe(400);
+      for (const data of ['no list', '["cut off', '[1'])
+        expect([data, (await ada.ask('POST', '/server/train-with-array', { data, dataset })).body]).toEqual([data, expect.objectContaining({ status: 400 })]);
       const many = Array.from({ length: 10_001 }, (_, place) => `Text ${place}.`);
       const tooMany = await ada.ask('POST', '/server/train-with-array', { data: many, dataset });
       expect([tooMany.status, tooMany.body['response']]).toEqual([400, expect.stringContaining('data')]);

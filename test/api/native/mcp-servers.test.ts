@@ -111,7 +111,13 @@ onBothDatabases('MCP servers', ({ place }) => {
       }
       expect((await ada.ask('POST', '/server/delete-mcp-server', { server_id: id })).status).toBe(404);
       expect((await list(ada, 'GET', '?include_inactive=true')).body['response']).toMatchObject([{ id, is_active: false }]);
+      expect((await list(ada, 'POST', '?include_inactive=true')).body['response']).toMatchObject([{ id, is_active: false }]);
       expect((await list(bob, 'GET', '?include_inactive=true')).body['response']).toEqual([]);
+      for (const method of ['DELETE', 'POST']) {
+        const another = (await ada.ask('POST', '/server/add-mcp-server', { server_name: 'other', server_url: url })).body['server_id'] as number;
+        expect((await ada.ask(method, `/server/delete-mcp-server?server_id=${another}`)).body).toMatchObject({ status: 200 });
+      }
+      expect((await ada.ask('POST', '/server/tokenizer?content=heron', { content: 'two herons stand' })).body['response']).toBe('4');
     },
   );
 });

@@ -192,6 +192,9 @@ describe('a question with a plugin', () => {
     await made({ ...parrot, plugin_name: 'parrot-of-questions' });
     const ask = async (path: string, body: object, by = ada) => (await by.ask('POST', path, { model: 'built-in', ...body })).body['message'];
     expect(await ask('/server/query-plugin', { message: 'x', plugin_name: 'parrot-of-questions', plugin_values: { words: 'heron' } })).toBe('heron');
+    for (const named of [{ plugin_name: 'parrot-of-questions' }, { plugin: 'parrot-of-questions' }])
+      expect(await ask('/server/query-plugin', { ...named, plugin_values: { words: 'egret' } })).toBe('egret');
+    expect(await ask('/server/query-plugin', { plugin_name: 'parrot-of-questions' })).toMatch(/^plugin_values\.words is required/);
     expect(await ask('/server/query-plugin', { message: '[[parrot-of-questions]]\nwords: grey heron' })).toBe('grey heron');
     expect(await ask('/server/query', { message: '[[parrot-of-questions]] two herons' })).toBe('two herons');
     expect(await ask('/server/query', { message: [{ user: 'me', message: '[[parrot-of-questions]]\nwords: three' }] })).toBe('three');

@@ -1,6 +1,7 @@
 /* Questions in the words of the native interface: fields, shapes, forms and streams. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
+import { cut, startUpstream } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { person, visitorsOf, type Person, type Visited } from './visitors.ts';
 
@@ -407,6 +408,34 @@ test('a plugin that is not there is 404, and a question that names none is refus
   expect((await ada.ask('POST', '/server/query-plugin', { message: 'x' })).body['error']).toMatch(/^plugin_name is required/);
   for (const fields of [{ message: 'x', plugin_name: 'gone' }, { message: '[[gone]] x' }])
     expect((await ada.ask('POST', '/server/query-plugin', fields)).status).toBe(404);
+});
+
+test('a stream that fails ends with an object of the same members as the others, which says why', async () => {
+  const upstream = await startUpstream();
+  const other = await startTestServer({ upstream: upstream.url });
+  try {
+    for (const [headers, framesIn] of [
+      [{}, (text: string) => text.split('@|@sep@|@')],
+      [{ accept: 'text/event-stream' }, (text: string) => text.split('\n\n').flatMap((frame) => (frame === '' ? [] : [frame.slice(6)]))],
+    ] as const) {
+      upstream.script(cut({ afterEvents: 3, how: 'reset' }));
+      const answer = await other.ask('/server/query', { message: 'The heron stands.', model: 'gpt-4o-mini', streaming: true }, { headers });
+      const last = JSON.parse(framesIn(await answer.text()).at(-1)!) as Record<string, unknown>;
+      const why = expect.stringMatching(/in the middle of its answer/) as string;
+      expect(last).toEqual({
+        ...completion(''),
+        provenance: null,
+        status: 502,
+        response: why,
+        message: last['response'],
+        error: last['response'],
+        error_ref: answer.headers.get('x-request-id'),
+      });
+    }
+  } finally {
+    await other.close();
+    await upstream.close();
+  }
 });
 
 test('with compat.leadingNewlines an answer begins with two line breaks, in streams too', async () => {
