@@ -2,9 +2,9 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { lineField } from '../line-field.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
-const line = '^[^\\p{C}]*$';
 /** A text of several lines. The database has no place for the character 0. */
 const lines = '^[^\\u0000]*$';
 const strict = { additionalProperties: false };
@@ -51,7 +51,7 @@ const Tool = Type.Union([
 
 export const AgentFields = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100, pattern: line, expected: 'must be a name, without control characters in it' }),
+    name: lineField(100),
     description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
     mode: Type.Enum(['single', 'router', 'autonomous'], {
       description: 'single: one round of tools at most. router: one of its agents answers, whichever the model picks. autonomous: as many rounds as it takes.',
