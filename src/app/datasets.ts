@@ -25,6 +25,7 @@ import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
+import { inOwnCodes } from '#resources/query/preparing';
 import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
@@ -198,7 +199,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
           stream: false,
           extra: {},
         },
-        nativeContext({ caller, requestId, signal }),
+        { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
       );
       const parts = fold(events).candidates[0]?.parts ?? [];
       const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore
