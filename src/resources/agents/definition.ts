@@ -83,6 +83,8 @@ export interface AgentChecks {
   readonly plugin: (caller: Caller, id: number) => Promise<unknown>;
   readonly dataset: (caller: Caller, id: number) => Promise<unknown>;
   readonly agent: (caller: Caller, id: number) => Promise<unknown>;
+  /** @throws Fault `not-found` for a name that is no chat model of the caller's */
+  readonly model: (caller: Caller, name: string) => void;
   /** @returns the request as it is stored. @throws Fault `invalid` naming a field that begins with `request` */
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
 }
@@ -92,6 +94,7 @@ const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
 export async function definitionOf(given: AgentFields, caller: Caller, checks: AgentChecks, own?: number): Promise<AgentDefinition> {
   const { name, description = '', mode, instructions, model, tools: declared = [], variables, limits } = given;
+  if (model) requireModel(model, caller, checks);
   const tools: AgentTool[] = [];
   for (const [at, tool] of declared.entries()) {
     const field = `tools[${at}]`;
@@ -114,6 +117,15 @@ export async function definitionOf(given: AgentFields, caller: Caller, checks: A
     ...(variables ? { variables } : {}),
     ...(limits ? { limits: { ...limits } } : {}),
   };
+}
+
+function requireModel(name: string, caller: Caller, checks: AgentChecks): void {
+  try {
+    checks.model(caller, name);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
+    throw new Fault('invalid', error.message, { field: 'model', reason: 'model' });
+  }
 }
 
 async function toolOf(tool: Static<typeof Tool>, field: string, caller: Caller, checks: AgentChecks): Promise<AgentTool> {
