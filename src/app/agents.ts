@@ -1,5 +1,6 @@
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
+import { modelNamed, unknownModel } from '#core/known-models';
 import type { ToolSource } from '#core/mcp-offers';
 import type { SearchPassages } from '#core/passages';
 import type { NounRoute } from '#http/noun-route';
@@ -28,7 +29,7 @@ import type { OpenPlugins } from './plugins.ts';
 export interface AgentsDeps {
   readonly database: Pick<Database, 'store' | 'seal'>;
   readonly settings: () => Settings;
-  readonly calls: Pick<Calls, 'pipeline' | 'schemas' | 'runtime' | 'web'>;
+  readonly calls: Pick<Calls, 'pipeline' | 'schemas' | 'runtime' | 'web' | 'models'>;
   readonly acting: Pick<Acting, 'tools' | 'ofAgents'>;
   readonly plugins: Pick<OpenPlugins, 'plugins' | 'requests'>;
   readonly dataset: AgentToolsDeps['dataset'];
@@ -86,6 +87,10 @@ export function openAgentsNoun({ database, settings, calls, acting, plugins, dat
     plugin: plugins.plugins.callable,
     dataset,
     agent: agents.runnable,
+    model: (caller: Caller, name: string) => {
+      const models = calls.models(caller);
+      if (modelNamed(models, name)?.kind !== 'chat') throw unknownModel(name, models);
+    },
     request: plugins.requests.check,
   };
   const executing = { agents, runs, affords, convert, keepsTo, defaultModel, seconds: () => settings().limits.agentSeconds };

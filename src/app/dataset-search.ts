@@ -1,12 +1,22 @@
 import type { Settings } from '#config/index';
-import { floatsOf } from '#core/embed';
+import { floatsOf, type EmbedCall } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { Permits } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { embeddingWeight } from '#providers/built-in/embed';
-import { openRerank, openSearch, openVectorRanker, openVectorTables, type EmbedText, type VectorTables } from '#resources/datasets/search/index';
+import {
+  openRerank,
+  openSearch,
+  openVectorRanker,
+  openVectorTables,
+  type AffordTraining,
+  type EmbedText,
+  type EmbedTexts,
+  type VectorTables,
+} from '#resources/datasets/search/index';
+import { nativeContext } from '#resources/native-context';
 import type { Store } from '#store/open';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
@@ -23,6 +33,7 @@ export interface DatasetSearch {
   readonly search: SearchPassages;
   /** Vectors of texts, booked: of questions as embeddings are, of documents as training. */
   readonly embed: EmbedText;
+  readonly affords: AffordTraining;
   readonly tables: VectorTables;
   /** Whether a model reads English only: other texts get no vectors of it. */
   readonly isEnglishOnly: (model: string) => boolean;
@@ -46,41 +57,48 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
     rerank: openRerank({ settings: () => settings().rerank, upstreams: calls.upstreams, clock }),
     failed: (error, requestId) => log.warn({ id: requestId, ...causeOf(error) }, 'A search in datasets goes on without what failed.'),
   });
-  return { search, embed, tables, isEnglishOnly, close: () => ranker.close() };
+  return { search, embed, affords: affordsOf(calls), tables, isEnglishOnly, close: () => ranker.close() };
 }
 
 function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
   const nextStep = questionSteps();
-  return async ({ model, dimensions, texts, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), signal }) => {
+  return async (asked) => {
+    const { model, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), signal } = asked;
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
       throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
     const isQuestion = purpose === 'question';
-    const { vectors } = await pipeline.embed(
-      {
-        model,
-        inputs: texts,
-        purposes: texts.map(() => ({ task: isQuestion ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT' })),
-        encoding: 'float',
-        ...(dimensions === undefined ? {} : { dimensions }),
-      },
-      {
-        requestId,
-        step: isQuestion ? nextStep(requestId, step) : 0,
-        caller,
-        face: 'native',
-        app: caller.keyName,
-        balance: isQuestion ? runtime().settings.charge.embeddings : 'train',
-        signal,
-        strict: false,
-        headers: {},
-        permits,
-        progress,
-      },
-    );
+    const context = nativeContext({ caller, requestId, signal });
+    const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
+    const { vectors } = await pipeline.embed(callFor(asked), {
+      ...context,
+      step: isQuestion ? nextStep(requestId, step) : 0,
+      balance,
+      permits,
+      progress,
+    });
     return vectors.map((vector) => Float32Array.from(floatsOf(vector)));
   };
 }
+
+const callFor = ({ model, dimensions, texts, purpose }: Pick<EmbedTexts, 'model' | 'dimensions' | 'texts' | 'purpose'>): EmbedCall => ({
+  model,
+  inputs: texts,
+  purposes: texts.map(() => ({ task: purpose === 'question' ? 'RETRIEVAL_QUERY' : 'RETRIEVAL_DOCUMENT' })),
+  encoding: 'float',
+  ...(dimensions === undefined ? {} : { dimensions }),
+});
+
+/** The fewest texts that there can be. */
+const least = { texts: ['.'], purpose: 'document' } as const;
+
+const affordsOf =
+  ({ pipeline, models }: Calls): AffordTraining =>
+  async ({ model, caller }) => {
+    if (models(caller).find(model)?.kind !== 'embedding') return; // there are no vectors to pay for
+    const context = nativeContext({ caller, requestId: '', signal: new AbortController().signal });
+    await pipeline.affordsVectors(callFor({ model, ...least }), { ...context, balance: 'train' });
+  };
 
 const mostRequests = 10_000;
 

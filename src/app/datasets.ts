@@ -25,6 +25,7 @@ import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second
 import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
+import { inOwnCodes } from '#resources/query/preparing';
 import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
@@ -42,7 +43,7 @@ export interface DatasetsDeps {
   readonly settings: () => Settings;
   readonly calls: Calls;
   readonly rights: Pick<Rights, 'callerOf' | 'watch'>;
-  readonly search: Pick<DatasetSearch, 'embed' | 'tables' | 'isEnglishOnly'>;
+  readonly search: Pick<DatasetSearch, 'embed' | 'affords' | 'tables' | 'isEnglishOnly'>;
   readonly convert: ConvertDocument;
   readonly files: Pick<Files, 'blobs' | 'room' | 'roomOf' | 'place'>;
   readonly uploads: UploadFolder;
@@ -93,10 +94,10 @@ export function openKnownDatasets({
   const files = openFiles(store);
   const removal = openRemoval({ store, jobs, datasets });
   const [fileBytes, folders] = [() => settings().limits.fileBytes, () => settings().sources.folders];
-  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, room });
+  const { embed, affords } = search;
+  const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room });
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
-  const { embed } = search;
   const administers = async (caller: Caller, id: number) => {
     const { right } = await datasets.one(caller, id);
     return right === 'admin' || right === 'owner';
@@ -134,7 +135,7 @@ export function openKnownDatasets({
     forgetVectors: cache.sweep,
     log: (problem, cause) => log.error(causeOf(cause), problem),
   });
-  const training = { store, datasets, ingestion, index, cache, embed, defaultModel, ...wordsOf(calls, settings) };
+  const training = { store, datasets, ingestion, index, cache, embed, affords, defaultModel, ...wordsOf(calls, settings) };
   return {
     datasets,
     permitted: async (caller) => (await datasets.all(caller)).map(permissionsOf),
@@ -198,7 +199,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
           stream: false,
           extra: {},
         },
-        nativeContext({ caller, requestId, signal }),
+        { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
       );
       const parts = fold(events).candidates[0]?.parts ?? [];
       const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore

@@ -25,6 +25,7 @@ import { audit } from '#resources/audit/store';
 import { loginRoutes } from '#resources/logins/routes';
 import { mineRoutes, nativeUserRoutes } from '#resources/mine/routes';
 import { sessionRoutes } from '#resources/mine/session-routes';
+import { ofSomebody } from '#resources/owner';
 import type { Keeping } from '#resources/stored-responses/index';
 import { openCounters } from '#resources/usage/counters';
 import { counterRoutes } from '#resources/usage/native-routes';
@@ -33,6 +34,7 @@ import type { PromptStore } from '#resources/prompt-log/store';
 import { signingKeyRoutes, tokenRoutes } from '#resources/tokens/routes';
 import { passwordRoutes, type PasswordRoutesDeps } from '#resources/users/password-routes';
 import { nativeAdminRoutes } from '#resources/users/native-routes';
+import { openUsers } from '#resources/users/store';
 import { openRunningStreams } from '#resources/usage/running-streams';
 import { usedRoom } from '#store/blob-rows';
 import { examine } from '#store/examine';
@@ -204,16 +206,21 @@ function users({
       .letIn({ account: email.toLowerCase(), address, by: 'password', isIn: true }, () => tokens.judgePassword(email.toLowerCase(), password, address))
       .then(() => true, isWrong);
   return [
-    mine([
-      ...administered,
-      ...mineRoutes(own),
-      ...sessionRoutes({ ...own, ...signingIn({ people, store, settings }) }),
-      ...knowledge.own,
-      ...acting.own,
-      ...ownKeyRoutes(keys),
-      ...passwordRoutes({ store, audit, passwords, isRight }),
-      ...signingKeyRoutes(tokens),
-    ]),
+    mine(
+      ofSomebody(
+        [
+          ...administered,
+          ...mineRoutes(own),
+          ...sessionRoutes({ ...own, ...signingIn({ people, store, settings }) }),
+          ...knowledge.own,
+          ...acting.own,
+          ...ownKeyRoutes(keys),
+          ...passwordRoutes({ store, audit, passwords, isRight }),
+          ...signingKeyRoutes(tokens),
+        ],
+        async (id) => (await openUsers(store).find(id)) !== undefined,
+      ),
+    ),
     native(
       [
         ...tokenRoutes({ tokens, letIn: logins.letIn }),

@@ -86,6 +86,8 @@ export interface Context {
   readonly cacheSeconds?: number | undefined;
   /** The memory budget that buffers of the call count against; absent: none. */
   readonly memory?: { take(bytes: number): boolean } | undefined;
+  /** What the client is told of a failure, where its interface has another code for it: it is booked with that status. Absent: the failure as it is. */
+  readonly told?: (error: unknown) => unknown;
   /** Present where guardrails check the answer: their findings, for the usage row. */
   readonly review?: Review;
   /** Of the request: its steps share them. */

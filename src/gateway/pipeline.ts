@@ -1,5 +1,5 @@
 import type { Caller, Context } from '#core/context';
-import type { Embed } from '#core/embed';
+import type { Embed, EmbedCall } from '#core/embed';
 import type { Fault } from '#core/fault';
 import type { Generate } from '#core/generate';
 import type { CountTokens } from '#core/measure';
@@ -71,6 +71,8 @@ export interface Pipeline {
    * Checks that the call could be made and paid for now: for a call that will be made later. @throws Fault as the pipeline does before any provider is asked
    */
   affords(call: Call, context: Context): Promise<void>;
+  /** The same for vectors. @throws the same */
+  affordsVectors(call: EmbedCall, context: Context): Promise<void>;
   /** Counts a request that may ask no model at all. @throws Fault `rate-limited`, `quota-spent`, `overloaded` */
   enters(context: Context): Promise<void>;
 }
@@ -121,6 +123,7 @@ export function openPipeline({
     speak: speaking(client),
     own: { generate: own, sendRaw: rawSender(own) },
     affords: checked(affordable),
+    affordsVectors: async (call, context) => void (await embedding(affordable)(call, context)),
     enters: (context) => ledger.enters(nothingAsked, context),
   };
 }

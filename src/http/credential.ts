@@ -25,7 +25,7 @@ export function credentialOf(exchange: Exchange, keyInQuery: boolean): string | 
 export function noCredential(exchange: Exchange): Fault {
   const message =
     queryKey(exchange.url) === undefined
-      ? 'No API key was given: send it as Authorization: Bearer KEY, or in the header x-api-key or x-goog-api-key.'
+      ? 'No API key was given: send it as Authorization: Bearer KEY, or in the header x-access-tokens, x-api-key or x-goog-api-key.'
       : 'A key in the address (?key=) is not accepted here: send it in the header x-goog-api-key or as Authorization: Bearer KEY.';
   return new Fault('unauthenticated', message);
 }

@@ -139,24 +139,43 @@ function mount(app: FastifyInstance, faces: readonly Face[], run: Run): void {
   );
   for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
     const usual = group.filter(({ headers }) => !headers);
-    const allow = [...new Set((usual.length > 0 ? usual : group).flatMap(({ method }) => methodsOf(method)))];
-    const wrong: Target = { face: (usual[0] ?? group[0]!).face, allow: allow.join(', ') };
+    const wrong = wrongAt(usual.length > 0 ? usual : group);
     const byMethod = Map.groupBy(group, ({ method }) => method);
     for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
     const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
-    app.route({ method: METHODS.filter((method) => !taken.has(method)), url, ...answeredBy((request, reply) => void run(wrong, request, reply)) });
+    app.route({ method: METHODS.filter((method) => !taken.has(method)), url, ...answeredBy((request, reply) => void run(wrong(request), request, reply)) });
   }
 }
 
 const methodsOf = (method: Route['method']): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]);
 
+type TargetOf = (request: FastifyRequest) => Target;
+
+/** What a request with a wrong method is told. Where an address stands for several operations, those take other methods than what else is there. */
+function wrongAt(group: readonly Mounted[]): TargetOf {
+  const { face } = group[0]!;
+  const allowing = (some: readonly Mounted[]): Target => ({ face, allow: [...new Set(some.flatMap(({ method }) => methodsOf(method)))].join(', ') });
+  const doing = group.filter(({ route }) => route.operations);
+  if (doing.length === 0 || doing.length === group.length) return always(allowing(group));
+  const [operations, others] = [allowing(doing), allowing(group.filter(({ route }) => !route.operations))];
+  return (request) => (doing.some(({ route }) => isOperationOf(route, request)) ? operations : others);
+}
+
+const always = (target: Target) => () => target;
+
+const isOperationOf = ({ operations = [] }: Route, { params }: FastifyRequest) => {
+  const { '*': name = '' } = params as Readonly<Record<string, string>>;
+  return operations.some(({ suffix }) => name.endsWith(suffix));
+};
+
 /** Of the routes at one address the one whose headers the request has, else the one that needs none, else none: its method is wrong there. */
-function chosen(targets: readonly Mounted[], wrong: Target, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
-  const usual = targets.find(({ headers }) => !headers) ?? wrong;
+function chosen(targets: readonly Mounted[], wrong: TargetOf, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
+  const plain = targets.find(({ headers }) => !headers);
+  const usual = plain ? always(plain) : wrong;
   const special = targets.filter(({ headers }) => headers);
-  if (special.length === 0) return (request, reply) => void run(usual, request, reply);
+  if (special.length === 0) return (request, reply) => void run(usual(request), request, reply);
   const isMeant = (headers: readonly string[] = [], request: FastifyRequest) => headers.every((name) => request.headers[name] !== undefined);
-  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual, request, reply);
+  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual(request), request, reply);
 }
 
 /** The request is answered as soon as its address is known. The library goes no further: it would look for a parser of the body, which is ours to read. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
-import { unknownThing } from '#http/noun-route';
+import { unknownThing, type NounRoute, type PlainAsked } from '#http/noun-route';
 import type { Reader } from '#store/grants';
 
 /** Whose things an administrator wants to see or to change. */
@@ -18,6 +18,20 @@ export function ownerOf(caller: Caller, { owner }: { readonly owner?: number | u
 export function readerOf(caller: Caller, query: { readonly owner?: number | undefined }): Reader {
   const userId = ownerOf(caller, query);
   return userId === caller.userId ? caller : { userId, teamIds: [] };
+}
+
+/** The same routes, which are 404 where the owner that an administrator names is nobody: else a list of nobody's things would be an empty one. */
+export function ofSomebody(routes: readonly NounRoute[], isThere: (userId: number) => Promise<boolean>): readonly NounRoute[] {
+  const checked = async ({ caller, query }: PlainAsked) => {
+    const owner = query.get('owner') ?? '';
+    if (!/^[1-9]\d{0,14}$/.test(owner) || Number(owner) === caller.userId || !isAdministrator(caller)) return;
+    if (!(await isThere(Number(owner)))) throw unknownThing('user');
+  };
+  const answering = (route: NounRoute) => async (asked: PlainAsked) => {
+    await checked(asked);
+    return route.answer(asked);
+  };
+  return routes.map((route) => (route.query?.properties['owner'] ? { ...route, answer: answering(route) } : route));
 }
 
 /** Whether the user is an administrator and the credential may be used as one's. */

@@ -80,11 +80,14 @@ interface FramesDeps {
 const apartMilliseconds = 100;
 /** Characters of an answer for each millisecond between two frames that hold all of it: its frames together stay a small multiple of it. */
 const charactersPerMillisecond = 160;
+/** Characters that are sent at any pace once they are twice those of the frame before: only what is sent shows that the client does not read, and the provider is to wait. */
+const muchText = 1_048_576;
 
 function framesOf({ framed, isByPiece }: Framing, { conversation, clock, need, shown, whole }: FramesDeps): ReturnType<Words['frames']> {
   const kept: GenerateEvent[] = [];
   let text = '';
   let lastAt = -Infinity;
+  let lastLength = 0;
   return {
     encode(event) {
       keep(kept, event, need);
@@ -92,8 +95,9 @@ function framesOf({ framed, isByPiece }: Framing, { conversation, clock, need, s
       text += event.text;
       if (isByPiece) return framed({ type: 'yield', delta: text === event.text ? conversation.before + text : event.text });
       const now = clock.monotonic();
-      if (now - lastAt < Math.max(apartMilliseconds, text.length / charactersPerMillisecond)) return '';
-      lastAt = now;
+      const isSoon = now - lastAt < Math.max(apartMilliseconds, text.length / charactersPerMillisecond);
+      if (isSoon && text.length < Math.max(muchText, 2 * lastLength)) return '';
+      [lastAt, lastLength] = [now, text.length];
       return framed(shown(conversation.soFar(text)));
     },
     async end() {

@@ -217,8 +217,8 @@ class Meter {
   }
 
   failed(error: unknown): void {
-    const { signal } = this.#context;
-    this.ended = this.isStopped && !signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(error, signal, this.spoke);
+    const { signal, told = asItIs } = this.#context;
+    this.ended = this.isStopped && !signal.aborted ? { end: 'cancelled', status: faultOf(error).status } : badEnd(told(error), signal, this.spoke);
   }
 
   /** Books the call. @returns resolves when it is written */
@@ -360,6 +360,8 @@ const generous = 10;
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 
 const leftFor = ({ reason }: AbortSignal): Ended => ({ end: reason instanceof Cancelled ? 'cancelled' : 'client-left', status: 499 });
+
+const asItIs = (error: unknown) => error;
 
 /** A client that leaves aborts the signal with a reason that is no fault. */
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);

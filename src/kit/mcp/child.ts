@@ -87,6 +87,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
     parts.push(rest);
     if (size > limits.bytes) {
       parts = [];
+      limits.exceeded?.();
       transport.onerror?.(new Error('A message is too large.'));
       void transport.close();
     }

@@ -5,7 +5,7 @@ import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
 import { isRecord, type McpDefinition } from './definitions.ts';
 import type { Elicit } from './elicitation.ts';
-import { callMilliseconds, fetcher, messageLimits, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
+import { callMilliseconds, fetcher, notingLimits, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
 import { forget, plainMessage, type Collected } from './plain-message.ts';
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
@@ -87,7 +87,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
-      const start = () => watched<ChildTransport>(childTransport(server, messageLimits));
+      const start = () => watched<ChildTransport>(childTransport(server, notingLimits(noted)));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
       const asker = fetcher({ ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true });
@@ -119,7 +119,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     list(asking) {
       const list = async () => {
         asking.throwIfAborted();
-        noted.status = undefined;
+        forgetWhy(noted);
         forget(collected);
         try {
           await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
@@ -127,7 +127,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
           return firstOfEachName(collected.definitions);
         } catch (error) {
           asking.throwIfAborted();
-          throw failureOf(error, noted);
+          throw noted.isTooLarge ? tooLarge(aList, error) : failureOf(error, noted);
         } finally {
           forget(collected);
         }
@@ -138,7 +138,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     },
     isCut: () => isCut,
     async call(tool, args, asking, elicit) {
-      noted.status = undefined;
+      forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
       const usual = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
       try {
@@ -147,7 +147,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
         asking.throwIfAborted();
         if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
           return { text: `The tool refused: ${error.message.slice(0, 2000)}`, isError: true };
-        throw failureOf(error, noted);
+        throw noted.isTooLarge ? tooLarge(aResult, error) : failureOf(error, noted);
       }
     },
     async close() {
@@ -215,13 +215,23 @@ function withinBounds<One extends object>(transport: One, collected: Collected, 
   return transport;
 }
 
+function forgetWhy(noted: Noted): void {
+  noted.status = undefined;
+  noted.isTooLarge = false;
+}
+
+const aList = 'The list of tools of the MCP server is larger than 1 MB, which is the most that is read at once: it can be listed in pages.';
+const aResult = 'The result of the tool is larger than 1 MB.';
+/** What came with the message is broken: the connection is of no use any more. */
+const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
+
 function failureOf(cause: unknown, { status, lacksScope }: Noted): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
   if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
   if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
   if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status });
-  if (text === 'The result is too large.') return new McpFailure('refused', 'The result of the tool is larger than 1 MB.', { cause });
+  if (text === 'The result is too large.') return new McpFailure('refused', aResult, { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });
   return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', { cause });
 }

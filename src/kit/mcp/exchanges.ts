@@ -9,7 +9,8 @@ export const [callMilliseconds, patienceMilliseconds] = [60_000, 600_000];
 /** Longest exchange of a call that may wait. */
 const patientSeconds = (callMilliseconds + patienceMilliseconds) / 1000 + 5;
 /** Of a message, with what is around a result. */
-export const messageLimits: MessageLimits = { bytes: mostResultBytes + 131_072, values: 250_000 };
+const messageLimits = { bytes: mostResultBytes + 131_072, values: 250_000 };
+export const notingLimits = (noted: Noted): MessageLimits => ({ ...messageLimits, exceeded: () => void (noted.isTooLarge = true) });
 /** Bytes of all messages of an answer, and of those of a stream without an end. */
 const [mostAnswer, mostStream] = [4_194_304, 67_108_864];
 
@@ -33,6 +34,8 @@ export interface Noted {
   lacksScope?: boolean;
   /** What the server answered last, when that was no success. */
   status?: number | undefined;
+  /** A message had more bytes than are read. */
+  isTooLarge?: boolean;
   /** Ids of requests that have no answer yet. */
   readonly pending: Set<unknown>;
   /** Hands a message to the client as if the server had sent it. */
@@ -69,7 +72,7 @@ export function fetcher({ streams, owner, closing, noted, isPatient }: Exchanges
     if (response.status >= 400 && !(method === 'GET' && response.status === 405)) noted.status = response.status;
     const id = idIn(text);
     if (id !== undefined) noted.pending.add(id);
-    return withMessageLimit(response, messageLimits, () => {
+    return withMessageLimit(response, notingLimits(noted), () => {
       if (id !== undefined)
         setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
     });

@@ -7,6 +7,8 @@ export interface MessageLimits {
   readonly bytes: number;
   /** Values and keys: a key counts as four, as one that no other object has takes so long to parse. */
   readonly values: number;
+  /** Called when a message has more bytes, before it breaks what it came with. */
+  readonly exceeded?: () => void;
 }
 
 /**
@@ -52,7 +54,10 @@ function checked(limits: MessageLimits, isStream: boolean): [WritableStream<Byte
   const ends = new EventEnds();
   const hold = (bytes: Bytes) => {
     size += bytes.length;
-    if (size > limits.bytes) throw new Error('A message is too large.');
+    if (size > limits.bytes) {
+      limits.exceeded?.();
+      throw new Error('A message is too large.');
+    }
     if (bytes.length > 0) held.push(bytes);
   };
   const taken = (): Bytes => {

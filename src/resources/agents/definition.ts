@@ -2,9 +2,9 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { lineField } from '../line-field.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
-const line = '^[^\\p{C}]*$';
 /** A text of several lines. The database has no place for the character 0. */
 const lines = '^[^\\u0000]*$';
 const strict = { additionalProperties: false };
@@ -51,7 +51,7 @@ const Tool = Type.Union([
 
 export const AgentFields = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100, pattern: line, expected: 'must be a name, without control characters in it' }),
+    name: lineField(100),
     description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
     mode: Type.Enum(['single', 'router', 'autonomous'], {
       description: 'single: one round of tools at most. router: one of its agents answers, whichever the model picks. autonomous: as many rounds as it takes.',
@@ -83,6 +83,8 @@ export interface AgentChecks {
   readonly plugin: (caller: Caller, id: number) => Promise<unknown>;
   readonly dataset: (caller: Caller, id: number) => Promise<unknown>;
   readonly agent: (caller: Caller, id: number) => Promise<unknown>;
+  /** @throws Fault `not-found` for a name that is no chat model of the caller's */
+  readonly model: (caller: Caller, name: string) => void;
   /** @returns the request as it is stored. @throws Fault `invalid` naming a field that begins with `request` */
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
 }
@@ -92,6 +94,7 @@ const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
 export async function definitionOf(given: AgentFields, caller: Caller, checks: AgentChecks, own?: number): Promise<AgentDefinition> {
   const { name, description = '', mode, instructions, model, tools: declared = [], variables, limits } = given;
+  if (model) requireModel(model, caller, checks);
   const tools: AgentTool[] = [];
   for (const [at, tool] of declared.entries()) {
     const field = `tools[${at}]`;
@@ -114,6 +117,15 @@ export async function definitionOf(given: AgentFields, caller: Caller, checks: A
     ...(variables ? { variables } : {}),
     ...(limits ? { limits: { ...limits } } : {}),
   };
+}
+
+function requireModel(name: string, caller: Caller, checks: AgentChecks): void {
+  try {
+    checks.model(caller, name);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'not-found') throw error;
+    throw new Fault('invalid', error.message, { field: 'model', reason: 'model' });
+  }
 }
 
 async function toolOf(tool: Static<typeof Tool>, field: string, caller: Caller, checks: AgentChecks): Promise<AgentTool> {

@@ -1,16 +1,14 @@
 import { Type, type Static } from 'typebox';
 import { scopes } from '#http/route';
+import { lineField } from '../line-field.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import type { ApiKey } from './store.ts';
 
 const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: scopes.length, description: 'What it may be used for; absent: everything.' });
 
-const nameOf = (what: string, maxLength: number) =>
-  Type.String({ minLength: 1, maxLength, pattern: '^[^\\p{C}]*$', expected: `must be ${what}, without control characters in it` });
+export const keyName = lineField(100);
 
-export const keyName = nameOf('a name', 100);
-
-const names = (what: string, description: string) => Type.Array(nameOf(what, 200), { minItems: 1, maxItems: 100, description });
+const names = (what: string, description: string) => Type.Array(lineField(200, what), { minItems: 1, maxItems: 100, description });
 
 const models = names('the name of a model', 'Names of the only models it may ask; absent: all.');
 const mcpTools = names(

@@ -2,14 +2,14 @@ import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { lineField } from '../line-field.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
 
 const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
 const sessionId = Type.String(uuid);
-const title = (minLength: number) =>
-  Type.String({ minLength, maxLength: 50, pattern: '^[^\\p{C}]*$', expected: 'must be a title, without control characters in it' });
+const title = Type.Optional(Type.String({ maxLength: 50, pattern: '^[^\\p{C}]*$', expected: 'must be a title, without control characters in it' }));
 
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
@@ -69,11 +69,11 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       ...common,
       path: '/user/create-chat-session',
       summary: 'Makes a chat.',
-      input: Type.Object({ title: Type.Optional(title(0)), json_data: jsonData, session_id: Type.Optional(Type.Unknown()) }),
+      input: Type.Object({ title, json_data: jsonData, session_id: Type.Optional(Type.Unknown()) }),
       output: said,
       async answer({ caller, input: { title: name, json_data: messages, session_id: id } }) {
         const own = typeof id === 'string' && isUuid.test(id.slice(0, 40)) ? { id: id.toLowerCase() } : {};
-        const add = (its: { readonly id?: string }) => chats.add(caller.userId, { ...its, ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
+        const add = (its: { readonly id?: string }) => chats.add(caller.userId, { ...its, ...titled(name) }, (messages ?? []).map(kept));
         const chat = await add(own).catch((error: unknown) => (isTaken(error) ? add({}) : Promise.reject(error)));
         return { response: 'Chat session created', session_id: chat.id };
       },
@@ -83,7 +83,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       path: '/user/append-chat',
       summary: 'Adds messages to a chat, or makes one of them.',
       input: Type.Object({
-        chat_title: Type.Optional(title(0)),
+        chat_title: title,
         chats: Type.Optional(Type.Union([Type.Object({ chats: Messages }), Messages], { description: 'Messages, or an object that has them as `chats`.' })),
         session_id: Type.Optional(Type.Union([sessionId, Type.Null()], { description: 'Absent: a new chat is made.' })),
         message: Type.Optional(Type.Union([Message.properties.message, Message], { description: 'A single message.' })),
@@ -96,7 +96,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
           await chats.append(caller, id.toLowerCase(), messages.map(kept));
           return { response: 'Chats updated', session_id: id.toLowerCase() };
         }
-        if (!name) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
+        if (!name?.trim()) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
         return { response: 'Chats updated', session_id: (await chats.add(caller.userId, { title: name }, messages.map(kept))).id };
       },
     }),
@@ -104,16 +104,16 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       ...common,
       path: '/user/update-chat-session-json',
       summary: 'Puts messages in the place of those of a chat, or makes it.',
-      input: Type.Object({ session_id: sessionId, title: Type.Optional(title(0)), json_data: jsonData }),
+      input: Type.Object({ session_id: sessionId, title, json_data: jsonData }),
       async answer({ caller, input: { session_id: id, title: name, json_data: messages } }) {
-        await chats.put(caller, { id: id.toLowerCase(), ...(name ? { title: name } : {}) }, (messages ?? []).map(kept));
+        await chats.put(caller, { id: id.toLowerCase(), ...titled(name) }, (messages ?? []).map(kept));
       },
     }),
     nounRoute({
       ...common,
       path: '/user/update-chat-session-title',
       summary: 'Gives a chat another title.',
-      input: Type.Object({ session_id: sessionId, new_title: title(1) }),
+      input: Type.Object({ session_id: sessionId, new_title: lineField(50, 'a title') }),
       answer: async ({ caller, input }) => void (await chats.change(caller, input.session_id.toLowerCase(), { title: input.new_title })),
     }),
     nounRoute({
@@ -125,6 +125,9 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
     }),
   ];
 }
+
+/** A blank title is as good as none. */
+const titled = (title = '') => (title.trim() === '' ? {} : { title });
 
 const encoded = (data: object) => ({ response: JSON.stringify(data), data });
 

@@ -1,19 +1,18 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { lineField } from '../line-field.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { badCursor, cursorOf, idBefore, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
 import { longestTitle, type Chat, type ChatStore } from './store.ts';
 
-const name = (maxLength: number) =>
-  Type.String({ minLength: 1, maxLength, pattern: '^[^\\p{C}]*$', expected: 'must be a name, without control characters in it' });
 const orNull = <Schema extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const mode = Type.Enum(['chat', 'code', 'prose']);
 
 const ChatText = Type.Object(
-  { title: Type.Optional(name(longestTitle)), folder: Type.Optional(orNull(name(100))), mode: Type.Optional(mode) },
+  { title: Type.Optional(lineField(longestTitle, 'a title')), folder: Type.Optional(orNull(lineField(100))), mode: Type.Optional(mode) },
   { additionalProperties: false },
 );
 

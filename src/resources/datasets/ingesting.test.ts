@@ -82,7 +82,7 @@ onBothDatabases('ingestion', ({ shared }) => {
   }
 
   async function put(content: string, source: Incoming['source'] = { form: 'file' }) {
-    const ingestion = openIngestion({ store: store(), jobs: jobs({ store: store(), clock }), clock, blobs, fileBytes: () => 1e7 });
+    const ingestion = openIngestion({ store: store(), jobs: jobs({ store: store(), clock }), clock, blobs, fileBytes: () => 1e7, affords: async () => {} });
     const dataset = await openDatasets(store()).add(caller.userId, { name: `dataset ${++made}`, classification: 'Unclassified', isTabular: false, model: 'm' });
     return { ingestion, dataset, ...(await ingestion.begin(caller, dataset, { filename: 'a.md', content: Buffer.from(content), source })) };
   }
@@ -152,7 +152,7 @@ onBothDatabases('ingestion', ({ shared }) => {
 
   test('goes on for those alone who may still change the dataset, and read what they copy', { timeout: 120_000 }, async () => {
     const mine = jobs({ store: store(), clock });
-    const ingestion = openIngestion({ store: store(), jobs: mine, clock, blobs, fileBytes: () => 1e7 });
+    const ingestion = openIngestion({ store: store(), jobs: mine, clock, blobs, fileBytes: () => 1e7, affords: async () => {} });
     const { rows } = await sql<{ id: number }>`insert into users (email, plan) values ('b@example.org', 'p') returning id`.execute(store().db);
     const bob: Caller = { ...caller, userId: rows[0]!.id, email: 'b@example.org' };
     const { dataset, fileId, jobId } = await put('What is shared for a while.');

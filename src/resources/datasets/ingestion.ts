@@ -7,6 +7,7 @@ import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { assignJob, expectFile, type Stage } from './files.ts';
 import { faultOfFile } from './names.ts';
+import type { AffordTraining } from './search/types.ts';
 import type { Dataset } from './store.ts';
 
 /** The kind of the jobs that bring files into datasets. */
@@ -49,6 +50,7 @@ export interface IngestionDeps {
   readonly blobs: Blobs;
   /** Bytes that a file may have. */
   readonly fileBytes: () => number;
+  readonly affords: AffordTraining;
   /** May the caller keep this original too? In the transaction that writes its row; absent: always. @throws Fault `too-large` */
   readonly room?: (inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }) => Promise<void>;
 }
@@ -67,7 +69,7 @@ export interface Begun {
 
 /** Brings files into datasets, each by a job of its own. */
 export interface Ingestion {
-  /** Keeps the original and queues its job, both or neither. @throws Fault `too-large`, `overloaded`, `unprocessable` for one of no bytes, `forbidden` */
+  /** Keeps the original and queues its job, both or neither. @throws Fault `quota-spent`, `too-large`, `overloaded`, `unprocessable` for one of no bytes, `forbidden` */
   begin(caller: Caller, dataset: Dataset, incoming: Incoming): Promise<Begun>;
   /** The same for several files: all of them, or none. @throws the same, naming the file */
   beginAll(caller: Caller, dataset: Dataset, incoming: readonly Incoming[]): Promise<readonly Begun[]>;
@@ -103,7 +105,7 @@ const tries = 5;
 const shortestWait = 20;
 const longestWait = 300;
 
-export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: IngestionDeps): Ingestion {
+export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room }: IngestionDeps): Ingestion {
   async function queueOne(
     inside: Access,
     caller: Caller,
@@ -147,8 +149,12 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, room }: In
     return { filename, bytes, source: { ...source, blob: id } };
   }
   return {
-    begin: async (caller, dataset, incoming) => (await queue(caller, dataset, [await kept(incoming)]))[0]!,
+    async begin(caller, dataset, incoming) {
+      await affords({ caller, model: dataset.model });
+      return (await queue(caller, dataset, [await kept(incoming)]))[0]!;
+    },
     async beginAll(caller, dataset, incoming) {
+      await affords({ caller, model: dataset.model });
       const files = [];
       for (const one of incoming)
         files.push(

@@ -7,7 +7,7 @@ import { Accepted, nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
 import type { Job } from '#store/jobs';
 import type { Store } from '#store/open';
-import type { EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
+import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
 import { payloadOf, progressOf, type Ingestion } from './ingestion.ts';
 import { jobOf } from './job-routes.ts';
 import { faultOfFile, filenameOf } from './names.ts';
@@ -22,6 +22,7 @@ export interface TrainingDeps {
   readonly index: PassageIndex;
   readonly cache: EmbeddingCache;
   readonly embed: EmbedText;
+  readonly affords: AffordTraining;
   /** The model of vectors that belong to no dataset. */
   readonly defaultModel: () => string;
   /** Condenses a text. @throws Fault, `not-found` for an unknown model */
@@ -82,6 +83,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       if (given.trim() === '') throw new Fault('invalid', 'content must be a text that is not empty.', { field: 'content' });
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');
       const requestId = by.requestId ?? '';
+      if (input.summarize === true) await deps.affords({ caller, model: into?.model ?? deps.defaultModel() }); // before a model is paid for the summary
       const content =
         input.summarize === true
           ? storable(await deps.summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, signal }).catch(inSummarizeModel))

@@ -6,8 +6,8 @@ import type { McpServer, ServerText } from './store.ts';
 const nameRule = {
   minLength: 1,
   maxLength: 100,
-  pattern: '^[A-Za-z0-9 ._-]*$',
-  expected: 'must have 1 to 100 letters, digits, spaces, hyphens, underscores and dots',
+  pattern: '^(?=.*[^ ])[A-Za-z0-9 ._-]*$',
+  expected: 'must have 1 to 100 letters, digits, spaces, hyphens, underscores and dots, not spaces alone',
 } as const;
 const plain = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'An https address.' });

@@ -1,18 +1,18 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { lineField } from '../line-field.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import type { Sharing } from '../sharing.ts';
 import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
 
-const noControl = '^[^\\p{C}]*$';
 /** A text of several lines. The database has no place for the character 0. */
 const lines = '^[^\\u0000]*$';
 const isText = 'must be a text without the character U+0000';
 
 const PersonaText = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: 100, pattern: noControl, expected: 'must be a name, without control characters in it' }),
+    name: lineField(100),
     description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
     prompt: Type.String({
       minLength: 1,

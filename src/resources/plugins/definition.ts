@@ -4,6 +4,7 @@ import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { lineField } from '../line-field.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
@@ -55,7 +56,7 @@ const Script = Type.Object(
 export const PluginFields = Type.Object(
   {
     plugin_name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', expected: 'must have letters, digits, "-" and "_" only' }),
-    title: Type.String({ minLength: 1, maxLength: 100, pattern: line, expected: 'must be a line without control characters' }),
+    title: lineField(100, 'a title'),
     description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
     category: Type.Optional(Type.String({ maxLength: 100, pattern: line, expected: 'must be a line without control characters' })),
     kind: Type.Enum(['prompt', 'http', 'script']),

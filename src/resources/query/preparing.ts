@@ -10,7 +10,7 @@ export function preparing(prepared: (call: GenerateCall, context: Context) => Pr
     async function* (call, context): AsyncGenerator<Events> {
       context.permits.hold();
       try {
-        yield* inner(await prepared(call, context), context);
+        yield* inner(await prepared(call, context), { ...context, told: inOwnCodes });
       } catch (error) {
         throw inOwnCodes(error);
       } finally {
@@ -20,7 +20,7 @@ export function preparing(prepared: (call: GenerateCall, context: Context) => Pr
     async (call, context) => {
       context.permits.hold();
       try {
-        return await wholeAnswer(inner, await prepared(call, context), context);
+        return await wholeAnswer(inner, await prepared(call, context), { ...context, told: inOwnCodes });
       } catch (error) {
         throw inOwnCodes(error);
       } finally {

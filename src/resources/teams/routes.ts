@@ -1,11 +1,12 @@
 import { Type, type Static } from 'typebox';
+import { lineField } from '../line-field.ts';
 import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
-const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\p{C}]*$', expected: 'must not have control characters in it' });
+const name = lineField(100);
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
 const userId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const members = Type.Array(userId, { maxItems: 10_000, description: 'Ids of users.' });

@@ -27,7 +27,7 @@ export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRou
       summary: 'Sets your password. Your sessions, and access tokens that were had by the password before, end, but for the one that you came with.',
       input: Type.Object(
         {
-          old: Type.Optional(Type.String({ maxLength: 256, description: 'Left out where there is none.' })),
+          old: Type.Optional(Type.String({ maxLength: 256, description: 'The password that you have now; left out where you have none.' })),
           new: newPassword,
         },
         { additionalProperties: false },

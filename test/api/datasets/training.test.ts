@@ -448,4 +448,29 @@ onBothDatabases('files in datasets', (database) => {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
     expect(seen[0]).toBeGreaterThanOrEqual(failed['progress'] as number);
   });
+
+  test('is refused with 429 where nothing is left to train with, before anything is kept and any model is asked', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'nothing left');
+    const path = `/server/mine/datasets/${await idOf(ada, dataset)}/files`;
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTrainTokens: 0 });
+    const refusals = [
+      await upload(all.server.url, ada, path, 'hours.txt', hours),
+      await upload(all.server.url, ada, '/server/train-with-file', 'hours.txt', hours, { dataset }),
+      await upload(all.server.url, ada, '/server/train-with-file', 'hours.txt', hours, { dataset, async: 'true' }),
+      await ada.ask('POST', '/server/train-with-array', { data: [hours], dataset }),
+      await ada.ask('POST', '/server/train', { content: hours, force_dataset: dataset }),
+      await ada.ask('POST', '/server/train', { content: hours, force_dataset: dataset, summarize: true }),
+      await ada.ask('POST', '/server/train', { content: hours, summarize: true }),
+    ];
+    const spent = expect.stringMatching(/allows no training tokens \(monthlyTrainTokens\)/) as string;
+    for (const { status, body, headers } of refusals) expect([status, body['message'], headers.get('x-should-retry')]).toEqual([429, spent, 'false']);
+    expect(items(await ada.ask('GET', path))).toEqual([]);
+    expect(items(await ada.ask('GET', '/server/mine/jobs'))).toEqual([]);
+    await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTrainTokens: null });
+    expect((await upload(all.server.url, ada, path, 'hours.txt', hours)).status).toBe(202);
+    await expect.poll(async () => items(await ada.ask('GET', '/server/mine/jobs?state=done')).length).toBe(1);
+    const rows = items(await ada.ask('GET', '/server/mine/logs'));
+    expect(rows.filter(({ balance }) => balance === 'inference')).toEqual([]);
+  });
 });

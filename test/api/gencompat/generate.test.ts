@@ -244,7 +244,18 @@ describe('what is refused', () => {
     expect((await server.ask(`${root}/models/flash:explode`, said('hi'))).status).toBe(404);
     expect((await server.ask(`${root}/models/flash`, said('hi'))).status).toBe(404);
     const answer = await server.ask(generate('flash'), undefined, { method: 'PUT' });
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, GET, HEAD']);
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
+    const model = await server.ask(`${root}/models/flash`, undefined, { method: 'PUT' });
+    expect([model.status, model.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+    for (const address of ['publishers/google/models/flash:countTokens', 'models/flash%3AembedContent']) {
+      const other = await server.ask(`${root}/${address}`, undefined, { method: 'DELETE' });
+      expect([address, other.status, other.headers.get('allow'), ((await other.json()) as { error: { message: string } }).error.message]).toEqual([
+        address,
+        405,
+        'POST',
+        'This address takes POST.',
+      ]);
+    }
     const read = await server.ask('/server/gencompat/v1beta/models/flash:generateContent', undefined, { method: 'GET' });
     expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST']);
   });

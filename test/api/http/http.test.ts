@@ -299,6 +299,14 @@ describe('credentials', () => {
     expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'invalid_api_key' } });
   });
 
+  test('that is missing is asked for by each header that it may stand in', async () => {
+    const wanted = /Authorization: Bearer KEY.*x-access-tokens.*x-api-key.*x-goog-api-key/;
+    for (const address of [models, '/server/gencompat/v1beta/models', '/server/mine', '/server/admin/users', '/server/mcp']) {
+      const answer = await get({}, address);
+      expect([address, answer.status, await answer.text()]).toEqual([address, 401, expect.stringMatching(wanted)]);
+    }
+  });
+
   test(proves('I-06', 'of several the order decides, not the better one'), async () => {
     expect((await get({ 'x-access-tokens': server.key, authorization: 'Bearer bad' })).status).toBe(200);
     expect((await get({ authorization: 'Bearer bad', 'x-api-key': server.key })).status).toBe(401);

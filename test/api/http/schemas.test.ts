@@ -48,3 +48,10 @@ test.each<[string, object, Record<string, string>]>([
   expect(answer.status).toBeGreaterThanOrEqual(400);
   await kept('/server/mcp', answer);
 });
+
+test('an MCP message is answered with a type that the document has', async () => {
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  const answer = await server.ask('/server/mcp', message, { headers: { accept: 'application/json, text/event-stream' } });
+  expect(Object.keys(paths['/server/mcp']!['post']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type'));
+  await answer.text();
+});

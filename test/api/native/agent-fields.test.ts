@@ -88,3 +88,14 @@ test(proves(['server.agent-whole', 'server.agent-streaming'], 'the answer is one
   for (const streaming of ['yes', 1])
     expect(await execute({ streaming })).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^streaming /) as string } });
 });
+
+test('an agent that names a model which its author may not ask, or which is of another kind, is refused with 400', async () => {
+  const fields = { name: 'Greeter', mode: 'single', instructions: 'Be kind.' };
+  for (const model of ['no-such-model', 'built-in-embedding'])
+    for (const [method, path] of [['POST', '/server/mine/agents'] as const, ['PUT', `/server/mine/agents/${agent['id'] as number}`] as const]) {
+      const { status, body } = await ada.ask(method, path, { ...fields, model });
+      expect([path, status, body['error']]).toEqual([path, 400, expect.stringMatching(new RegExp(`^The model \`${model}\` .*Available: built-in`)) as string]);
+    }
+  for (const more of [{}, { model: 'built-in' }, { model: 'flash' }])
+    expect((await ada.ask('POST', '/server/mine/agents', { ...fields, ...more })).status).toBe(201);
+});

@@ -258,6 +258,11 @@ test(
     expect(one!.tool.description).toMatch(/^[ d[31m]+$/);
     expect(Buffer.byteLength(one!.tool.description)).toBeLessThanOrEqual(4096);
 
+    const listing = Array.from({ length: 30 }, (_, at) => toolNamed(`h${at}`, { inputSchema: { type: 'object', description: 'x'.repeat(50_000) } }));
+    evil.script(() => ({ tools: listing }));
+    expect(await testing({})).toMatchObject({ state: 'unreachable', error: expect.stringMatching(/^The list of tools .* is larger than 1 MB/) as string });
+    expect((await ada.ask('GET', `${root}/${id}`)).body).toMatchObject({ lastError: expect.stringMatching(/^The list of tools .* 1 MB/) as string });
+
     const huge = 'x'.repeat(1_048_577);
     const calling = (answer: Parameters<typeof evil.script>[0]) =>
       evil.script((asked, response, key) => (asked.method === 'tools/list' ? { tools: [toolNamed('one')] } : answer(asked, response, key)));

@@ -8,4 +8,4 @@ export { searchTool } from './tool.ts';
 export { openSearch } from './search.ts';
 export { openVectorRanker } from './vector-ranker.ts';
 export { openVectorTables, type VectorTables } from './vector-tables.ts';
-export type { Chunk, EmbedText } from './types.ts';
+export type { AffordTraining, Chunk, EmbedText, EmbedTexts } from './types.ts';

@@ -105,6 +105,9 @@ export interface EmbedTexts {
 /** Makes vectors through the gateway, booked. @returns one for each text, in order. @throws Fault, `not-found` for a model that is gone */
 export type EmbedText = (asked: EmbedTexts) => Promise<readonly Float32Array[]>;
 
+/** Checks that training could be paid for now, before anything is kept. @throws Fault `quota-spent` and others as `EmbedText`, before any model is asked */
+export type AffordTraining = (asked: Pick<EmbedTexts, 'model' | 'caller'>) => Promise<void>;
+
 /** Vectors that were made before, by model, dimensions and the hash of the text. */
 export interface EmbeddingCache {
   /** @returns one for each text; undefined where it is not known */
