@@ -30,7 +30,7 @@ let cost: number;
 beforeAll(async () => {
   await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve));
   const { port } = hook.address() as AddressInfo;
-  server = await startTestServer({ yaml: `alerts: { url: "http://127.0.0.1:${port}/hook", secret: whispered-in-the-ear }\n` });
+  server = await startTestServer({ yaml: `alerts: { url: "http://127.0.0.1:${port}/hook", secret: whispered }\n` });
   cost = await fixedCost(server);
 });
 afterAll(async () => {
@@ -65,7 +65,7 @@ test('at 80 and at 100 per cent of a limit the operator is told, once each in it
   });
   for (const { signature, body } of told) {
     const [, seconds, code] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature)!;
-    expect(code).toBe(createHmac('sha256', 'whispered-in-the-ear').update(`${seconds}.${body}`).digest('hex'));
+    expect(code).toBe(createHmac('sha256', 'whispered').update(`${seconds}.${body}`).digest('hex'));
     expect(Math.abs(Number(seconds) - Date.now() / 1000)).toBeLessThan(60);
   }
 });
@@ -88,9 +88,6 @@ test('a limit of a key, a day or a model is told with its owner, its member and 
     .toContainEqual(expect.objectContaining({ limit: 'monthlyTokens', model: 'built-in', of: cost, used: cost }));
 });
 
-test('an address without a secret to sign with, or with a short one, is a bad setting', () => {
-  const from = (secret: string) => () => readFrom(`alerts: { url: "https://ops.example/hook"${secret} }\n`);
-  expect(from('')).toThrow(/alerts\.secret|secret/);
-  expect(from(', secret: "fifteen letters"')).toThrow(/secret must have at least 16 characters/);
-  expect(from(', secret: "sixteen letters!"')).not.toThrow();
+test('an address without a secret to sign with is a bad setting', () => {
+  expect(() => readFrom('alerts: { url: "https://ops.example/hook" }\n')).toThrow(/alerts\.secret|secret/);
 });

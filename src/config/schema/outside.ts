@@ -80,7 +80,7 @@ export const outbound = group('Outbound connections.', {
 
 export const alerts = group('Alerts for operators.', {
   url: text('Webhook URL that receives each alert as a JSON POST; empty: no alerts.'),
-  secret: text('Secret that the messages are signed with: at least 16 characters.'),
+  secret: text('Secret that the messages are signed with.'),
 });
 
 export const blobs = group('Storage of files.', {

@@ -44,21 +44,13 @@ export function* addresses(settings: Settings): Iterable<Trouble> {
   for (const [at, origin] of cors.origins.entries()) yield* wrong(['cors', 'origins', at], origin === '*' ? undefined : wrongOrigin(origin));
   for (const [at, network] of trustedProxies.entries())
     if (!isNetwork(network)) yield { path: ['trustedProxies', at], text: 'must be an address, or a network such as 10.0.0.0/8.' };
-  if (alerts.url !== '') yield* wrong(['alerts', 'secret'], wrongSecret(alerts.secret));
+  if (alerts.url !== '' && alerts.secret === '') yield { path: ['alerts', 'secret'], text: 'is needed: alerts are signed with it.' };
   const proxy = outbound.proxy === '' ? undefined : URL.parse(outbound.proxy);
   if (proxy === null || (proxy && !/^https?:$/.test(proxy.protocol)))
     yield { path: ['outbound', 'proxy'], text: 'must be an address such as http://proxy:3128.' };
   if (outbound.caFile !== '') yield* unreadable(['outbound', 'caFile'], outbound.caFile);
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/./.test(databaseUrl))
     yield { path: ['databaseUrl'], text: 'must be an address such as postgres://user@host/database.' };
-}
-
-/** Whoever learns a signed alert can try short secrets one by one. */
-const shortestSecret = 16;
-
-function wrongSecret({ length }: string): string | undefined {
-  if (length === 0) return 'is needed: alerts are signed with it.';
-  return length < shortestSecret ? `must have at least ${shortestSecret} characters: alerts are signed with it.` : undefined;
 }
 
 function* wrong(path: Path, text: string | undefined): Iterable<Trouble> {
