@@ -414,6 +414,12 @@ const geminiRows: readonly Row[] = [
     'Must start with a letter or an underscore',
     { tools: [{ functionDeclarations: [{ name: 'a.b:c' }] }] },
   ],
+  [
+    'gemini-2.5-flash',
+    config({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', additional: true } }),
+    'Unknown name \\"additional\\" at',
+    config({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', properties: { a: { type: 'STRING' } }, property_ordering: ['a'] } }),
+  ],
   ['gemini-2.5-flash', { foo: 1 }, 'Unknown name \\"foo\\": Cannot find field.', {}],
   [
     'gemini-2.5-flash',
