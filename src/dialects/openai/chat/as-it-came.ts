@@ -25,9 +25,10 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
+  const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
+  if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
   if (shortIds && hasLongId(turns)) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;

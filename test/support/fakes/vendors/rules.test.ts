@@ -160,6 +160,7 @@ const chatRows: readonly Row[] = [
     '"message":{"detail":[{"type":"extra_forbidden"',
     {},
   ],
+  ['mistral-large-latest', { random_seed: -1 }, '"loc":["body","random_seed"]', { random_seed: 0 }],
   ['mistral-large-latest', { stream: true, stream_options: { include_usage: true } }, '"loc":["body","stream_options","include_usage"]', { stream: true }],
   [
     'gpt-oss-120b',
