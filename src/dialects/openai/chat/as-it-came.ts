@@ -40,6 +40,7 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
 /** Only the content may be null, and only that of an assistant message. */
 function isPlainMessage(message: ChatMessage): boolean {
   for (const [name, value] of Object.entries(message)) if (value === null && name !== 'content') return false;
+  if ('provider_specific_fields' in message) return false;
   const { content, tool_calls: calls } = message;
   if (content === null && message.role !== 'assistant') return false;
   if (calls?.some((call) => hasNull(call) || 'index' in call)) return false; // assembled from stream fragments, whose `index` is not allowed in requests

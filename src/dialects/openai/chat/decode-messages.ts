@@ -44,7 +44,8 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
 
 const messageMembers = new Set(['role', 'content']);
 const toolMessageMembers = new Set(['role', 'content', 'tool_call_id']);
-const assistantMembers = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning', 'function_call']);
+/** In `provider_specific_fields` LiteLLM keeps members of an answer that it does not know: no provider reads them there, and Groq refuses them. */
+const assistantMembers = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning', 'function_call', 'provider_specific_fields']);
 
 function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, functions: Map<string, string>): Turn {
   const field = `messages[${at}]`;
