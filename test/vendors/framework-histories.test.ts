@@ -24,3 +24,19 @@ test.each(['gpt-oss-120b', 'mistral-large-latest', 'gpt-4o'])('an answer that Li
   expect(vendors.requests.map(({ status }) => status)).toEqual([200]);
   expect(vendors.requests[0]?.text).not.toContain('provider_specific_fields');
 });
+
+/** As `@openai/agents` 0.20 writes the history of a run. */
+test.each([{ refusal: null }, {}])('an answer whose text has a role, as OpenAI’s agents write it, is taken by OpenAI (%j)', async (more) => {
+  vendors.reset();
+  const content = [{ type: 'text', text: 'The tool said: read b', role: 'assistant', ...more }];
+  const answer = await server.ask(chat, {
+    model: 'gpt-4o',
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'and hello' },
+    ],
+  });
+  expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'You said: and hello' } }] });
+  expect(vendors.requests[0]?.text.match(/"role"/g)).toHaveLength(3); // one a message
+});
