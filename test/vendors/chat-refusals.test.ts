@@ -439,6 +439,17 @@ describe('an image for a model that reads text', () => {
     expect(bodies()).toHaveLength(3);
   });
 
+  test.each([
+    ['Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text` at line 1 column 85', 'messages[0]'],
+    ['unknown variant `image_url`, expected `text`', 'messages'],
+  ])('of a client of the same interface is refused, naming its message: %s', async (message, param) => {
+    upstream.script(refusingImages(message));
+    const content = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }];
+    const { status, raw } = await ask('chat', freshModel(), { messages: [{ role: 'user', content }] });
+    const { error: refusal } = JSON.parse(raw) as { readonly error: { readonly param: string; readonly message: string } };
+    expect([status, refusal.param, refusal.message]).toEqual([400, param, expect.stringContaining(`did not accept ${param} (400`)]);
+  });
+
   test.each<[string, string, object]>([
     ['that knows images and no files', 'messages[0]: unknown variant `file`, expected `text` or `image_url`', {}],
     ['that knows images and no files, without a place', 'unknown variant `file`, expected `text` or `image_url`', {}],

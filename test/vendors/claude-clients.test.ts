@@ -112,6 +112,34 @@ describe('blocks of newer types', () => {
   });
 });
 
+describe('a schema under the name that it had in the beta', () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false };
+  const format = { type: 'json_schema', schema };
+  /** As LiteLLM sends it for models of Claude. */
+  const headers = { 'anthropic-beta': 'structured-outputs-2025-11-13' };
+
+  test.each([
+    ['chat', { response_format: { type: 'json_schema', json_schema: { schema } } }],
+    ['responses', { text: { format } }],
+    ['messages', { output_config: { format } }],
+    ['gemini', { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: schema } }],
+  ])('arrives in the words of the provider (%s)', async (model, expected) => {
+    upstream.script(ok({ text: '{"city":"Oslo"}' }));
+    const { status, headers: answered } = await ask(model, { output_format: format }, { headers });
+    expect([status, answered.get('x-dragoman-warnings')]).toEqual([200, null]);
+    expect(sent()).toMatchObject(expected);
+    expect(sent()).not.toHaveProperty('output_format');
+  });
+
+  test('is read only where the newer name is absent, and a mistake in it is named as it was written', async () => {
+    upstream.script(ok());
+    await ask('messages', { output_config: { format }, output_format: { ...format, schema: {} } });
+    expect(sent()).toMatchObject({ output_config: { format } });
+    const refused = await ask('chat', { output_format: { type: 'json_schema' } });
+    expect([refused.status, refused.raw]).toEqual([400, expect.stringContaining('output_format.schema')]);
+  });
+});
+
 describe('an answer of a provider of the same API', () => {
   const usage = { input_tokens: 1234, cache_read_input_tokens: 1000, cache_creation_input_tokens: 300 };
   const lines = [

@@ -36,7 +36,12 @@ export const supports = (quirks: Quirks = {}): FieldSupport => without(support, 
 export const searches = (): boolean => true;
 
 /** Fields that the wire has under another name. */
-const others: Readonly<Record<string, Field>> = { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format' };
+const others: Readonly<Record<string, Field>> = {
+  stop_sequences: 'stop',
+  thinking: 'reasoning_effort',
+  output_config: 'response_format',
+  output_format: 'response_format',
+};
 /** Every call has these. */
 const always = new Set(['model', 'messages', 'system', 'stream']);
 

@@ -15,7 +15,7 @@ const checkCount = checked(CountRequest, bodyFault);
 
 /** Fields that the call has a member for. All others are carried. */
 const understood: ReadonlySet<string> = new Set(
-  'model messages system tools tool_choice thinking output_config max_tokens temperature top_p top_k stop_sequences stream'.split(' '),
+  'model messages system tools tool_choice thinking output_config output_format max_tokens temperature top_p top_k stop_sequences stream'.split(' '),
 );
 
 /**
@@ -51,9 +51,9 @@ export function decodeCount(body: unknown): GenerateCall {
 function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 'stream' | 'extra'> {
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   const tools = request.tools?.map(toolOf) ?? [];
-  const { tool_choice: choice, output_config: config } = request;
+  const { tool_choice: choice } = request;
   const reasoning = reasoningOf(request);
-  const format = config?.format;
+  const { format, field } = formatOf(request);
   const parallel = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined;
   const toolChoice = choice && toolChoiceOf(choice, tools);
   return {
@@ -63,9 +63,15 @@ function conversationOf(request: CountRequest): Omit<GenerateCall, 'sampling' | 
     tools,
     ...(toolChoice ? { toolChoice } : {}),
     ...(isGiven(parallel) ? { parallelToolCalls: !parallel } : {}),
-    output: format ? { type: 'schema', schema: bounded(format.schema, 'output_config.format.schema') } : { type: 'text' },
+    output: format ? { type: 'schema', schema: bounded(format.schema, `${field}.schema`) } : { type: 'text' },
     ...(reasoning ? { reasoning } : {}),
   };
+}
+
+/** `output_format` is the name that the field had in its beta, which clients such as LiteLLM still use. https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+function formatOf({ output_config: config, output_format: older }: CountRequest) {
+  if (isGiven(config?.format)) return { format: config.format, field: 'output_config.format' };
+  return { format: isGiven(older) ? older : undefined, field: 'output_format' };
 }
 
 function systemTurn(system: CountRequest['system']): readonly Turn[] {
@@ -86,7 +92,8 @@ function reasoningOf({ thinking, output_config: config }: CountRequest): Reasoni
 function extraOf(request: CountRequest): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (isGiven(request.thinking)) carried['.thinking'] = request.thinking;
-  const { effort, format, ...others } = request.output_config ?? {};
+  const { format } = formatOf(request);
+  const { effort, format: _, ...others } = request.output_config ?? {};
   if (isGiven(effort)) carried['.effort'] = effort;
   if (isGiven(format)) carried['.format'] = rest(format, formatMembers);
   if (!isEmpty(others)) carried['output_config'] = others;

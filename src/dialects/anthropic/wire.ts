@@ -85,6 +85,8 @@ const parallel = { disable_parallel_tool_use: optional(Type.Boolean()) };
 const display = { display: optional(Type.String()) };
 
 /** Fields that a token count request has too. */
+const answerFormat = Type.Object({ type: Type.Literal('json_schema'), schema: anyObject('JSON Schema that the answer conforms to.') });
+
 const conversation = {
   model: Type.String({ minLength: 1, maxLength: 256, description: 'Model identifier.' }),
   messages: Type.Array(Message, { minItems: 1, maxItems: 100_000, description: 'The conversation so far.' }),
@@ -100,12 +102,8 @@ const conversation = {
     Type.Object({ type: Type.Literal('enabled'), budget_tokens: limit(1, 'Tokens for thinking.'), ...display }),
     Type.Object({ type: Type.Enum(['adaptive', 'between_tools', 'disabled']), ...display }),
   ),
-  output_config: optional(
-    Type.Object({
-      effort: optional(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])),
-      format: optional(Type.Object({ type: Type.Literal('json_schema'), schema: anyObject('JSON Schema that the answer conforms to.') })),
-    }),
-  ),
+  output_config: optional(Type.Object({ effort: optional(Type.Enum(['low', 'medium', 'high', 'xhigh', 'max'])), format: optional(answerFormat) })),
+  output_format: optional(answerFormat),
 };
 
 export type MessagesRequest = Static<typeof MessagesRequest>;

@@ -249,12 +249,12 @@ const namedField =
 
 /** The field that a refusal without `param` names: a quoted place, or an optional field. */
 function refusedField(message: string): string | undefined {
-  if (textOnlyPattern.test(message)) return 'content'; // in whichever message
   const place = placeIn(message.slice(0, 1000));
   if (place !== undefined) {
     const member = /\bproperty '([a-z_]{1,60})' is (?:unsupported|not supported)/.exec(message)?.[1]; // Groq: of the message at this place
     return member === undefined ? place : `${place}.${member}`;
   }
+  if (textOnlyPattern.test(message)) return 'messages'; // whichever
   if (/^Tool call id was .{1,500} but must be /.test(message)) return 'tool_call_id'; // https://github.com/anomalyco/opencode/issues/1680
   if (/^invalid reasoning value\b/.test(message)) return 'reasoning_effort'; // https://github.com/ollama/ollama/blob/main/openai/openai.go
   if (!unknownFieldPattern.test(message) && !/did not match|must be|should be|\bonly \d|unavailable|invalid|incorrect/i.test(message)) return undefined;

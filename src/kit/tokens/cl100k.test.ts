@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens, encode } from 'gpt-tokenizer/encoding/cl100k_base';
 import { expect, test } from 'vitest';
 import { openTokens } from './index.ts';
 
@@ -31,4 +31,11 @@ test('the count by cl100k equals gpt-tokenizer for any text, and those of severa
   const all = fc.sample(text, 1000);
   for (const one of all) expect([one, await tokens.countAll([one], asking)]).toEqual([one, countTokens(one, plain)]);
   expect(await tokens.countAll(all, asking)).toBe(all.reduce((sum, one) => sum + countTokens(one, plain), 0));
+});
+
+test('tokens become their text again, and others are refused', async () => {
+  const decode = await (await openTokens()).decoder();
+  for (const text of samples) expect(decode(encode(text, plain))).toBe(text);
+  expect(decode(encode('日', plain).slice(0, 1))).toMatch(/^(?:日|\uFFFD+)$/);
+  for (const token of [100_256, 100_257, -1, 1.5, NaN]) expect(() => decode([token])).toThrow(RangeError);
 });

@@ -1,9 +1,10 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openFairSemaphore, type Job, type Turn } from '../async/fair-semaphore.ts';
+import { textOf } from './decode.ts';
 import type { Ranks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
-import type { CountDropped, Counted, CountJob, Vocabulary } from './worker.ts';
+import type { CountDropped, Counted, CountJob, Vocabulary, VocabularyRead, VocabularyWanted } from './worker.ts';
 
 export type { Vocabulary } from './worker.ts';
 
@@ -23,7 +24,12 @@ export interface Tokens {
    * all but the last text are empty.
    */
   split(text: string): string[];
+  /** How tokens of cl100k, the vocabulary of OpenAI's embedding models, become text again; 250,000 of them take some 20 ms. It is loaded on the first call. */
+  decoder(): Promise<Decode>;
 }
+
+/** The text of tokens; bytes that are not UTF-8 become U+FFFD. @throws RangeError for a token that the vocabulary does not have, such as a control token */
+export type Decode = (tokens: readonly number[]) => string;
 
 export type Asking = Pick<Job, 'owner' | 'signal'>;
 
@@ -61,6 +67,10 @@ async function open(): Promise<Tokens> {
       if (size > here || vocabulary !== 'o200k') return counter.count(texts, { ...asking, size }, vocabulary);
       return texts.reduce((sum, text) => sum + tokenizer.count(text), 0);
     },
+    async decoder() {
+      const ranks = await counter.vocabulary('cl100k');
+      return (given) => textOf(ranks, given);
+    },
   };
 }
 
@@ -83,7 +93,8 @@ class Counter {
   readonly #users = openFairSemaphore(bounds);
   #worker: Worker | undefined;
   #ready: Promise<Ranks> | undefined;
-  readonly #waiting = new Map<number, { resolve: (counted: Counted) => void; reject: (error: unknown) => void }>();
+  readonly #waiting = new Map<number, { resolve: (answer: Counted & VocabularyRead) => void; reject: (error: unknown) => void }>();
+  readonly #vocabularies = new Map<Vocabulary, Ranks>();
   #jobs = 0;
 
   ranks(): Promise<Ranks> {
@@ -91,7 +102,7 @@ class Counter {
       const worker = new Worker(new URL(`./worker${extname(import.meta.filename)}`, import.meta.url));
       worker.once('message', (ranks: Ranks) => {
         resolve(ranks);
-        worker.on('message', (counted: Counted) => this.#take(counted.id)?.resolve(counted));
+        worker.on('message', (answer: Counted & VocabularyRead) => this.#take(answer.id)?.resolve(answer));
         worker.unref(); // after the listener: it holds the process again
       });
       const died = (error: unknown) => {
@@ -105,6 +116,15 @@ class Counter {
       this.#worker = worker;
     });
     return this.#ready;
+  }
+
+  async vocabulary(wanted: Vocabulary): Promise<Ranks> {
+    const known = this.#vocabularies.get(wanted);
+    if (known) return known;
+    await this.ranks();
+    const { ranks } = await this.#ask<VocabularyRead>(this.#worker!, { id: this.#jobs++, wanted });
+    this.#vocabularies.set(wanted, ranks);
+    return ranks;
   }
 
   count(texts: readonly string[], job: Job, vocabulary: Vocabulary): Promise<number> {
@@ -136,10 +156,10 @@ class Counter {
     }
   }
 
-  #ask(worker: Worker, message: CountJob): Promise<Counted> {
+  #ask<Answer extends Counted | VocabularyRead = Counted>(worker: Worker, message: CountJob | VocabularyWanted): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) worker.ref();
-      this.#waiting.set(message.id, { resolve, reject });
+      this.#waiting.set(message.id, { resolve: resolve as (answer: Counted & VocabularyRead) => void, reject });
       worker.postMessage(message);
     });
   }

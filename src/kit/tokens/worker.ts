@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { pieceEndOfCl100k } from './pieces-cl100k.ts';
-import { readRanks } from './ranks.ts';
+import { readRanks, type Ranks } from './ranks.ts';
 import { Tokenizer } from './tokenizer.ts';
 
 /** A vocabulary of OpenAI's: `o200k` of its models since gpt-4o, `cl100k` of gpt-4 and of its embedding models. */
@@ -18,6 +18,17 @@ export interface CountDropped {
   readonly dropped: true;
 }
 
+/** Asks for a vocabulary; answered by `VocabularyRead`. */
+export interface VocabularyWanted {
+  readonly id: number;
+  readonly wanted: Vocabulary;
+}
+
+export interface VocabularyRead {
+  readonly id: number;
+  readonly ranks: Ranks;
+}
+
 /** The tokens counted since the job started, and whether the job is complete. */
 export interface Counted {
   readonly id: number;
@@ -29,9 +40,16 @@ export interface Counted {
 const turn = 1 << 16;
 
 const port = parentPort!;
-const ranksOf = (vocabulary: Vocabulary) => readRanks(new URL(import.meta.resolve(`gpt-tokenizer/data/${vocabulary}_base.tiktoken`)));
+/** That of cl100k is read when it is first needed. */
+const vocabularies = new Map<Vocabulary, Ranks>();
+
+function ranksOf(vocabulary: Vocabulary): Ranks {
+  const known = vocabularies.get(vocabulary) ?? readRanks(new URL(import.meta.resolve(`gpt-tokenizer/data/${vocabulary}_base.tiktoken`)));
+  vocabularies.set(vocabulary, known);
+  return known;
+}
+
 const ranks = ranksOf('o200k');
-/** That of cl100k is read when the first text is to be counted by it. */
 const tokenizers = new Map<Vocabulary, Tokenizer>([['o200k', new Tokenizer(ranks)]]);
 
 function tokenizerOf(vocabulary: Vocabulary): Tokenizer {
@@ -66,8 +84,12 @@ function* counting({ text, lengths, vocabulary }: NonNullable<CountJob['texts']>
   return count;
 }
 
-port.on('message', (message: CountJob | CountDropped) => {
+port.on('message', (message: CountJob | CountDropped | VocabularyWanted) => {
   const { id } = message;
+  if ('wanted' in message) {
+    port.postMessage({ id, ranks: ranksOf(message.wanted) } satisfies VocabularyRead);
+    return;
+  }
   if ('dropped' in message) {
     jobs.delete(id);
     return;

@@ -3,6 +3,7 @@ import type { Tokens } from '#kit/tokens/index';
 import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import { Fault, queueFull } from '#core/fault';
 import type { Context } from '#core/context';
+import { hasTokens, withTexts } from '../shared/token-inputs.ts';
 import { sentenceDimensions, type Read, type Sentences } from './sentence/sentence.ts';
 
 const embeddingName = 'built-in-embedding';
@@ -26,17 +27,14 @@ const pieceCharacters = 1000;
  * Embeddings by the packaged sentence model. The vector of a longer text is the mean of its pieces; fewer dimensions are the first ones, normalized to length
  * 1.
  *
- * @throws Fault `invalid` for tokens, and for more dimensions than the model has
+ * @throws Fault `invalid` for tokens of another vocabulary than cl100k, and for more dimensions than the model has
  */
 export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {
   return async (call, { caller, signal, strict }) => {
-    const { inputs, dimensions = sentenceDimensions } = call;
+    const { dimensions = sentenceDimensions } = call;
     if (dimensions > sentenceDimensions)
       throw new Fault('invalid', `dimensions must be at most ${sentenceDimensions}: ${embeddingName} makes no more.`, { field: 'dimensions' });
-    const texts = inputs.map((input) => {
-      if (typeof input === 'string') return input;
-      throw new Fault('invalid', `input must be text: ${embeddingName} does not read tokens.`, { field: 'input' });
-    });
+    const texts = hasTokens(call) ? withTexts(call, await (await tokens()).decoder()).inputs : (call.inputs as readonly string[]);
     const ignored = [
       ...purposesIgnored(call),
       ...(dimensions < sentenceDimensions ? [`dimensions: the first ${dimensions} of ${sentenceDimensions}`] : []),

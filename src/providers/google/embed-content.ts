@@ -1,12 +1,14 @@
 import { encodeBatchEmbed, encodePredict } from '#dialects/gemini/embed-request';
 import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dialects/gemini/embed-result';
 import type { EmbedCall, Embedded } from '#core/embed';
-import { Fault, notHonoured } from '#core/fault';
+import { notHonoured } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 import { whole } from '../shared/post.ts';
+import { hasTokens, withTexts } from '../shared/token-inputs.ts';
+import { openTokens } from '#kit/tokens/index';
 
 /** Embeddings in the content generation API. */
 interface EmbedEndpoint extends OperationEndpoint {
@@ -44,7 +46,7 @@ const atATime = 4;
 export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const ignored = call.user === undefined ? [] : ['user: this API has no such field'];
   if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
-  const batches = inBatches(textsOf(call), endpoint.embedding.most);
+  const batches = inBatches(await textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => embedBatch(endpoint, call, batch, context));
   const counts = answers.map(({ tokens }) => tokens);
   const isCounted = counts.every((tokens) => tokens !== undefined);
@@ -75,11 +77,10 @@ async function inParallel<Item, Result>(items: readonly Item[], work: (item: Ite
   return results;
 }
 
-function textsOf({ inputs }: EmbedCall): readonly string[] {
-  return inputs.map((input) => {
-    if (typeof input === 'string') return input;
-    throw new Fault('invalid', 'input must be text: this model does not read tokens.', { field: 'input' });
-  });
+async function textsOf(call: EmbedCall): Promise<readonly string[]> {
+  if (!hasTokens(call)) return call.inputs as readonly string[];
+  const tokens = await openTokens();
+  return withTexts(call, await tokens.decoder()).inputs;
 }
 
 /** The texts of one request, and the index of the first of them in the call. */

@@ -45,11 +45,12 @@ const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: f
 const mistral: Quirks = {
   ...plain,
   maxTokensField: 'max_tokens',
+  seedField: 'random_seed',
   usage: false,
   shortIds: true,
   userAfterTool: false,
   prefix: true,
-  refused: alwaysRefused('seed', 'logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
+  refused: alwaysRefused('logit_bias', 'logprobs', 'top_logprobs', 'user', 'prompt_cache_retention', 'safety_identifier', 'service_tier', 'verbosity'),
 };
 
 /** https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs */

@@ -117,7 +117,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
     });
     const verbs = {
       ...answering((call, context) => new OpenAISender(apis, call, context)),
-      ...(embedsAt(baseUrl, model) ? { embed: (call: EmbedCall, context: TargetContext) => embed(embeds, call, context) } : {}),
+      ...(embedsAt(baseUrl, model) ? { embed: (call: EmbedCall, context: TargetContext) => embed(embeds, baseUrl, call, context) } : {}),
       sendRaw: (call: RawRequest, context: TargetContext) => sendRaw(operations, clock, call, context),
       speak: (call: SpeakCall, sound: SoundSink, context: TargetContext) => speak(operations, clock, call, sound, context),
       ...(vendor === 'openai' || vendor === 'azure' ? { voices } : {}),

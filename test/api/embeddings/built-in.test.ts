@@ -65,8 +65,12 @@ test.each([[' '], ['\0'], ['\ud800'], ['😀'], ['\ufdfa'.repeat(2000)], ['日�
   expect(data[0]!.embedding.every((number) => Number.isFinite(number))).toBe(true);
 });
 
-test('tokens are refused, naming the field: it reads text', async () => {
-  const answer = await server.ask(path, { model: 'built-in-embedding', input: [1, 2] });
-  expect(answer.status).toBe(400);
-  expect(await answer.json()).toMatchObject({ error: { param: 'input' } });
+test('tokens of cl100k have the vector of their text; others are refused, naming the field', async () => {
+  const [tokens, text] = [
+    await vectorsOf({ model: 'built-in-embedding', input: [15339, 1917] }),
+    await vectorsOf({ model: 'built-in-embedding', input: 'hello world' }),
+  ];
+  expect([tokens.data[0]!.embedding, tokens.usage]).toEqual([text.data[0]!.embedding, text.usage]);
+  const answer = await server.ask(path, { model: 'built-in-embedding', input: [15339, 100_257] });
+  expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'input' } }]);
 });

@@ -244,6 +244,35 @@ describe('a request', () => {
     expect((await listOf(await embed({ input: [[1, 2], [3]] }))).data.map(({ embedding }) => embedding)).toEqual([vectorOf([1, 2]), vectorOf([3])]);
   });
 
+  /** Ollama says so: https://github.com/ollama/ollama/blob/main/server/routes.go */
+  test('with tokens goes up as texts where the server reads no tokens, and again at once the next time', async () => {
+    upstream.script(badRequest({ message: 'invalid input type' }), always(vectors()));
+    const ask = async () =>
+      (
+        await listOf(
+          await embed({
+            model: 'standby',
+            input: [
+              [15339, 1917],
+              [19045, 3814],
+            ],
+            encoding_format: 'float',
+          }),
+        )
+      ).data;
+    const texts = ['hello world', 'good night'];
+    for (let times = 0; times < 2; times++) expect((await ask()).map(({ embedding }) => embedding)).toEqual(texts.map(vectorOf));
+    const inputs = upstream.requests.map(({ json }) => (json as { readonly input: unknown }).input);
+    expect(inputs).toEqual([
+      [
+        [15339, 1917],
+        [19045, 3814],
+      ],
+      texts,
+      texts,
+    ]);
+  });
+
   test('larger than a provider takes goes in parts, and the order is kept', async () => {
     good();
     const inputs = Array.from({ length: 8 }, (_, at) => `${at} ${'x'.repeat(250_000)}`);

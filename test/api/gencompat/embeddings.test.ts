@@ -144,7 +144,28 @@ describe('the Gemini API', () => {
     good();
     const answer = await server.ask(chatcompat, { model: 'gemini-embedding-001', input: 'a', user: 'u' });
     expect(answer.headers.get('x-dragoman-warnings')).toBe('user: this API has no such field');
-    expect((await server.ask(chatcompat, { model: 'gemini-embedding-001', input: [1, 2] })).status).toBe(400);
+  });
+
+  /** LangChain sends tokens of cl100k to every model. */
+  test('that are asked for with tokens are of their texts, and other tokens are refused', async () => {
+    good();
+    const answer = await server.ask(chatcompat, {
+      model: 'gemini-embedding-001',
+      input: [
+        [15339, 1917],
+        [19045, 3814],
+      ],
+      encoding_format: 'float',
+    });
+    expect(((await answer.json()) as { data: { embedding: number[] }[] }).data.map(({ embedding }) => embedding)).toEqual(
+      ['hello world', 'good night'].map(vectorOf),
+    );
+    expect(sent()).toMatchObject(batch(['hello world', 'good night']));
+    const refused = await server.ask(chatcompat, { model: 'gemini-embedding-001', input: [[15339], [100_257]] });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { param: 'input[1]', message: 'input[1] must be text, or tokens of cl100k_base.' } },
+    ]);
   });
 });
 

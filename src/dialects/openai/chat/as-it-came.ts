@@ -25,9 +25,10 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
+  const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
+  if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
   if (shortIds && hasLongId(turns)) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
@@ -39,10 +40,11 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
 /** Only the content may be null, and only that of an assistant message. */
 function isPlainMessage(message: ChatMessage): boolean {
   for (const [name, value] of Object.entries(message)) if (value === null && name !== 'content') return false;
+  if ('provider_specific_fields' in message) return false;
   const { content, tool_calls: calls } = message;
   if (content === null && message.role !== 'assistant') return false;
   if (calls?.some((call) => hasNull(call) || 'index' in call)) return false; // assembled from stream fragments, whose `index` is not allowed in requests
-  return !Array.isArray(content) || content.every((part) => part.type !== 'refusal' && isPlain(part));
+  return !Array.isArray(content) || content.every((part) => part.type !== 'refusal' && !('role' in part) && isPlain(part));
 }
 
 const isPlainTool = (tool: ChatTool): boolean => (tool.type !== 'function' && tool.type !== 'custom') || isPlain(tool);

@@ -44,7 +44,8 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
 
 const messageMembers = new Set(['role', 'content']);
 const toolMessageMembers = new Set(['role', 'content', 'tool_call_id']);
-const assistantMembers = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning', 'function_call']);
+/** In `provider_specific_fields` LiteLLM keeps members of an answer that it does not know: no provider reads them there, and Groq refuses them. */
+const assistantMembers = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning', 'function_call', 'provider_specific_fields']);
 
 function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, functions: Map<string, string>): Turn {
   const field = `messages[${at}]`;
@@ -138,7 +139,8 @@ const foreignOf = (part: object, place: string): ForeignPart => ({ type: 'foreig
 const none = new Set<string>();
 
 const textOf = (part: ChatContentPart & { type: 'text' }): TextPart => ({ type: 'text', text: part.text, ...carriedAs(rest(part, textMembers)) });
-const textMembers = new Set(['type', 'text']);
+/** OpenAI's agents for JavaScript write the role of an answer into its text, too, where the public description has none. */
+const textMembers = new Set(['type', 'text', 'role']);
 
 /** The members of a part and of its inner object that are not understood. */
 function carriedOf(part: object, inner: string, value: object, known: readonly string[]): { readonly extra?: Extra } {

@@ -49,7 +49,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...carried,
     model,
     messages: withThoughts(instructed(placed(messages, call, quirks, ignored), output.instruction), quirks.thoughts, ignored),
-    ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks)),
+    ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks), quirks.seedField),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
   };
@@ -114,7 +114,7 @@ function withFewStops(sampling: Sampling, { mostStops = 4 }: Quirks, ignored: Se
   return { ...sampling, stop: sampling.stop.slice(0, mostStops) };
 }
 
-function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject {
+function encodeSampling(sampling: Sampling, maxTokensField: string, seedField: string = 'seed'): JsonObject {
   const { temperature, topP, maxTokens, frequencyPenalty, presencePenalty, candidates, seed, stop, logprobs, logitBias } = sampling;
   const fields: Record<string, Json> = {};
   if (temperature !== undefined) fields['temperature'] = temperature;
@@ -123,7 +123,7 @@ function encodeSampling(sampling: Sampling, maxTokensField: string): JsonObject 
   if (frequencyPenalty !== undefined) fields['frequency_penalty'] = frequencyPenalty;
   if (presencePenalty !== undefined) fields['presence_penalty'] = presencePenalty;
   if (candidates !== undefined) fields['n'] = candidates;
-  if (seed !== undefined) fields['seed'] = seed;
+  if (seed !== undefined) fields[seedField] = seed;
   if (stop !== undefined) fields['stop'] = stop;
   if (logprobs !== undefined) fields['logprobs'] = true;
   if (logprobs) fields['top_logprobs'] = logprobs;

@@ -15,7 +15,7 @@ export const fieldNames: FieldNames = {
     frequency_penalty: ['frequency_penalty'],
     presence_penalty: ['presence_penalty'],
     n: ['n'],
-    seed: ['seed'],
+    seed: ['seed', 'random_seed'],
     stop: ['stop'],
     logit_bias: ['logit_bias'],
     tools: ['tools'],

@@ -18,6 +18,8 @@ export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuir
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens';
+  /** Its name of the seed. Absent: `seed`. */
+  readonly seedField?: 'random_seed';
   /** False: it refuses `stream_options`, so those of clients are left out, too. Absent: streams always request usage. */
   readonly usage?: boolean;
   /**

@@ -175,7 +175,8 @@ export const contentRules: readonly Rule[] = [
 
 function strangeSchema(schema: Any, at: string): Refusal | undefined {
   if (typeof schema !== 'object' || schema === null) return undefined;
-  const [name] = others(schema, schemaFields);
+  // Protocol buffers know each name in two spellings: https://protobuf.dev/programming-guides/json/
+  const name = Object.keys(schema).find((one) => others({ [inCamelCase(one)]: true }, schemaFields).length > 0);
   if (name !== undefined) return unknown(name, at);
   return (
     first(Object.entries(schema.properties ?? {}), ([_, one], place) => strangeSchema(one, `${at}.properties[${place}].value`)) ??
@@ -183,6 +184,8 @@ function strangeSchema(schema: Any, at: string): Refusal | undefined {
     strangeSchema(schema.items, `${at}.items`)
   );
 }
+
+const inCamelCase = (name: string) => name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 function outOfTurn(all: readonly Any[]): string | undefined {
   for (const [at, turn] of all.entries()) {

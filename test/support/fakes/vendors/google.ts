@@ -16,7 +16,7 @@ export const google: Vendor = {
         const { includeThoughts, thinkingBudget } = generationConfig?.thinkingConfig ?? {};
         return {
           ...(includeThoughts === true && thinkingBudget !== 0 ? { thought: 'The user wants something. ' } : {}),
-          signature: `${mark}${isGemini3(model) ? '3' : '2'}`,
+          signature: `${mark}${isGemini3(model) ? '3' : '2'}A`, // base64, which Google's SDK for Python decodes
         };
       },
     },

@@ -38,6 +38,9 @@ export const mistral: Vendor = {
           const [name] = others(body, fields);
           return name !== undefined && extra(name);
         }),
+        rule('random_seed', 'https://docs.mistral.ai/api/endpoint/chat', ({ body: { random_seed: seed } }) =>
+          seed < 0 ? wrong('greater_than_equal', ['random_seed'], 'Input should be greater than or equal to 0', seed) : undefined,
+        ),
         rule('no stream_options', 'avante-corp/avante.nvim#2347', ({ body: { stream_options: options } }) => {
           const [name] = Object.keys(options ?? {});
           return name !== undefined && nested(wrong('extra_forbidden', ['stream_options', name], 'Extra inputs are not permitted', options[name]));

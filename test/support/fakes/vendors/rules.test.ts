@@ -160,6 +160,7 @@ const chatRows: readonly Row[] = [
     '"message":{"detail":[{"type":"extra_forbidden"',
     {},
   ],
+  ['mistral-large-latest', { random_seed: -1 }, '"loc":["body","random_seed"]', { random_seed: 0 }],
   ['mistral-large-latest', { stream: true, stream_options: { include_usage: true } }, '"loc":["body","stream_options","include_usage"]', { stream: true }],
   [
     'gpt-oss-120b',
@@ -413,6 +414,12 @@ const geminiRows: readonly Row[] = [
     { tools: [{ functionDeclarations: [{ name: '1st' }] }] },
     'Must start with a letter or an underscore',
     { tools: [{ functionDeclarations: [{ name: 'a.b:c' }] }] },
+  ],
+  [
+    'gemini-2.5-flash',
+    config({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', additional: true } }),
+    'Unknown name \\"additional\\" at',
+    config({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT', properties: { a: { type: 'STRING' } }, property_ordering: ['a'] } }),
   ],
   ['gemini-2.5-flash', { foo: 1 }, 'Unknown name \\"foo\\": Cannot find field.', {}],
   [
