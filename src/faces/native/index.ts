@@ -51,7 +51,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
   const envelope = envelopes[`${route.method} ${route.path}`];
   if (!envelope) throw new TypeError(`${route.method} ${route.path} has no envelope.`);
   const input = route.input && withVendorFields(route.input);
-  const takesQuery = route.method === 'DELETE' || answersGet(route);
+  const takesQuery = answersGet(route) || [route, ...(route.also ?? [])].some(({ method }) => hasNoBody(method));
   return {
     ...route,
     ...(input ? { input } : {}),
@@ -124,6 +124,8 @@ function withReading(route: Route): Route {
   const paths = [route.path, ...(route.also ?? []).map(({ path }) => path)];
   return answersGet(route) ? { ...route, also: [...(route.also ?? []), ...paths.map((path) => ({ method: 'GET' as const, path }))] } : route;
 }
+
+const hasNoBody = (method: Route['method']): boolean => method === 'GET' || method === 'DELETE';
 
 const answersGet = ({ method, path, scope, spends }: Pick<Route, 'method' | 'path' | 'scope' | 'spends'>): boolean =>
   method === 'POST' && scope !== 'public' && !spends && /\/((get|list|count)-|tokenizer$)/.test(path);

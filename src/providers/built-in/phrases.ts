@@ -6,14 +6,14 @@ export const phrases = {
     'Welcome! Dragoman’s built-in model speaking. I can repeat, look things up in what you tell me, call tools and answer in JSON; for more, set up a provider.',
   ],
   self: [
-    'I am Dragoman’s built-in model, a small set of written rules that runs offline. I can repeat your words (“Say exactly: hello”), answer from this conversation and from passages you give me, call tools, fill JSON schemas and name the type and size of images. For real answers set up a provider, for example with OPENAI_API_KEY.',
-    'Dragoman’s built-in model: no network, no key, only rules. Try “Repeat: hello”, tell me something and ask about it, hand me passages, tools or a JSON schema. To talk to a real model set up a provider, for example with OPENAI_API_KEY.',
-    'This is Dragoman’s built-in model. It follows about ten rules: it repeats, quotes from what it was given, calls tools and makes JSON. A provider (set OPENAI_API_KEY, for example) brings a real model.',
+    'I am Dragoman’s built-in model, a small set of written rules that runs offline. I can repeat your words (“Say exactly: hello”), answer from this conversation and from passages you give me, call tools, fill JSON schemas and name the type and size of images. For real answers set up a provider, for example with OPENAI_API_KEY, and ask for one of its models by name.',
+    'Dragoman’s built-in model: no network, no key, only rules. Try “Repeat: hello”, tell me something and ask about it, hand me passages, tools or a JSON schema. To talk to a real model set up a provider, for example with OPENAI_API_KEY, and name one of its models.',
+    'This is Dragoman’s built-in model. It follows about ten rules: it repeats, quotes from what it was given, calls tools and makes JSON. For a real model set up a provider, for example with OPENAI_API_KEY, and name one of its models.',
   ],
   cannot: [
-    'I am Dragoman’s built-in model and cannot answer that: I only repeat, quote from what I was given, call tools and make JSON. A provider (set OPENAI_API_KEY, for example) brings a real model.',
-    'That is beyond Dragoman’s built-in model: nothing I was given speaks of it. Set up a provider, for example with OPENAI_API_KEY, to ask a real model.',
-    'As Dragoman’s built-in model I cannot know that; I can only quote what stands in our conversation. With a provider, for example through OPENAI_API_KEY, a real model answers here.',
+    'I am Dragoman’s built-in model and cannot answer that: I only repeat, quote from what I was given, call tools and make JSON. For a real model set up a provider, for example with OPENAI_API_KEY, and name one of its models.',
+    'That is beyond Dragoman’s built-in model: nothing I was given speaks of it. Set up a provider, for example with OPENAI_API_KEY, and name one of its models to ask a real one.',
+    'As Dragoman’s built-in model I cannot know that; I can only quote what stands in our conversation. With a provider, for example through OPENAI_API_KEY, a real model answers that you ask for by name.',
   ],
   noPassage: [
     'The passages I was given say nothing about that, and as Dragoman’s built-in model I know nothing else.',
