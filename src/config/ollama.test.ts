@@ -27,15 +27,15 @@ test('one that runs is found at its usual address, one that does not is not', as
 });
 
 describe('an Ollama is', () => {
-  async function asked(listener: RequestListener): Promise<boolean> {
+  async function asked(listener: RequestListener, milliseconds = 200): Promise<boolean> {
     const server = createServer(listener);
     onTestFinished(() => void (server.closeAllConnections(), server.close()));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return answersAsOllama(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api/version`, 200);
+    return answersAsOllama(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api/version`, milliseconds);
   }
 
   test('what answers with its version', async () => {
-    expect(await asked((_, response) => response.end('{"version":"0.9.1"}'))).toBe(true);
+    expect(await asked((_, response) => response.end('{"version":"0.9.1"}'), 30_000)).toBe(true);
   });
 
   test.each<[string, RequestListener]>([
