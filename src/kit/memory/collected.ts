@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import type { Clock } from '../async/clock.ts';
 
 /**
- * Counts the memory that bytes of bodies and answers take outside the heap as if it were in it, when V8 decides whether to collect the heap. On its own account
- * it would have the whole heap collected after every 64 MB, which a dozen large answers are. To be called once a process.
+ * Counts the memory that bytes of bodies and answers take outside the heap as if it were in it, when V8 decides whether to collect the heap. By default
+ * V8 would collect the whole heap after every 64 MB of it, which is a dozen large answers. Call it once in each process.
  */
 export const countMemoryOutsideHeap = (): void => setFlagsFromString('--external-memory-accounted-in-global-limit');
 
