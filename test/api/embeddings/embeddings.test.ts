@@ -114,7 +114,9 @@ describe('an answer', () => {
         end: 'finish',
       }),
     });
-    expect(await (await embed({ model: 'text-embedding-3-small', input: 'a' })).text()).toContain('[0.10,2e-3]}],\n "model":"m"');
+    const answer = await embed({ model: 'text-embedding-3-small', input: 'a' });
+    expect(await answer.text()).toContain('[0.10,2e-3]}],\n "model":"m"');
+    expect(answer.headers.has('content-length'), 'it is complete when its end follows, after it is booked').toBe(false);
   });
 
   test('has the encoding that was asked for, whatever the provider sends', async () => {
