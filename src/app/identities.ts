@@ -59,8 +59,8 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     identity.forget();
     signedIn.forget();
   };
-  /** Makes a change of the settings. After one of the issuer, access tokens that were good are those of another. */
-  const during = (change: () => void) => {
+  /** Puts new settings into effect. If they name another issuer, access tokens that were good are good no more. */
+  const withSettings = (change: () => void) => {
     const { publicUrl } = settings();
     change();
     if (settings().publicUrl !== publicUrl) identity.forget();
@@ -109,5 +109,5 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   };
   const close = () => runAll([() => administration.close(), () => tokens.close(), () => logins.close(), () => lastUsed.close(), () => prompts.kept.close()]);
   const people: People = { signedIn, passwords, sessions, tokens, logins };
-  return { identity, during, administration, rights, people, prompts, userBy, close };
+  return { identity, withSettings, administration, rights, people, prompts, userBy, close };
 }

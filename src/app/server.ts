@@ -140,7 +140,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
     inFlight: () => inFlight() + keeping.running(),
     models: modelNames,
     change(changed) {
-      identities.during(() => change({ ...changed, ...unchangeable(first) }));
+      identities.withSettings(() => change({ ...changed, ...unchangeable(first) }));
       log.level(settings().logLevel);
     },
     async close(graceSeconds) {

@@ -37,10 +37,17 @@ export async function openUserClient({ email, ...options }: UserOptions): Promis
       ...(body === undefined ? {} : { body }),
       redirect: 'error', // the key is for this server alone
     });
-    if (response.ok && !(response.headers.get('content-type') ?? '').startsWith('application/json')) return response;
-    const text = await response.text();
-    const { message, status } = refusalIn(text) ?? {};
-    if (response.ok && status === undefined) return new Response(text, response);
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const refusal = isJson
+      ? refusalIn(
+          await response
+            .clone()
+            .json()
+            .catch(() => undefined),
+        )
+      : undefined;
+    if (response.ok && !refusal) return response;
+    const { message, status } = refusal ?? {};
     if (status === 401) throw new CliError(badKey().message, 401); // the native interface has other words for it
     if (status !== undefined && typeof message === 'string') throw new CliError(message, status);
     throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
@@ -55,17 +62,8 @@ export async function openUserClient({ email, ...options }: UserOptions): Promis
 }
 
 /** A refusal by its body: with `compat.nativeErrors: envelope` the native interface refuses with 200. */
-function refusalIn(text: string): { readonly message: unknown; readonly status: number } | undefined {
-  const body = jsonIn(text);
+function refusalIn(body: unknown): { readonly message: unknown; readonly status: number } | undefined {
   return isObject(body) && 'error_ref' in body && typeof body['status'] === 'number' ? { message: body['message'], status: body['status'] } : undefined;
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function firstAdministrator(url: string, key: string): Promise<string> {
