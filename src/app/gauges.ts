@@ -11,7 +11,7 @@ export interface GaugesDeps {
   readonly calls: Pick<Calls, 'ledger' | 'regions' | 'cooling' | 'runtime'>;
   readonly identity: Pick<Identity, 'known' | 'bad'>;
   readonly budget: Pick<ByteBudget, 'held'>;
-  readonly listening: Pick<Listening, 'inFlight' | 'connections'>;
+  readonly listening: Pick<Listening, 'inFlight' | 'waiting' | 'connections'>;
 }
 
 /** Registers the state of this process as metrics, read when they are scraped. */
@@ -37,6 +37,7 @@ export function registerGauges({ metrics, accounting, calls, identity, budget, l
   metrics.gauge('dragoman_known_credentials', 'Valid credentials in the cache.', () => identity.known);
   metrics.gauge('dragoman_bad_credentials', 'Invalid credentials in the cache.', () => identity.bad);
   metrics.gauge('dragoman_requests_in_flight', 'Requests in flight.', () => listening.inFlight());
+  metrics.gauge('dragoman_requests_waiting', 'Requests in flight that wait for their turn.', () => listening.waiting());
   metrics.gauge(
     'dragoman_held_bytes',
     'Memory held by requests (bodies and what is made of them, fetched media, buffered answers), in bytes.',

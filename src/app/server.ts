@@ -78,7 +78,7 @@ export interface ServingProcess extends Server {
 const heldBytes: ByteLimits = { total: 512 * 2 ** 20, each: 128 * 2 ** 20 };
 
 /** Of a process that only works on jobs. */
-const nowhere: Listening = { url: '', inFlight: () => 0, connections: () => 0, ongoing: () => [], close: async () => {} };
+const nowhere: Listening = { url: '', inFlight: () => 0, waiting: () => 0, connections: () => 0, ongoing: () => [], close: async () => {} };
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {

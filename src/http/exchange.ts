@@ -34,7 +34,7 @@ export const unframed: Headers = [...always, 'content-security-policy', "frame-a
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 const lastWordsMilliseconds = 5000;
-/** Bytes of an answer that fit into the connection's own buffers: no wait for its reader is needed. */
+/** Bytes that fit into the connection's own buffers: no wait for the reader of such an answer is needed, and such a body need not be refused with the connection. */
 const smallBytes = 16_384;
 
 interface ExchangeDeps {
@@ -345,7 +345,7 @@ export class Exchange implements Memory, NeededMemory {
 
   #head(status: number, headers: Headers): void {
     this.status = status;
-    const unread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
+    const unread = !this.#request.complete && this.announcesBody && !this.#isPassedOver; // of a request without body nothing is known to be complete yet
     const closing = unread || this.#draining() ? ['connection', 'close'] : [];
     this.#response.writeHead(status, [
       'x-request-id',
@@ -356,6 +356,12 @@ export class Exchange implements Memory, NeededMemory {
       ...closing,
     ]);
     if (unread) this.#response.once('finish', () => this.#linger());
+  }
+
+  /** Does the runtime pass over the body, which nobody has begun to read, so that the connection stays good for the next request? It was announced as a small one. */
+  get #isPassedOver(): boolean {
+    const { readableFlowing, headers } = this.#request;
+    return readableFlowing === null && Number(headers['content-length']) <= smallBytes && headers.expect === undefined;
   }
 
   /** The body was refused unread: give the client a moment to read why, then close without taking the rest. */

@@ -14,6 +14,7 @@ import type { ByteBudget } from '#kit/memory/byte-budget';
 import { readBody, type BodyLimits } from './body.ts';
 import { credentialOf, noCredential } from './credential.ts';
 import { Exchange } from './exchange.ts';
+import { FairQueue } from './fair-queue.ts';
 import { beginsOn } from './pipelining.ts';
 import { readForm } from './form.ts';
 import { covered, type Asked, type Face, type Once, type Route } from './route.ts';
@@ -92,12 +93,19 @@ export class Requests {
   readonly #deps: RequestDeps;
   readonly #isExtra: (socket: Socket) => boolean;
   readonly #around: Surroundings;
+  readonly #queue: FairQueue;
 
   /** @param isExtra is the connection beyond what the process may have open? */
   constructor(deps: RequestDeps, isExtra: (socket: Socket) => boolean) {
     this.#deps = deps;
     this.#around = surroundings(deps.surroundings);
     this.#isExtra = isExtra;
+    this.#queue = new FairQueue(deps);
+  }
+
+  /** Requests that wait for their turn. */
+  get waiting(): number {
+    return this.#queue.waiting;
   }
 
   async answer(target: Target, { raw: request, params }: Arrived, reply: RawReply): Promise<void> {
@@ -129,6 +137,11 @@ export class Requests {
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
+      const turn = route.spends && this.#queue.enter(exchange);
+      if (turn) {
+        await turn;
+        exchange.signal.throwIfAborted();
+      }
       await this.#read(route, exchange, caller ?? nobody);
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);

@@ -20,6 +20,8 @@ export interface Listening {
   readonly url: string;
   /** Requests being answered now. */
   readonly inFlight: () => number;
+  /** Those of them that wait for their turn. */
+  readonly waiting: () => number;
   /** Clients connected now. */
   readonly connections: () => number;
   /** Requests being answered now whose callers are known. */
@@ -77,6 +79,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
     inFlight: () => open.size,
+    waiting: () => requests.waiting,
     connections: () => connections.connections,
     ongoing() {
       const all: Exchange[] = [];

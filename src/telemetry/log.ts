@@ -92,7 +92,7 @@ let lastText = '';
  */
 export function causeOf(error: unknown, isOutside = false): object {
   if (!(error instanceof Error)) return wordsOf(error);
-  const { name, message, cause, stack } = error;
+  const { name, message, cause } = error;
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   const words = unquoted(error);
   const fromOutside = isOutside || name === 'UpstreamError';
@@ -101,7 +101,9 @@ export function causeOf(error: unknown, isOutside = false): object {
     message: words,
     ...(typeof code === 'string' ? { code } : {}),
     ...(cause === undefined ? {} : { cause: causeOf(cause, fromOutside) }),
-    ...(fromOutside || name === 'Fault' || typeof syscall === 'string' ? {} : { stack: words === message ? stack : stack?.replace(message, () => words) }),
+    ...(fromOutside || name === 'Fault' || typeof syscall === 'string'
+      ? {}
+      : { stack: words === message ? error.stack : error.stack?.replace(message, () => words) }),
   };
 }
 

@@ -1,0 +1,146 @@
+import type { Caller } from '#core/context';
+import { Fault } from '#core/fault';
+import type { Clock } from '#kit/async/clock';
+
+/** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 0.3 ms, and whoever else wants an answer waits for all of them. */
+const fewEachTurn = 16;
+/** More of them for each millisecond that the last turn took, so that where many are refused not all of the time goes into refusing. */
+const morePerMillisecond = 2;
+/** Requests that may wait when a burst arrives: as many as there are connections by default. */
+const burstPlaces = 10_000;
+/** The same with those that have less than their share of the places. */
+const mostPlaces = 2 * burstPlaces;
+/** Milliseconds of uninterrupted waiting from which it is no burst any more: more arrives than can be answered. */
+const burstMilliseconds = 2000;
+/** Seconds that a request may have to wait then. */
+const mostWaitSeconds = 2;
+/** Milliseconds of waiting after which the number of places is found anew. */
+const measuredMilliseconds = 500;
+/** One for each second after which a refused request may come back: they come back at different times. Made once: under such a load a refusal must cost little. */
+const refusals = [1, 2, 3, 4, 5].map(
+  (retryAfter) =>
+    new Fault('overloaded', 'More requests arrive than the server can answer at the moment: send this one again in a few seconds.', { retryAfter }),
+);
+
+export interface FairQueueDeps {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** From 0 to less than 1; absent: `Math.random`. */
+  readonly chance?: () => number;
+  /** Runs at the end of this turn of the event loop. Absent: as Node does it, after all that has arrived was looked at. */
+  readonly atTurnEnd?: (run: () => void) => void;
+}
+
+/** A request that waits for its turn. */
+export interface Waiting {
+  readonly caller: Pick<Caller, 'userId'> | undefined;
+  readonly signal: { readonly aborted: boolean };
+}
+
+interface Place {
+  readonly request: Waiting;
+  readonly enter: () => void;
+}
+
+/**
+ * The queue of the requests that have models asked. A few begin in each turn of the event loop, so that it comes round quickly however many arrive; the rest
+ * wait, and their users take turns: who sends a thousand waits behind his own. When they have waited for two seconds without a pause, more arrives than the
+ * process can answer: then only as many may wait as are begun in two seconds, each user's share of them, and the others are refused at once. No body is read
+ * before its request begins.
+ */
+export class FairQueue {
+  readonly #deps: Required<FairQueueDeps>;
+  /** Of each user who waits, the requests in the order in which they came. The user whose turn is next is first. */
+  readonly #lines = new Map<number, Set<Place>>();
+  #waiting = 0;
+  /** Begun in this turn of the event loop. */
+  #begun = 0;
+  #isTurnEndAwaited = false;
+  #places = burstPlaces;
+  /** Monotonic milliseconds: when the first of those came who have waited without a pause since, when this turn began, and when the counting of `#served`. */
+  #waitingSince = 0;
+  #turnBegan = 0;
+  #countedSince = 0;
+  #served = 0;
+
+  constructor({ clock, chance = Math.random, atTurnEnd = setImmediate }: FairQueueDeps) {
+    this.#deps = { clock, chance, atTurnEnd };
+  }
+
+  /** Requests that wait. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Puts a request at the end of its user's line.
+   *
+   * @returns `undefined` where it may begin now; else it resolves when it may, or when it has been aborted
+   * @throws Fault `overloaded` where too many wait
+   */
+  enter(request: Waiting): Promise<void> | undefined {
+    this.#awaitTurnEnd();
+    if (this.#waiting === 0 && this.#begun < fewEachTurn) {
+      this.#begun++;
+      return undefined;
+    }
+    const owner = request.caller?.userId ?? 0;
+    const line = this.#lines.get(owner) ?? new Set();
+    this.#requirePlace(line.size);
+    if (this.#waiting++ === 0) this.#waitingSince = this.#countedSince = this.#turnBegan = this.#deps.clock.monotonic();
+    this.#lines.set(owner, line);
+    return new Promise((enter) => line.add({ request, enter }));
+  }
+
+  /** When all places are taken, a user with less than an equal share of them still gets one. */
+  #requirePlace(taken: number): void {
+    const users = this.#lines.size + (taken === 0 ? 1 : 0);
+    if (this.#waiting < this.#places || (taken < this.#places / users && this.#waiting < mostPlaces)) return;
+    throw refusals[Math.floor(refusals.length * this.#deps.chance())]!;
+  }
+
+  #awaitTurnEnd(): void {
+    if (this.#isTurnEndAwaited) return;
+    this.#isTurnEndAwaited = true;
+    this.#deps.atTurnEnd(this.#nextTurn);
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#isTurnEndAwaited = false;
+    this.#begun = 0;
+    if (this.#waiting === 0) return;
+    const now = this.#deps.clock.monotonic();
+    const most = fewEachTurn + morePerMillisecond * (now - this.#turnBegan);
+    this.#turnBegan = now;
+    for (const [owner, line] of this.#lines) {
+      if (this.#begun >= most) break;
+      this.#lines.delete(owner);
+      this.#begin(line);
+      if (line.size > 0) this.#lines.set(owner, line);
+    }
+    this.#measure(now);
+    this.#awaitTurnEnd();
+  };
+
+  /** Begins the first request of a line that is still wanted. */
+  #begin(line: Set<Place>): void {
+    for (const place of line) {
+      line.delete(place);
+      this.#waiting--;
+      place.enter();
+      if (place.request.signal.aborted) continue;
+      this.#begun++;
+      this.#served++;
+      return;
+    }
+  }
+
+  /** Finds how many may wait. */
+  #measure(now: number): void {
+    const milliseconds = now - this.#countedSince;
+    if (this.#waiting === 0) this.#places = burstPlaces;
+    else if (milliseconds < measuredMilliseconds) return;
+    else if (now - this.#waitingSince >= burstMilliseconds) this.#places = Math.max(fewEachTurn, (mostWaitSeconds * 1000 * this.#served) / milliseconds);
+    this.#countedSince = now;
+    this.#served = 0;
+  }
+}
