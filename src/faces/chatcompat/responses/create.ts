@@ -5,6 +5,7 @@ import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/e
 import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
+import { answerId } from '../../answer-id.ts';
 import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -50,7 +51,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
-  const id = `resp_${exchange.id.slice(4)}`;
+  const id = answerId('resp_', exchange);
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, continuation, call, context });
