@@ -74,25 +74,26 @@ interface Answer {
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
+/** @param keep absent where the response is not to be kept, as it says itself then */
+function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep?: Keep): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
     async whole(result) {
       const response = encodeResult(result, answering);
-      return (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
+      return !keep || (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
     },
     frames: () => ({
       encode(event) {
         if (!('progress' in event)) {
           memory.need(sizeOf(event)); // the last frame says all of it again
-          said.push(event);
+          if (keep) said.push(event);
         }
         return encoder.encode(event);
       },
       async end() {
         const frames = encoder.finish();
-        return frames + encoder.last(await keep(encoder.response, fold(said).candidates[0]?.parts ?? []));
+        return frames + encoder.last(!keep || (await keep(encoder.response, fold(said).candidates[0]?.parts ?? [])));
       },
     }),
     fault(fault) {
