@@ -1,6 +1,6 @@
-/** Where Dragoman's time goes: V8's sampling profiler under load, after a warm-up. `npm run bench -- --profile [chat|stream|embeddings]` */
+/** Where Dragoman's time goes: V8's sampling profiler under load, after a warm-up. `npm run bench -- --profile [chat|stream|responses|embeddings]` */
 import { basename, relative } from 'node:path';
-import { chatBody, embeddingsBody } from './bodies.ts';
+import { chatBody, embeddingsBody, responseBody } from './bodies.ts';
 import type { Contestant } from './contestants/index.ts';
 import { cpuTime } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
@@ -13,6 +13,8 @@ const loads: readonly { question: string; what: string; load: Omit<Load, 'second
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
   { question: 'stream', what: 'stream of 200 chunks', load: { body: chatBody({ bytes: 1000, stream: true }), clients: 32 } },
+  { question: 'responses', what: 'response 1 KB, not stored', load: { body: responseBody({ store: false }), clients: 32 }, operation: 'responses' },
+  { question: 'responses', what: 'response 1 KB, stored', load: { body: responseBody({}), clients: 32 }, operation: 'responses' },
   { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
 ];
 

@@ -1,22 +1,29 @@
 /**
  * What the mechanisms of Dragoman cost: one warm process is compared with itself, with one or several of them off in turn, and with the floor in the same
- * rounds. `npm run bench -- --without journal,log,journal+log`
+ * rounds. `npm run bench -- [chat|responses] --without journal,log,journal+log`
  */
-import { chatBody } from '../bodies.ts';
+import { chatBody, responseBody } from '../bodies.ts';
 import type { Contestant } from '../contestants/index.ts';
 import type { Rig } from '../rig.ts';
 import { median, spentBy, warmUp } from '../rounds.ts';
 
-const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers'];
+const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers', 'keeping'];
 
-/** @param asked names, joined by `+` where several are off together @throws Error for an unknown one */
-export async function ablation(rig: Rig, asked: readonly string[]): Promise<void> {
+const loads = {
+  chat: { operation: 'chat/completions', body: chatBody({ bytes: 1000 }) },
+  responses: { operation: 'responses', body: responseBody({}) },
+};
+
+/** @param asked names, joined by `+` where several are off together. @param question of a chat, or of a response that is stored. @throws Error for an unknown one */
+export async function ablation(rig: Rig, asked: readonly string[], question: keyof typeof loads): Promise<void> {
   const unknown = asked.flatMap((one) => one.split('+')).filter((one) => !names.includes(one));
   if (unknown.length > 0) throw new Error(`There is no mechanism ${unknown.join(', ')}: there are ${names.join(', ')}.`);
   const { rounds, seconds } = rig.options;
-  await rig.withContestants(rig.present(['floor', 'dragoman']), { ablated: true }, async (contestants) => {
+  const { operation, body } = loads[question];
+  await rig.withContestants(rig.present(['floor', 'dragoman']), { ablated: true }, async (started) => {
+    const contestants = started.map((one) => ({ ...one, path: one.path.replace('chat/completions', operation) }));
     const [floor, dragoman] = contestants as [Contestant, Contestant];
-    const load = { body: chatBody({ bytes: 1000 }), clients: 32 };
+    const load = { body, clients: 32 };
     for (const one of contestants) await warmUp(rig, one, load, rig.options.warmUp ?? 30_000);
     const turns = ['floor', '', ...asked];
     const found = new Map<string, number[]>(turns.map((turn) => [turn, []]));

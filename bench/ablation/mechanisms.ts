@@ -21,6 +21,7 @@ export const replaced: Readonly<Record<string, Readonly<Record<string, (original
   'src/gateway/pipeline.ts': { openPipeline: withDirect },
   'src/kit/upstream/pool.ts': { openUpstreams: withCanned },
   'src/app/prompt-log.ts': { openPrompts: withDeafPrompts },
+  'src/resources/stored-responses/store.ts': { openStoredResponses: withoutKeeping },
 };
 
 type Any = (...words: never[]) => unknown;
@@ -89,6 +90,14 @@ function withDeafPrompts(original: (deps: unknown) => { written: { tell(told: ne
     const { tell } = prompts.written;
     prompts.written.tell = (told) => void (off.has('prompts') || tell(told));
     return prompts;
+  };
+}
+
+/** `keeping`: a response that is to be stored is not. */
+function withoutKeeping(original: (deps: unknown) => { keep: Any }) {
+  return (deps: unknown) => {
+    const stored = original(deps);
+    return { ...stored, keep: unless('keeping', stored.keep, () => Promise.resolve()) };
   };
 }
 

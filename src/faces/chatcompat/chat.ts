@@ -4,6 +4,7 @@ import { chat } from '#dialects/openai/chat/index';
 import { encodeUsage } from '#dialects/openai/chat/usage';
 import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
 import { clientField } from '#dialects/shared/field-names';
+import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { GenerateCall } from '#core/call';
@@ -32,7 +33,7 @@ function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const { call, usageWanted, asItCame } = decodeRequest(body);
-  const answer = { id: `chatcmpl-${exchange.id.slice(4)}`, created: Math.floor(clock.now() / 1000), usageWanted };
+  const answer = { id: answerId('chatcmpl-', exchange), created: Math.floor(clock.now() / 1000), usageWanted };
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),

@@ -2,6 +2,7 @@ import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { decodeRequest } from '#dialects/openai/completions/decode-request';
 import { completions } from '#dialects/openai/completions/index';
 import { Completion, CompletionRequest } from '#dialects/openai/completions/wire';
+import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Route } from '#http/route';
 import { root } from './root.ts';
@@ -21,7 +22,7 @@ export function completionsRoute(deps: GeneratingDeps): Route {
     answer(asked) {
       const { app, body } = unlabelled(asked.json);
       const { call, usageWanted } = decodeRequest(body);
-      const answer = { id: `cmpl-${asked.exchange.id.slice(4)}`, created: Math.floor(deps.clock.now() / 1000), usageWanted };
+      const answer = { id: answerId('cmpl-', asked.exchange), created: Math.floor(deps.clock.now() / 1000), usageWanted };
       return answerCall(deps, asked.exchange, {
         call,
         context: contextOf(asked, 'chatcompat', app, []),

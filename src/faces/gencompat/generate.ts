@@ -1,6 +1,7 @@
 import { fieldIn } from '#dialects/gemini/client-fields';
 import { arrayFraming, eventFraming } from '#dialects/gemini/framing';
 import { gemini } from '#dialects/gemini/index';
+import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
@@ -20,7 +21,7 @@ export async function generateContent(
   const { app, body } = unlabelled(json);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
-  const answer = { id: exchange.id.slice(4), framing, cites: call.tools.some(isWebSearch) };
+  const answer = { id: answerId('', exchange), framing, cites: call.tools.some(isWebSearch) };
   await answerCall(deps, exchange, {
     call,
     context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },

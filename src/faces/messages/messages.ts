@@ -4,6 +4,7 @@ import { messages } from '#dialects/anthropic/index';
 import { encodeUsage } from '#dialects/anthropic/usage';
 import { CountRequest, MessageObject, MessagesRequest, TokenCount } from '#dialects/anthropic/wire';
 import { clientField } from '#dialects/shared/field-names';
+import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { isWebSearch } from '#core/conversation';
@@ -37,7 +38,7 @@ function understood(asked: Asked): Understood {
   const { app, body } = unlabelled(json);
   const call = messages.decodeRequest(body);
   const searches = call.tools.some(isWebSearch);
-  const answer = { id: `msg_${exchange.id.slice(4)}`, cites: searches };
+  const answer = { id: answerId('msg_', exchange), cites: searches };
   return {
     call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),

@@ -1,3 +1,4 @@
+import { copied } from '#kit/text/copied';
 import type { GenerateCall } from '#core/call';
 import type { Turn } from '#core/conversation';
 import type { Embed } from '#core/embed';
@@ -99,9 +100,6 @@ const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Contex
   promptLength: prompt.length,
   answer,
 });
-
-/** A piece of a string keeps the whole of it in memory: its copy does not. */
-const copied = (text: string): string => Buffer.from(text).toString('utf8');
 
 /** The text of the last turn in which the user wrote some. */
 function promptOf(turns: readonly Turn[]): string {

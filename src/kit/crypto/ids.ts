@@ -1,4 +1,5 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
+import { copied } from '#kit/text/copied';
 
 const alphabet = Buffer.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz');
 const pool = Buffer.alloc(4096);
@@ -23,7 +24,7 @@ export function randomText(length: number): string {
  * which are kept under them are added at the end of an index and not all over it: half the time of a row of the prompt log.
  */
 export function requestId(): string {
-  return `req_${millisecondText(Date.now())}${randomText(15)}`;
+  return copied(`req_${millisecondText(Date.now())}${randomText(15)}`);
 }
 
 let lastMillisecond = -1;

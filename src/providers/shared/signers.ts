@@ -1,3 +1,4 @@
+import { copied } from '#kit/text/copied';
 import type { Events } from '#core/event';
 import { own, type Extra } from '#core/json';
 
@@ -12,8 +13,7 @@ const mostKnown = 20_000;
 const shortest = 16;
 const keyLength = 48;
 
-/** The end of a signature, as a string of its own: a slice would keep all of it in memory. */
-const keyOf = (signature: string, userId: number): string => Buffer.from(`${userId} ${signature.slice(-keyLength)}`, 'latin1').toString('latin1');
+const keyOf = (signature: string, userId: number): string => copied(`${userId} ${signature.slice(-keyLength)}`);
 
 function* signaturesIn(extra: Extra | undefined, dialect: string): Generator<string> {
   const members = own(extra, dialect);

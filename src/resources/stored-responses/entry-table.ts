@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { NeededMemory } from '#kit/memory/byte-budget';
-import type { Sealer } from '#kit/crypto/sealing';
+import { envelopeBytes, type Sealer } from '#kit/crypto/sealing';
 import type { Database } from '#store/driver';
 import type { Store } from '#store/open';
 import { secondsAhead } from '#store/database-clock';
@@ -18,8 +18,13 @@ export interface Entry<Body> {
   readonly body: Body;
 }
 
-/** An entry as it is written: its body is sealed. */
-export type Sealed = Omit<Entry<unknown>, 'body'> & { readonly body: Buffer };
+/** An entry that is about to be written. */
+export interface Written extends Omit<Entry<unknown>, 'body'> {
+  /** The body as JSON. */
+  readonly plain: Buffer;
+  /** Of its row. */
+  readonly bytes: number;
+}
 
 interface Row {
   readonly id: string;
@@ -61,34 +66,42 @@ export class EntryTable<Body> {
     this.#withoutDisk = deps.store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   }
 
-  sealed({ body, ...entry }: Entry<Body>): Sealed {
-    return { ...entry, body: this.#deps.seal.seal(Buffer.from(JSON.stringify(body)), contextOf(entry.userId, entry.id)) };
+  written({ body, ...entry }: Entry<Body>): Written {
+    const plain = Buffer.from(JSON.stringify(body));
+    return { ...entry, plain, bytes: plain.length + envelopeBytes };
   }
 
-  /** Inserts entries, or replaces those that are there. */
-  async write(entries: readonly Sealed[], db: Database, more = sql``): Promise<void> {
-    const expires = this.#expiry;
-    const rows = entries.map(
-      ({ userId, id, previousId = null, status, items, body }) =>
-        sql`(${userId}, ${id}, ${previousId}, ${status}, ${items}, ${body}, ${body.length}, ${expires})`,
-    );
+  /**
+   * Inserts entries, or replaces those that are there. They are sealed together, and go as one value of which each row takes its part: a list of them would be
+   * written out in hexadecimal digits.
+   */
+  async write(entries: readonly Written[], db: Database, more = sql``): Promise<void> {
+    const sealed = this.#deps.seal.sealAll(entries.map(({ userId, id, plain }) => ({ plain, context: contextOf(userId, id) })));
+    const column = <Value>(of: (entry: Written) => Value) => entries.map(of);
+    let end = 0;
+    const starts = column(({ bytes }) => (end += bytes) - bytes + 1);
     await sql`
-      insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at) values ${sql.join(rows)}
+      insert into stored_response (user_id, id, previous_id, status, items, body, bytes, expires_at)
+      select user_id, id, previous_id, status, items, substring(${sealed}::bytea from start for bytes), bytes, ${this.#expiry}
+      from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ id }) => id)}::text[], ${column(({ previousId }) => previousId)}::text[],
+        ${column(({ status }) => status)}::text[], ${column(({ items }) => items)}::int[], ${starts}::int[], ${column(({ bytes }) => bytes)}::int[])
+        as given(user_id, id, previous_id, status, items, start, bytes)
       on conflict (user_id, id) do update set
         status = excluded.status, items = excluded.items, body = excluded.body, bytes = excluded.bytes, expires_at = excluded.expires_at
       ${more}`.execute(db);
   }
 
   /** As `write`, in a transaction of its own that does not wait for the disk of a server. */
-  writeSoon(entries: readonly Sealed[]): Promise<void> {
+  writeSoon(entries: readonly Written[]): Promise<void> {
     return this.write(entries, this.#deps.store.db, this.#withoutDisk);
   }
 
   /** Replaces an entry while its status is one of these. @returns whether it did */
-  async renew({ userId, id, previousId, status, items, body }: Sealed, statuses: readonly string[], db: Database): Promise<boolean> {
+  async renew({ userId, id, previousId, status, items, plain, bytes }: Written, statuses: readonly string[], db: Database): Promise<boolean> {
+    const body = this.#deps.seal.seal(plain, contextOf(userId, id));
     const renewed = await sql`
       update stored_response set
-        previous_id = ${previousId ?? null}, status = ${status}, items = ${items}, body = ${body}, bytes = ${body.length}, expires_at = ${this.#expiry}
+        previous_id = ${previousId ?? null}, status = ${status}, items = ${items}, body = ${body}, bytes = ${bytes}, expires_at = ${this.#expiry}
       where user_id = ${userId} and id = ${id} and status = any(${statuses}::text[])`.execute(db);
     return renewed.numAffectedRows === 1n;
   }

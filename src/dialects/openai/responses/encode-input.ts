@@ -17,10 +17,10 @@ import { dialect } from './wire.ts';
 export function encodeInput(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
   const custom = customCalls(turns);
   return turns.flatMap((turn): readonly JsonObject[] => {
-    const { '.role': role, ...carried } = own(turn.extra, dialect);
+    const carried = own(turn.extra, dialect);
     switch (turn.role) {
       case 'system':
-        return encodeSystem(turn.parts, { ...withoutNotes(carried), type: 'message', role: role ?? 'system' }, ignored);
+        return encodeSystem(turn.parts, { ...withoutNotes(carried), type: 'message', role: carried['.role'] ?? 'system' }, ignored);
       case 'user':
         return encodeUser(turn.parts, withoutNotes(carried), custom, ignored);
       case 'model':
@@ -32,8 +32,11 @@ export function encodeInput(turns: readonly Turn[], ignored: Set<string>): reado
 }
 
 /** The ids of the calls of tools that take free text: their results are items of another type. */
-const customCalls = (turns: readonly Turn[]): ReadonlySet<string> =>
-  new Set(turns.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'tool-call' && part.custom ? [part.id] : []))));
+function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const { parts } of turns) for (const part of parts) if (part.type === 'tool-call' && part.custom) ids.add(part.id);
+  return ids;
+}
 
 /** None where nothing of it can be sent, or where it only changes a configuration that this wire does not have. */
 function encodeSystem(parts: readonly Part[], members: JsonObject, ignored: Set<string>): readonly JsonObject[] {
@@ -42,7 +45,11 @@ function encodeSystem(parts: readonly Part[], members: JsonObject, ignored: Set<
 }
 
 /** Removes the notes of the dialect, which are not members of the wire. */
-export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
+export function withoutNotes(carried: JsonObject): JsonObject {
+  const members: Record<string, Json> = {};
+  for (const name in carried) if (!name.startsWith('.')) members[name] = carried[name]!;
+  return members;
+}
 
 /** @throws Fault `unsupported` for a message of which nothing can be sent */
 function encodeUser(parts: readonly Part[], carried: JsonObject, custom: ReadonlySet<string>, ignored: Set<string>): readonly JsonObject[] {

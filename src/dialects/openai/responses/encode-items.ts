@@ -1,3 +1,4 @@
+import { copied } from '#kit/text/copied';
 import type { Citation, SearchPart } from '#core/conversation';
 import type { Json, JsonObject } from '#core/json';
 
@@ -17,7 +18,7 @@ export const prefixes = {
 export type ItemKind = keyof typeof prefixes;
 
 /** @param id of the response. @returns `msg_…_0`: the first item of that response */
-export const itemId = (id: string, kind: ItemKind, index: number): string => `${prefixes[kind]}_${keyOf(id)}_${index}`;
+export const itemId = (id: string, kind: ItemKind, index: number): string => copied(`${prefixes[kind]}_${keyOf(id)}_${index}`);
 
 /** Characters of the digest of a definition in the id of the item that asks for its approval. */
 const digestLength = 16;

@@ -111,7 +111,7 @@ export class Encoder {
     return this.finish() + this.last(true);
   }
 
-  /** The frame with the final response, then `[DONE]`. @param stored was it stored? */
+  /** The frame with the final response, then `[DONE]`. @param stored was it stored, where its request wanted that? */
   last(stored: boolean): string {
     if (!stored) this.#response = { ...this.#response, store: false };
     return this.#emit(`response.${textOf(this.#response['status'])}`, this.#whole()) + 'data: [DONE]\n\n';

@@ -5,6 +5,7 @@ import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/e
 import { queued } from '#dialects/openai/responses/response';
 import { encodeResult } from '#dialects/openai/responses/result';
 import { ResponseObject, ResponsesRequest } from '#dialects/openai/responses/wire';
+import { answerId } from '../../answer-id.ts';
 import { answerCall, checkText, contextOf, unlabelled, type GeneratingDeps, type Words } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import type { NeededMemory } from '#kit/memory/byte-budget';
@@ -50,7 +51,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const call = callOf(request, [...continuation.before, ...continuation.said]);
   if (continuation.hasStored) checkText(call);
   const context = contextOf(asked, 'chatcompat', app, ['openai-beta']);
-  const id = `resp_${exchange.id.slice(4)}`;
+  const id = answerId('resp_', exchange);
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, continuation, call, context });
@@ -73,25 +74,26 @@ interface Answer {
 /** Keeps a response with the parts of its answer. @returns false where it could not be kept */
 type Keep = (response: JsonObject, parts: readonly Part[]) => Promise<boolean>;
 
-function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep: Keep = () => Promise.resolve(false)): Words {
+/** @param keep absent where the response is not to be kept, as it says itself then */
+function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }: Answer, keep?: Keep): Words {
   const encoder = new Encoder(answering);
   const said: GenerateEvent[] = [];
   return {
     async whole(result) {
       const response = encodeResult(result, answering);
-      return (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
+      return !keep || (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
     },
     frames: () => ({
       encode(event) {
         if (!('progress' in event)) {
           memory.need(sizeOf(event)); // the last frame says all of it again
-          said.push(event);
+          if (keep) said.push(event);
         }
         return encoder.encode(event);
       },
       async end() {
         const frames = encoder.finish();
-        return frames + encoder.last(await keep(encoder.response, fold(said).candidates[0]?.parts ?? []));
+        return frames + encoder.last(!keep || (await keep(encoder.response, fold(said).candidates[0]?.parts ?? [])));
       },
     }),
     fault(fault) {

@@ -1,0 +1,5 @@
+/**
+ * A string of its own. One that was cut out of another keeps all of that in memory, and one that was cut out or put together makes `JSON.stringify` leave its
+ * fast path: an object of 2 KB then takes 4 µs in place of 2.
+ */
+export const copied = (text: string): string => Buffer.from(text).toString('utf8');
