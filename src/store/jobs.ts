@@ -4,9 +4,8 @@ import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
-import type { Access, Database, Store } from '#store/open';
-import { inPieces } from '#store/pieces';
-import { seenAt, type Place } from '#store/job-places';
+import type { Access, Store } from '#store/open';
+import type { Place } from '#store/job-places';
 import { cancelTopic, wakeTopic, workOn, type JobWorker } from '#store/job-worker';
 
 /*
@@ -69,30 +68,8 @@ export interface Job {
   readonly endedAt: Date | null;
 }
 
-const retryMilliseconds = 1000;
-const purgeMilliseconds = 3_600_000;
-const purgeRows = 1000;
-const purgePieces = 100;
-
 export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
   const workers = new Set<JobWorker>();
-  let purgeAt = -Infinity;
-  let purging: Promise<void> | undefined;
-
-  const seen = place ? seenAt(place, { store, clock }) : async () => {};
-
-  /** Goes on beside the taking of jobs. What one round leaves the next takes, soon. */
-  function purge(): void {
-    if (purging || clock.monotonic() < purgeAt) return;
-    purging = inPieces(() => purgeSome(store.db), { size: purgeRows, most: purgePieces })
-      .then((done) => void (purgeAt = clock.monotonic() + (done ? purgeMilliseconds : 0)))
-      .catch((error: unknown) => {
-        purgeAt = clock.monotonic() + retryMilliseconds;
-        log.warn({ err: error }, 'jobs that ended long ago cannot be deleted');
-      })
-      .finally(() => (purging = undefined));
-  }
-
   return {
     add(kind, payload, { inside, ...options } = {}) {
       const at = options.here ? (place?.id ?? '') : '';
@@ -140,7 +117,7 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
     },
 
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
-      const worker = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge, place: place?.id ?? '', seen });
+      const worker = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, place: place?.id ?? '' });
       workers.add(worker);
       return () => worker.stop(0).finally(() => workers.delete(worker));
     },
@@ -150,7 +127,6 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
     async close(graceSeconds = 0) {
       await Promise.all([...workers].map((worker) => worker.stop(graceSeconds)));
       workers.clear();
-      await purging;
     },
   };
 }
@@ -176,12 +152,4 @@ async function addWithin(
       select id from job where kind = ${kind} and unique_key = ${key} and state in ('waiting', 'running')`.execute(db);
     if (rows[0]) return rows[0].id; // else it ended in between
   }
-}
-
-async function purgeSome(db: Database): Promise<number> {
-  const gone = await sql`
-    delete from job where id = any(array(select id from job where ended_at < now() - interval '30 days' limit ${purgeRows} for update skip locked))`.execute(
-    db,
-  );
-  return Number(gone.numAffectedRows ?? 0n);
 }
