@@ -5,6 +5,7 @@ import { randomText } from '#kit/crypto/ids';
 import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
 import type { Access, Store } from '#store/open';
+import { inPieces } from '#store/pieces';
 import type { Place } from '#store/job-places';
 import { cancelTopic, wakeTopic, workOn, type JobWorker } from '#store/job-worker';
 
@@ -28,6 +29,8 @@ export interface Jobs {
   cancel(id: string): Promise<boolean>;
   /** A job that failed or was cancelled waits again, with all its tries and the progress it had. @returns false where it did not, or is unknown */
   retry(id: string): Promise<boolean>;
+  /** Deletes all jobs of an owner. Those that run are stopped when they renew their leases. */
+  forget(owner: string): Promise<void>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
   work(kind: string, handler: Handler, options?: WorkOptions): () => Promise<void>;
   /** The number of jobs that run in this process now. */
@@ -67,6 +70,8 @@ export interface Job {
   readonly addedAt: Date;
   readonly endedAt: Date | null;
 }
+
+const forgottenAtOnce = 1000;
 
 export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
   const workers = new Set<JobWorker>();
@@ -114,6 +119,15 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
         where id = ${id} and state in ('failed', 'cancelled') returning kind`.execute(store.db);
       if (rows[0]) await store.publish(wakeTopic, rows[0].kind);
       return rows.length > 0;
+    },
+
+    async forget(owner) {
+      const piece = async () => {
+        const gone = await sql`
+          delete from job where id = any(array(select id from job where owner = ${owner} and owner <> '' limit ${forgottenAtOnce}))`.execute(store.db);
+        return Number(gone.numAffectedRows ?? 0n);
+      };
+      await inPieces(piece, { size: forgottenAtOnce, most: Infinity });
     },
 
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
