@@ -1,6 +1,7 @@
 import { METHODS, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import FindMyWay from 'find-my-way';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { requestId } from '#kit/crypto/ids';
@@ -31,6 +32,7 @@ export interface Listening {
 }
 
 const mostHeadBytes = 16_384;
+const maxParamLength = 4096;
 const checkMilliseconds = 500;
 /** How long work whose connection is gone may take to end, when the server stops. */
 const unwindMilliseconds = 5000;
@@ -41,7 +43,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   const app = Fastify({
     logger: false,
     exposeHeadRoutes: false,
-    routerOptions: { maxParamLength: 4096 },
+    routerOptions: { maxParamLength },
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
     http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: mostHeadBytes, requestTimeout: 0 },
@@ -57,13 +59,13 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     app.server.on(expecting, (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', (_request, socket) => socket.end(bareAnswer(noTunnel)));
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // of unknown addresses; the others are answered before the library looks for a body
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null)); // where no route is found; the other requests are answered before the library looks for a body
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
 
-  // For an unknown address the library may refuse the body before it calls the handler below.
-  app.setErrorHandler((_error, request, reply) => run(unknown, request, reply));
-  mount(app, deps.faces, run);
-  app.setNotFoundHandler((request, reply) => run(unknown, request, reply));
+  // Where no route is found, the library may refuse the body before it calls the handler below.
+  const unmounted = mount(app, deps.faces, run);
+  app.setErrorHandler((_error, request, reply) => run(unmounted(request), request, reply));
+  app.setNotFoundHandler((request, reply) => run(unmounted(request), request, reply));
   const checkTimes = () => {
     const now = deps.clock.monotonic();
     app.server.headersTimeout = deps.limits().headerSeconds * 1000;
@@ -135,24 +137,33 @@ interface Mounted extends Alias {
   readonly route: Route;
 }
 
-/** Mounts each address with its methods, `HEAD` wherever `GET` is; any other method of a known address gets 405 with `Allow`. */
-function mount(app: FastifyInstance, faces: readonly Face[], run: Run): void {
+/**
+ * Mounts each address with its methods, `HEAD` wherever `GET` is.
+ *
+ * @returns what a request is told that no route was found for: 405 with `Allow` at a known address. To mount all methods at all addresses took 11 MB.
+ */
+function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request: FastifyRequest) => Target {
+  const known = FindMyWay({ maxParamLength });
   const all: readonly Mounted[] = faces.flatMap((face) =>
     face.routes.flatMap((route) => addressesOf(route).map(({ method, path, headers }) => ({ face, route, method, path, ...(headers ? { headers } : {}) }))),
   );
   for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
     const usual = group.filter(({ headers }) => !headers);
     const wrong = wrongAt(usual.length > 0 ? usual : group);
-    const byMethod = Map.groupBy(group, ({ method }) => method);
-    for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
-    const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
-    app.route({ method: METHODS.filter((method) => !taken.has(method)), url, ...answeredBy((request, reply) => void run(wrong(request), request, reply)) });
+    known.on('GET', url, () => {}, wrong);
+    for (const [method, targets] of Map.groupBy(group, ({ method: its }) => its))
+      app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
   }
+  return ({ url }) => {
+    const found = known.find('GET', url);
+    return found ? (found.store as TargetOf)(found.params) : unknown;
+  };
 }
 
 const methodsOf = (method: Route['method']): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]);
 
-type TargetOf = (request: FastifyRequest) => Target;
+type Params = Readonly<Record<string, string | undefined>>;
+type TargetOf = (params: Params) => Target;
 
 /** What a request with a wrong method is told. Where an address stands for several operations, those take other methods than what else is there. */
 function wrongAt(group: readonly Mounted[]): TargetOf {
@@ -161,24 +172,21 @@ function wrongAt(group: readonly Mounted[]): TargetOf {
   const doing = group.filter(({ route }) => route.operations);
   if (doing.length === 0 || doing.length === group.length) return always(allowing(group));
   const [operations, others] = [allowing(doing), allowing(group.filter(({ route }) => !route.operations))];
-  return (request) => (doing.some(({ route }) => isOperationOf(route, request)) ? operations : others);
+  return (params) => (doing.some(({ route }) => isOperationOf(route, params)) ? operations : others);
 }
 
 const always = (target: Target) => () => target;
 
-const isOperationOf = ({ operations = [] }: Route, { params }: FastifyRequest) => {
-  const { '*': name = '' } = params as Readonly<Record<string, string>>;
-  return operations.some(({ suffix }) => name.endsWith(suffix));
-};
+const isOperationOf = ({ operations = [] }: Route, { '*': name = '' }: Params) => operations.some(({ suffix }) => name.endsWith(suffix));
 
 /** Of the routes at one address the one whose headers the request has, else the one that needs none, else none: its method is wrong there. */
 function chosen(targets: readonly Mounted[], wrong: TargetOf, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
   const plain = targets.find(({ headers }) => !headers);
   const usual = plain ? always(plain) : wrong;
   const special = targets.filter(({ headers }) => headers);
-  if (special.length === 0) return (request, reply) => void run(usual(request), request, reply);
+  if (special.length === 0) return (request, reply) => void run(usual(request.params as Params), request, reply);
   const isMeant = (headers: readonly string[] = [], request: FastifyRequest) => headers.every((name) => request.headers[name] !== undefined);
-  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual(request), request, reply);
+  return (request, reply) => void run(special.find(({ headers }) => isMeant(headers, request)) ?? usual(request.params as Params), request, reply);
 }
 
 /** The request is answered as soon as its address is known. The library goes no further: it would look for a parser of the body, which is ours to read. */

@@ -21,26 +21,26 @@ const everyMilliseconds = 30_000;
 const liveSeconds = 120;
 const goneSeconds = 86_400;
 
-/** Says, twice a minute at most, that there are processes at this place. */
-export function seenAt({ id }: Place, { store, clock }: { readonly store: Store; readonly clock: Clock }): () => Promise<void> {
-  let nextAt = -Infinity;
-  return async () => {
+/** @returns what says, twice a minute at most, that there are processes at a place */
+export function seenAt({ store, clock }: { readonly store: Store; readonly clock: Clock }): (place: string) => Promise<void> {
+  const nextAt = new Map<string, number>();
+  return async (id) => {
     const at = clock.monotonic();
-    if (at < nextAt) return;
+    if (at < (nextAt.get(id) ?? -Infinity)) return;
     await sql`
       insert into job_place (id, machine) values (${id}, ${hostname()}) on conflict (id) do update set seen_at = now(), machine = excluded.machine`.execute(
       store.db,
     );
-    nextAt = at + everyMilliseconds;
+    nextAt.set(id, at + everyMilliseconds);
   };
 }
 
 /** Ends jobs that wait for a place where nobody has worked for a day. */
-export async function endHomeless(db: Database, kind: string): Promise<void> {
+export async function endHomeless(db: Database, kinds: readonly string[]): Promise<void> {
   await sql`
     update job set state = 'failed', ended_at = now(), error = 'The file is kept on a machine that has not been running for a day.'
     where id in (
-      select id from job where kind = ${kind} and state = 'waiting' and place <> '' and run_at < now()
+      select id from job where kind = any(${kinds}::text[]) and state = 'waiting' and place <> '' and run_at < now()
         and exists (select from job_place where job_place.id = job.place and seen_at < now() - make_interval(secs => ${goneSeconds}))
       limit 1000 for update skip locked)`.execute(db);
 }

@@ -3,22 +3,20 @@ import { randomText } from '#kit/crypto/ids';
 import { Pauses } from '#store/job-pauses';
 import type { Clock } from '#kit/async/clock';
 import type { WorkOptions } from './job.ts';
-import { endHomeless } from '#store/job-places';
+import { watchFor } from '#store/job-watch';
 import { JobRun, type JobRunDeps, type TakenJob } from './job-run.ts';
 import type { Database } from '#store/open';
 
 export const wakeTopic = 'jobs';
 export const cancelTopic = 'jobs-cancel';
 
-const pollMilliseconds = 5000;
+/** What is due later is for the watch to see. */
+const soonMilliseconds = 5000;
 const retryMilliseconds = 1000;
 
 interface Working extends Required<WorkOptions>, JobRunDeps {
-  readonly purge: () => void;
   /** Its id; empty: this process has no files that others lack. */
   readonly place: string;
-  /** Says that there is a process at the place. */
-  readonly seen: () => Promise<void>;
 }
 
 /** What works on jobs of a kind. */
@@ -33,31 +31,37 @@ export interface JobWorker {
 export function workOn(working: Working): JobWorker {
   const { kind, concurrency, mostEach, leaseSeconds, store, clock, log, place } = working;
   const running = new Set<JobRun>(); // a job may be here twice: once with a lost lease
-  const closing = new AbortController();
-  let [wake, isAway] = [new AbortController(), false]; // of a database that is away is said once that it is
-  const rouse = () => wake.abort();
+  let roused = Promise.withResolvers<void>();
+  let [isClosing, isAway] = [false, false]; // of a database that is away is said once that it is
+  const rouse = () => roused.resolve();
   const pauses = new Pauses(clock, rouse);
   const endSubscriptions = subscriptions(working, running, rouse);
 
-  async function look(): Promise<void> {
-    while (!closing.signal.aborted) {
-      wake = new AbortController();
-      let pause = pollMilliseconds;
-      try {
-        await working.seen();
-        await rescue(store.db, kind);
-        await endHomeless(store.db, kind);
-        working.purge();
-        const free = concurrency - running.size;
-        const taken = free > 0 && !closing.signal.aborted ? await take(free) : [];
-        for (const job of taken) begin(job);
-        if (free > 0) pause = Math.min(pause, await millisecondsToNext(store.db, { kind, place, leaseSeconds }));
-        isAway = false;
-      } catch (error) {
-        if (!isAway) log.warn({ err: error, kind }, 'jobs cannot be taken: it is tried again every second');
-        [isAway, pause] = [true, retryMilliseconds];
-      }
-      await clock.sleep(pause, AbortSignal.any([wake.signal, closing.signal])).catch(() => {});
+  async function work(): Promise<void> {
+    for (let cancel = () => {}; ;) {
+      await roused.promise;
+      cancel();
+      if (isClosing) return;
+      roused = Promise.withResolvers();
+      const pause = await look();
+      if (pause < soonMilliseconds) cancel = clock.after(pause, rouse);
+    }
+  }
+
+  /** Takes what there is. @returns the milliseconds until there may be more */
+  async function look(): Promise<number> {
+    try {
+      await rescue(store.db, kind);
+      const free = concurrency - running.size;
+      const taken = free > 0 && !isClosing ? await take(working, free, pauses.taken(running, mostEach)) : [];
+      for (const job of taken) begin(job);
+      const pause = free > 0 ? await millisecondsToNext(store.db, kind, place) : Infinity;
+      isAway = false;
+      return pause;
+    } catch (error) {
+      if (!isAway) log.warn({ err: error, kind }, 'jobs cannot be taken: it is tried again every second');
+      isAway = true;
+      return retryMilliseconds;
     }
   }
 
@@ -73,40 +77,14 @@ export function workOn(working: Working): JobWorker {
     });
   }
 
-  /** Owners take turns: the next place goes to whoever has fewest, and of those to whoever has waited longest. */
-  async function take(count: number): Promise<TakenJob[]> {
-    const holder = randomText(16);
-    const { rows } = await sql<Omit<TakenJob, 'holder'>>`
-      with recursive owners as (
-        (select owner from job where kind = ${kind} and state = 'waiting' order by owner limit 1)
-        union all
-        select (select owner from job where kind = ${kind} and state = 'waiting' and owner > owners.owner order by owner limit 1) from owners where owner is not null
-      ), first as (
-        select one.*, one.place + (select count(*) from job where kind = ${kind} and state = 'running' and owner = owners.owner) as turn
-        from owners cross join lateral (
-          select id, run_at, row_number() over (order by run_at, id) as place
-          from (
-            select id, run_at from job where kind = ${kind} and state = 'waiting' and owner = owners.owner and run_at <= now() and place in ('', ${place})
-            order by run_at, id limit greatest(0, least(${count}, ${mostEach} - coalesce((${JSON.stringify(pauses.taken(running, mostEach))}::jsonb ->> owners.owner)::int, 0)))
-          ) as waiting
-        ) as one
-        where owners.owner is not null
-        order by turn, run_at, id limit ${count}
-      ), next as (
-        select id from job where id in (select id from first) and state = 'waiting' for update skip locked
-      )
-      update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
-      from next where job.id = next.id
-      returning job.id, payload, owner, tries, taken, most_tries, cancel_wanted`.execute(store.db);
-    return rows.map((row) => ({ ...row, holder }));
-  }
-
-  const looked = look();
+  const worked = work();
+  const endWatch = watchFor({ kind, place, leaseSeconds, rouse }, working);
   return {
     running: () => running.size,
     async stop(graceSeconds) {
-      closing.abort();
-      await looked;
+      isClosing = true;
+      rouse();
+      await Promise.all([worked, endWatch()]);
       await within(graceSeconds, allEnded(running), clock);
       pauses.close();
       for (const end of endSubscriptions) end();
@@ -114,6 +92,38 @@ export function workOn(working: Working): JobWorker {
       await allEnded(running);
     },
   };
+}
+
+/**
+ * Owners take turns: the next place goes to whoever has fewest, and of those to whoever has waited longest.
+ *
+ * @param taken how many of the places of an owner here are taken
+ */
+async function take({ kind, place, mostEach, leaseSeconds, store }: Working, count: number, taken: Record<string, number>): Promise<TakenJob[]> {
+  const holder = randomText(16);
+  const { rows } = await sql<Omit<TakenJob, 'holder'>>`
+    with recursive owners as (
+      (select owner from job where kind = ${kind} and state = 'waiting' order by owner limit 1)
+      union all
+      select (select owner from job where kind = ${kind} and state = 'waiting' and owner > owners.owner order by owner limit 1) from owners where owner is not null
+    ), first as (
+      select one.*, one.place + (select count(*) from job where kind = ${kind} and state = 'running' and owner = owners.owner) as turn
+      from owners cross join lateral (
+        select id, run_at, row_number() over (order by run_at, id) as place
+        from (
+          select id, run_at from job where kind = ${kind} and state = 'waiting' and owner = owners.owner and run_at <= now() and place in ('', ${place})
+          order by run_at, id limit greatest(0, least(${count}, ${mostEach} - coalesce((${JSON.stringify(taken)}::jsonb ->> owners.owner)::int, 0)))
+        ) as waiting
+      ) as one
+      where owners.owner is not null
+      order by turn, run_at, id limit ${count}
+    ), next as (
+      select id from job where id in (select id from first) and state = 'waiting' for update skip locked
+    )
+    update job set state = 'running', tries = tries + 1, taken = taken + 1, holder = ${holder}, lease_until = now() + make_interval(secs => ${leaseSeconds}), error = null
+    from next where job.id = next.id
+    returning job.id, payload, owner, tries, taken, most_tries, cancel_wanted`.execute(store.db);
+  return rows.map((row) => ({ ...row, holder }));
 }
 
 /** Wakes the worker for new jobs of its kind, and stops those that are cancelled. @returns what ends that */
@@ -146,12 +156,11 @@ async function rescue(db: Database, kind: string): Promise<void> {
     where id in (select id from job where kind = ${kind} and state = 'running' and lease_until < now() for update skip locked)`.execute(db);
 }
 
-async function millisecondsToNext(db: Database, { kind, place, leaseSeconds }: Pick<Working, 'kind' | 'place' | 'leaseSeconds'>): Promise<number> {
-  const { rows } = await sql<{ seconds: number }>`
-    select extract(epoch from least(
-      (select min(case when run_at > now() then run_at else now() + interval '200 ms' end) from job
-        where kind = ${kind} and state = 'waiting' and run_at > now() - interval '1 second' and place in ('', ${place})),
-      (select min(lease_until) from job where kind = ${kind} and state = 'running'),
-      now() + make_interval(secs => ${leaseSeconds})) - now())::float8 as seconds`.execute(db);
-  return Math.max(10, Math.ceil(rows[0]!.seconds * 1000) + 5);
+/** A job whose time has just come, and that another process takes or an owner's limit holds back, is looked at again soon. */
+async function millisecondsToNext(db: Database, kind: string, place: string): Promise<number> {
+  const { rows } = await sql<{ seconds: number | null }>`
+    select extract(epoch from min(case when run_at > now() then run_at else now() + interval '200 ms' end) - now())::float8 as seconds from job
+    where kind = ${kind} and state = 'waiting' and run_at > now() - interval '1 second' and place in ('', ${place})`.execute(db);
+  const [{ seconds }] = rows as [{ seconds: number | null }];
+  return seconds === null ? Infinity : Math.max(10, Math.ceil(seconds * 1000) + 5);
 }

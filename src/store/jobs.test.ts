@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { sql, type KyselyPlugin } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { Cancelled } from '#kit/async/client-left';
 import { systemClock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
+import type { Json } from '#core/json';
 import { Postponed } from '#store/job-pauses';
 import { jobs } from '#store/jobs';
 import type { Handler, RunningJob, WorkOptions } from './job.ts';
@@ -399,5 +400,31 @@ onBothDatabases('jobs', ({ open, shared }) => {
     await expect.poll(async () => (await sql`select from job_place where id = ${place.id} and seen_at > now() - interval '1 minute'`.execute(store().db)).rows.length).toBe(1); // prettier-ignore
     expect(await all().retry(id)).toBe(true);
     await expect.poll(stateOf(id), { interval: 10 }).toBe('done');
+  });
+
+  test('are asked for by one statement for all kinds, now and then, which finds those that nobody announced', async () => {
+    const [kinds, pauses] = [Array.from({ length: 10 }, freshKind), [] as (() => void)[]];
+    const clock = { ...systemClock, sleep: (_: number, signal?: AbortSignal) => Promise.race([aborted(signal!), new Promise<void>((go) => pauses.push(go))]) };
+    let statements = 0;
+    const counting: KyselyPlugin = { transformQuery: ({ node }) => (statements++, node), transformResult: async ({ result }) => result };
+    const own = { ...store(), db: store().db.withPlugin(counting) };
+    const idle = jobs({ store: own, clock });
+    onTestFinished(() => idle.close());
+    const done: Json[] = [];
+    for (const kind of kinds) idle.work(kind, async ({ payload }) => void done.push(payload));
+    const round = () => {
+      const before = pauses.length;
+      pauses.at(-1)!();
+      return expect.poll(() => pauses.length, { interval: 10 }).toBe(before + 1);
+    };
+    await expect.poll(() => pauses.length, { interval: 10 }).toBeGreaterThan(0);
+    await round(); // whoever was roused at the begin has looked
+    statements = 0;
+    for (let rounds = 0; rounds < 5; rounds++) await round();
+    expect(statements).toBeLessThanOrEqual(5 * 2);
+    await sql`insert into job (id, kind, payload, most_tries) values (${`job_${kinds[3]}`}, ${kinds[3]}, '"unannounced"', 5)`.execute(store().db);
+    expect(done).toEqual([]);
+    await round();
+    await expect.poll(() => done, { interval: 10 }).toEqual(['unannounced']);
   });
 });

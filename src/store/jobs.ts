@@ -4,9 +4,9 @@ import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import type { Json } from '#core/json';
 import { silent, type StoreLog } from '#store/log';
-import type { Access, Database, Store } from '#store/open';
+import type { Access, Store } from '#store/open';
 import { inPieces } from '#store/pieces';
-import { seenAt, type Place } from '#store/job-places';
+import type { Place } from '#store/job-places';
 import { cancelTopic, wakeTopic, workOn, type JobWorker } from '#store/job-worker';
 
 /*
@@ -29,6 +29,8 @@ export interface Jobs {
   cancel(id: string): Promise<boolean>;
   /** A job that failed or was cancelled waits again, with all its tries and the progress it had. @returns false where it did not, or is unknown */
   retry(id: string): Promise<boolean>;
+  /** Deletes all jobs of an owner. Those that run are stopped when they renew their leases. */
+  forget(owner: string): Promise<void>;
   /** Takes jobs of a kind from now on. @returns what stops it, as `close` does */
   work(kind: string, handler: Handler, options?: WorkOptions): () => Promise<void>;
   /** The number of jobs that run in this process now. */
@@ -69,30 +71,10 @@ export interface Job {
   readonly endedAt: Date | null;
 }
 
-const retryMilliseconds = 1000;
-const purgeMilliseconds = 3_600_000;
-const purgeRows = 1000;
-const purgePieces = 100;
+const forgottenAtOnce = 1000;
 
 export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
   const workers = new Set<JobWorker>();
-  let purgeAt = -Infinity;
-  let purging: Promise<void> | undefined;
-
-  const seen = place ? seenAt(place, { store, clock }) : async () => {};
-
-  /** Goes on beside the taking of jobs. What one round leaves the next takes, soon. */
-  function purge(): void {
-    if (purging || clock.monotonic() < purgeAt) return;
-    purging = inPieces(() => purgeSome(store.db), { size: purgeRows, most: purgePieces })
-      .then((done) => void (purgeAt = clock.monotonic() + (done ? purgeMilliseconds : 0)))
-      .catch((error: unknown) => {
-        purgeAt = clock.monotonic() + retryMilliseconds;
-        log.warn({ err: error }, 'jobs that ended long ago cannot be deleted');
-      })
-      .finally(() => (purging = undefined));
-  }
-
   return {
     add(kind, payload, { inside, ...options } = {}) {
       const at = options.here ? (place?.id ?? '') : '';
@@ -139,8 +121,17 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
       return rows.length > 0;
     },
 
+    async forget(owner) {
+      const piece = async () => {
+        const gone = await sql`
+          delete from job where id = any(array(select id from job where owner = ${owner} and owner <> '' limit ${forgottenAtOnce}))`.execute(store.db);
+        return Number(gone.numAffectedRows ?? 0n);
+      };
+      await inPieces(piece, { size: forgottenAtOnce, most: Infinity });
+    },
+
     work(kind, handler, { concurrency = 1, mostEach = concurrency, leaseSeconds = 30, retrySeconds = 1 } = {}) {
-      const worker = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, purge, place: place?.id ?? '', seen });
+      const worker = workOn({ kind, handler, concurrency, mostEach, leaseSeconds, retrySeconds, store, clock, log, place: place?.id ?? '' });
       workers.add(worker);
       return () => worker.stop(0).finally(() => workers.delete(worker));
     },
@@ -150,7 +141,6 @@ export function jobs({ store, clock, log = silent, place }: JobsDeps): Jobs {
     async close(graceSeconds = 0) {
       await Promise.all([...workers].map((worker) => worker.stop(graceSeconds)));
       workers.clear();
-      await purging;
     },
   };
 }
@@ -176,12 +166,4 @@ async function addWithin(
       select id from job where kind = ${kind} and unique_key = ${key} and state in ('waiting', 'running')`.execute(db);
     if (rows[0]) return rows[0].id; // else it ended in between
   }
-}
-
-async function purgeSome(db: Database): Promise<number> {
-  const gone = await sql`
-    delete from job where id = any(array(select id from job where ended_at < now() - interval '30 days' limit ${purgeRows} for update skip locked))`.execute(
-    db,
-  );
-  return Number(gone.numAffectedRows ?? 0n);
 }

@@ -80,11 +80,14 @@ export function openMetrics(): Metrics {
   };
 }
 
+/** How often the event loop is looked at. Each look wakes an idle process: every 10 ms, the library's default, they cost it 0.7 % of a core. */
+const lagMilliseconds = 20;
+
 let ofProcess: Registry | undefined;
 
 /** CPU time, memory and event loop: one for all servers of a process, since what watches the event loop and the garbage collector never stops. */
 function metricsOfProcess(): Registry {
-  if (!ofProcess) collectDefaultMetrics({ register: (ofProcess = new Registry()) });
+  if (!ofProcess) collectDefaultMetrics({ register: (ofProcess = new Registry()), eventLoopMonitoringPrecision: lagMilliseconds });
   return ofProcess;
 }
 

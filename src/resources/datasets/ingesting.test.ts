@@ -41,7 +41,7 @@ onBothDatabases('ingestion', ({ shared }) => {
 
   /** @param at called before and after each step of the worker */
   function worker(at: (step: string) => Promise<void>, more: Partial<IngestingDeps> = {}) {
-    const mine = jobs({ store: store(), clock });
+    const mine = jobs({ store: { ...store() }, clock }); // a store of its own, as another process has
     const index = openPassageIndex(store());
     const cache = openEmbeddingCache(store());
     const told =
@@ -111,6 +111,7 @@ onBothDatabases('ingestion', ({ shared }) => {
         await dead.promise;
       });
       await reached.promise;
+      if (isInside) await end(); // it would begin again itself
       await sql`update job set lease_until = now() - interval '1 second', run_at = now(), holder = 'nobody' where id = ${jobId}`.execute(store().db);
       const endNext = worker(async () => {});
       await ingestion.ended(jobId);

@@ -5,6 +5,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Blobs } from '#store/blobs';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
+import { jobOwner } from '../job-owner.ts';
 import { assignJob, expectFile, type Stage } from './files.ts';
 import { faultOfFile } from './names.ts';
 import type { AffordTraining } from './search/types.ts';
@@ -92,8 +93,6 @@ export interface KeptFile {
   readonly sourceId: number;
 }
 
-export const ownerOf = (userId: number) => `user:${userId}`;
-
 interface Queued {
   readonly filename: string;
   readonly bytes: number;
@@ -122,7 +121,11 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       ...(sourceId === undefined ? {} : { sourceId }),
     });
     const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
-    const jobId = await jobs.add(ingestionKind, { ...payload, source: { ...source } }, { inside, owner: ownerOf(userId), tries, here: source.form !== 'copy' });
+    const jobId = await jobs.add(
+      ingestionKind,
+      { ...payload, source: { ...source } },
+      { inside, owner: jobOwner(userId), tries, here: source.form !== 'copy' },
+    );
     await assignJob(inside, fileId, jobId);
     return { fileId, jobId, formerJob };
   }

@@ -4,10 +4,11 @@ import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Job, Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
+import { jobOwner } from '../job-owner.ts';
 import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
 import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
 import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
-import { ingestionKind, ownerOf, payloadOf, progressOf } from './ingestion.ts';
+import { ingestionKind, payloadOf, progressOf } from './ingestion.ts';
 import { syncKind, syncPayloadOf } from './sources/schedule.ts';
 
 export interface JobRoutesDeps {
@@ -60,7 +61,7 @@ const columns = sql`id, kind, state, tries, progress, result, error, payload, ad
 
 /** A job of this user. @throws Fault `not-found` */
 export async function jobOf({ db }: Pick<Store, 'db'>, userId: number, id: string): Promise<JobRow> {
-  const { rows } = await sql<JobRow>`select ${columns} from job where id = ${id} and owner = ${ownerOf(userId)} and kind = any(${shownKinds}::text[])`.execute(
+  const { rows } = await sql<JobRow>`select ${columns} from job where id = ${id} and owner = ${jobOwner(userId)} and kind = any(${shownKinds}::text[])`.execute(
     db,
   );
   if (!rows[0]) throw unknownThing('job');
@@ -100,7 +101,7 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
       output: Type.Object({ items: Type.Array(JobObject), nextCursor: orNull(Type.String()) }),
       async answer({ caller, query: { kind, state, dataset, limit = 50, cursor, owner } }) {
         const userId = ownerIn(caller, { owner });
-        const conditions = [sql`owner = ${ownerOf(userId)} and kind = any(${shownKinds}::text[])`];
+        const conditions = [sql`owner = ${jobOwner(userId)} and kind = any(${shownKinds}::text[])`];
         if (kind !== undefined) conditions.push(sql`kind = ${kind}`);
         if (state !== undefined) conditions.push(sql`state = ${state}`);
         if (dataset !== undefined) conditions.push(sql`payload ->> 'dataset' = ${dataset}`);

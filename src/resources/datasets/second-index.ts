@@ -6,7 +6,7 @@ import type { RunningJob } from '#store/job';
 import { Postponed } from '#store/job-pauses';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { ownerOf } from './ingestion.ts';
+import { jobOwner } from '../job-owner.ts';
 import type { IngestingDeps } from './ingesting.ts';
 import type { PassageIndex } from './search/types.ts';
 import type { VectorTables } from './search/vector-tables.ts';
@@ -61,7 +61,7 @@ export function openSecondIndex({ store, jobs }: { readonly store: Store; readon
     async begin({ userId, keyId }, { id, fullName }, model) {
       const payload: BuildingPayload = { userId, keyId, datasetId: id, dataset: fullName, model };
       await replaced(id, async (inside) => {
-        const job = await jobs.add(buildingKind, { ...payload }, { inside, owner: ownerOf(userId), tries });
+        const job = await jobs.add(buildingKind, { ...payload }, { inside, owner: jobOwner(userId), tries });
         await sql`update datasets set building_model = ${model}, building_job = ${job} where id = ${id}`.execute(inside.db);
       });
     },

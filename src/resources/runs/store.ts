@@ -9,6 +9,7 @@ import type { Sealer } from '#kit/crypto/sealing';
 import { isElicitedSchema, problemOf, type ElicitedSchema } from '#kit/mcp/elicitation';
 import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
+import { jobOwner } from '../job-owner.ts';
 import { follow } from './follow.ts';
 import { LiveWaits } from './live-question.ts';
 import { RunRows, topic, type FoundRun, type RunsWanted } from './rows.ts';
@@ -78,7 +79,7 @@ export function openRuns({ store, seal, clock, rights, memoryOf, log }: RunsDeps
 
     async begin(run) {
       const id = String(randomInt(leastId, leastId + ids));
-      const [userId, owner] = [run.caller.userId, ownerOf(run.caller.userId)];
+      const [userId, owner] = [run.caller.userId, jobOwner(run.caller.userId)];
       const row = rowOf(id, run, rows.sealed(userId, run.asked as unknown as Json));
       within(row.asked.length, mostAsked, 'message', 'What a run is begun with, its message, conversation and files,');
       await store.transaction(async (inside) => {
@@ -189,8 +190,6 @@ const isOpen: ReadonlySet<string | undefined> = new Set(['running', 'waiting']);
 
 const isId = (id: string) => /^\d{15}$/.test(id);
 
-const ownerOf = (userId: number) => `user:${userId}`;
-
 const waitsForOther = () => new Fault('conflict', 'The run does not wait for this.');
 
 const rowOf = (id: string, { caller, kind: what, agentId, version, requestId, app, limits }: NewRun, asked: Buffer) => ({
@@ -224,7 +223,7 @@ function goingOn({ store, rows, working }: { readonly store: Store; readonly row
   return async (userId: number, { id }: Pick<FoundRun, 'id'>, { from, key, answer }: GoingOn): Promise<void> => {
     const step = key !== undefined && answer ? { step: { key, number: -1, state: 'done' as const, sealed: rows.sealed(userId, answer) } } : {};
     await store.transaction(async (inside) => {
-      const job = await working.add(kind, { id }, { inside, owner: ownerOf(userId), tries: mostTries });
+      const job = await working.add(kind, { id }, { inside, owner: jobOwner(userId), tries: mostTries });
       if (!(await rows.goOn(id, { job, from, ...step }, inside))) throw waitsForOther();
     });
     await rows.changed(id);

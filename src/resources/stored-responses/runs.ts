@@ -2,6 +2,7 @@ import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
+import { jobOwner } from '../job-owner.ts';
 import type { Entry } from './entry-table.ts';
 import type { StoredResponses } from './store.ts';
 
@@ -64,7 +65,7 @@ export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>)
   return {
     async begin(make, keyId) {
       const { userId, id } = make('');
-      const owner = ownerOf(userId);
+      const owner = jobOwner(userId);
       if ((await jobs.pending(kind, owner)) >= most()) throw tooMany(most());
       await store.transaction(async (inside) => {
         const job = await jobs.add(kind, { userId, id, keyId }, { inside, owner, tries: mostTries });
@@ -76,7 +77,7 @@ export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>)
       await jobs.cancel(job);
     },
     async waiting(userId) {
-      const found = await jobs.waiting(kind, ownerOf(userId));
+      const found = await jobs.waiting(kind, jobOwner(userId));
       return found.map(({ id: job, payload }) => ({ job, ...(payload as Omit<Waiting, 'job'>) }));
     },
     work(handler) {
@@ -95,5 +96,3 @@ export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>)
 
 const tooMany = (most: number) =>
   new Fault('rate-limited', `${most} background responses of this user are waiting or running: ask again when some have ended.`, { retryAfter: retrySeconds });
-
-const ownerOf = (userId: number) => `user:${userId}`;

@@ -23,6 +23,7 @@ onBothDatabases('removing a user', ({ open }) => {
       await sql`
         insert into stored_response (user_id, id, status, items, body, bytes, expires_at)
         select ${id}, 'r' || n, 'completed', 1, 'x', 1000000, now() from generate_series(1, ${rows}::int) n`.execute(store.db);
+    for (const { id } of [ada, bob]) await asking.add('ingestion', { filename: 'diary.md' }, { owner: `user:${id}` });
     await store.transaction(async (inside) => {
       expect(await openUsers(inside).remove(ada.id)).toMatchObject({ email: 'ada@example.org', status: 'active' });
       await askForRemoval(asking, ada.id, inside);
@@ -42,5 +43,7 @@ onBothDatabases('removing a user', ({ open }) => {
       return rows;
     };
     await expect.poll(left, { timeout: 60_000 }).toEqual([{ id: bob.id, rows: 5 }]);
+    const { rows: work } = await sql`select owner, payload from job where kind = 'ingestion'`.execute(store.db);
+    expect(work).toEqual([{ owner: `user:${bob.id}`, payload: { filename: 'diary.md' } }]); // a job says what its file is called
   });
 });

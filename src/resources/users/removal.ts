@@ -3,6 +3,7 @@ import { isObject } from '#core/json';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { firstOf } from '#store/pieces';
+import { jobOwner } from '../job-owner.ts';
 
 /** A table whose rows belong to users (`user_id`), of which one user may have very many. */
 export interface OwnedTable {
@@ -39,6 +40,7 @@ export function workOnRemovals({ store, jobs, owned, also, log }: RemovalDeps): 
       while ((await takeAway(store, one, userId)) > 0);
     }
     await also?.(userId, signal);
+    await jobs.forget(jobOwner(userId));
     await sql`delete from users where id = ${userId} and removed_at is not null`.execute(store.db);
   });
   const askAgain = async () => {

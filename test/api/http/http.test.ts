@@ -256,6 +256,16 @@ describe('addresses', () => {
     expect(text.toLowerCase()).toContain('\r\nallow: post\r\n');
   });
 
+  test.each([
+    ['a query', 'PROPFIND /v1/models?limit=1', '', 'get, head'],
+    ['a parameter', 'PUT /v1/responses/resp_1', '', 'get, head, delete'],
+    ['a body that nobody would read', 'POST /v1/models', 'content-type: text/nonsense\r\ncontent-length: 50000000\r\n', 'get, head'],
+  ])('a wrong method with %s is told which methods there are', async (_what, line, headers, allow) => {
+    const { status, text } = await raw(`${line} HTTP/1.1\r\nhost: x\r\n${headers}connection: close\r\n\r\n`);
+    expect(status).toBe(405);
+    expect(text.toLowerCase()).toContain(`\r\nallow: ${allow}\r\n`);
+  });
+
   test.each(['x/server/admin?', 'x@y', 'x:99999', '[::1', '', 'a'.repeat(5000)])(
     proves('H-07', 'a Host of %j changes nothing and breaks nothing'),
     async (host) => {

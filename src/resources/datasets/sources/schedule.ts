@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isObject } from '#core/json';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { ownerOf } from '../ingestion.ts';
+import { jobOwner } from '../../job-owner.ts';
 import type { Source, Sources } from './store.ts';
 
 /** The kind of the jobs that synchronise sources. */
@@ -53,7 +53,7 @@ export function openSchedule({ jobs, sources }: Pick<ScheduleDeps, 'jobs' | 'sou
       const { rows } = await sql<{ dataset: string }>`select full_name as dataset from datasets where id = ${source.datasetId}`.execute(inside.db);
       const payload = { sourceId: id, dataset: rows[0]!.dataset };
       const options = { inside, unique: `${id} ${source.version}`, tries: syncTries, here: place.type === 'folder' };
-      const jobId = await jobs.add(syncKind, payload, { ...options, ...(userId === null ? {} : { owner: ownerOf(userId) }) });
+      const jobId = await jobs.add(syncKind, payload, { ...options, ...(userId === null ? {} : { owner: jobOwner(userId) }) });
       await sql`update dataset_source set job_id = ${jobId} where id = ${id}`.execute(inside.db);
       await wait(inside, id);
     },
