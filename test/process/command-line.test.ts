@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
@@ -26,7 +26,7 @@ async function ran(home: string, ...args: string[]): Promise<Ran> {
 }
 
 function start(home: string, args: readonly string[]) {
-  return spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...ofNode, main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 const json = ({ out }: Ran) => JSON.parse(out) as Record<string, unknown>;
