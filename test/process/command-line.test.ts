@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { withDatabase } from '../support/migrated.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { ofNode, passedOn } from '../support/surroundings.ts';
 
@@ -223,6 +224,7 @@ describe('the command line without a server', () => {
       const home = folder();
       const yaml = 'plans: { small: {} }\nnewUsers: { plan: small }\n';
       await writeFile(join(home, 'dragoman.yaml'), yaml);
+      await withDatabase(join(home, 'data'));
       expect(await ran(home, 'user', 'add', '--email', added)).toMatchObject({ code: 0 });
       const server = await startTestServer({ folder: home, yaml });
       expect(await (await fetch(`${server.url}/server/mine`, { headers: { 'x-access-tokens': server.key } })).json()).toMatchObject({
