@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
 import { paste, shells, type Session } from '../support/pasted.ts';
 import { complaint, readFrom } from '../support/settings-folder.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 /**
  * README.md and the pages of docs/ as their readers use them. The blocks `sh` of a page are pasted into a bash and into a zsh, one after the other, in a folder
@@ -71,7 +71,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dragoman-pages-'));
   upstream = await startUpstream();
   await standIn(join(folder, 'programs'));
-  server = spawn(process.execPath, ['--conditions=dragoman-source', join(root, 'src', 'main.ts'), 'serve'], {
+  server = spawn(process.execPath, [...ofNode, join(root, 'src', 'main.ts'), 'serve'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {

@@ -4,8 +4,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { withDatabase } from '../support/migrated.ts';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
@@ -26,7 +27,7 @@ async function ran(home: string, ...args: string[]): Promise<Ran> {
 }
 
 function start(home: string, args: readonly string[]) {
-  return spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...ofNode, main, ...args], { cwd: home, env: passedOn('HOME'), stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 const json = ({ out }: Ran) => JSON.parse(out) as Record<string, unknown>;
@@ -223,6 +224,7 @@ describe('the command line without a server', () => {
       const home = folder();
       const yaml = 'plans: { small: {} }\nnewUsers: { plan: small }\n';
       await writeFile(join(home, 'dragoman.yaml'), yaml);
+      await withDatabase(join(home, 'data'));
       expect(await ran(home, 'user', 'add', '--email', added)).toMatchObject({ code: 0 });
       const server = await startTestServer({ folder: home, yaml });
       expect(await (await fetch(`${server.url}/server/mine`, { headers: { 'x-access-tokens': server.key } })).json()).toMatchObject({

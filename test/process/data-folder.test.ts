@@ -5,14 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { folderWith } from '../support/settings-folder.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const other = 'name another folder with --data or DRAGOMAN_DATA.';
 
 function served(data: string) {
-  const { status, stderr } = spawnSync(process.execPath, ['--conditions=dragoman-source', main, 'serve', '--port', '0', '--data', data], {
+  const { status, stderr } = spawnSync(process.execPath, [...ofNode, main, 'serve', '--port', '0', '--data', data], {
     cwd: '/tmp',
-    env: { PATH: process.env.PATH },
+    env: passedOn(),
     encoding: 'utf8',
     timeout: 60_000,
   });

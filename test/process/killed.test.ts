@@ -16,7 +16,7 @@ import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
 import { lineTo } from '../support/tcp-proxy.ts';
 import { proves } from '../support/proves.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 const address = inject('postgres');
 const minute = 60_000;
@@ -163,7 +163,7 @@ describe.skipIf(!address)('one of two machines that is gone for good', () => {
 /** What the command line says. @throws Error where it fails */
 async function dragoman(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], {
+  const child = spawn(process.execPath, [...ofNode, main, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: passedOn(),
   });

@@ -9,12 +9,12 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
 function start(home: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], {
+  const child = spawn(process.execPath, [...ofNode, main, ...args], {
     cwd: home,
     env: { ...passedOn('HOME'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

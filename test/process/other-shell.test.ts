@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { chat, startTestServer, type TestServer } from '../support/server.ts';
-import { passedOn } from '../support/surroundings.ts';
+import { ofNode, passedOn } from '../support/surroundings.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 }); // a process for each command
 
@@ -18,7 +18,7 @@ interface Shell {
 
 /** Runs a command in a folder, with nothing in the environment but what is said. */
 async function ran(home: string, args: readonly string[], { env = {}, input }: Shell = {}) {
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, ...args], { cwd: home, env: { ...passedOn('HOME'), ...env }, stdio: 'pipe' });
+  const child = spawn(process.execPath, [...ofNode, main, ...args], { cwd: home, env: { ...passedOn('HOME'), ...env }, stdio: 'pipe' });
   let [out, errors] = ['', ''];
   child.stdout.on('data', (text: Buffer) => (out += text.toString()));
   child.stderr.on('data', (text: Buffer) => (errors += text.toString()));

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { startTestServer } from '../support/server.ts';
 import { folderWith } from '../support/settings-folder.ts';
+import { ofNode } from '../support/surroundings.ts';
 
 test('only the user whom the server runs as can read the data folder, even if it was created by hand', async () => {
   const folder = folderWith();
@@ -42,7 +43,7 @@ test.skipIf(process.getuid?.() !== 0)(
       ['serve', '--port', '0'],
       ['user', 'list'],
     ]) {
-      const { stderr, status } = spawnSync(process.execPath, ['--conditions=dragoman-source', main, ...words, '--data', data], {
+      const { stderr, status } = spawnSync(process.execPath, [...ofNode, main, ...words, '--data', data], {
         uid: 65534,
         gid: 65534,
         cwd: '/tmp',

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { withDatabase } from '../support/migrated.ts';
 import { ownPort } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
 
@@ -65,14 +66,17 @@ async function started(command: string, args: string[], env: Record<string, stri
   child.stdout.on('data', (text) => (output += text));
   child.stderr.on('data', (text) => (errors += text));
   const ended = once(child, 'exit').then(([code]) => code as number | null);
-  for (let tries = 0; tries < 4800; tries++) {
+  for (let tries = 0; tries < 1200; tries++) {
     const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
     if (answer?.ok) return { child, output: () => output, errors: () => errors, ended };
     if (child.exitCode !== null) throw new Error(`It ended with ${child.exitCode}: ${errors}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error(`No answer: ${output} ${errors}`);
 }
+
+/** For a start that is not about the first one, which unpacks a database and makes its tables. */
+const begunBefore = () => withDatabase(join(home, 'data'));
 
 const npmStart = (env?: Record<string, string>) => started('npm', ['start'], env);
 const keyIn = (output: string) => /API key +(\S{64})/.exec(output)?.[1];
@@ -112,6 +116,7 @@ describe('npm start', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s to its pid: it prints how many requests it waits for, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
     async (signal) => {
+      await begunBefore();
       await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
       const key = 'a'.repeat(64);
       const { child, output, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
@@ -136,6 +141,7 @@ describe('npm start', () => {
   );
 
   test('the server ends when npm start is killed, and frees the port', async () => {
+    await begunBefore();
     const { child } = await npmStart();
     await until(() => serverPid() !== undefined);
     const pid = serverPid()!;
@@ -174,6 +180,7 @@ test('an unknown command is named, and the help refers to the options of the ser
 }, 120_000);
 
 test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
+  await begunBefore();
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'plans: { unlimited: { } }\n');
   const key = 'a'.repeat(64);
@@ -201,6 +208,7 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
 }, 120_000);
 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
+  await begunBefore();
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'otel: { endpoint: "http://127.0.0.1:4318" }\nauth: { oidc: { issuer: "https://sign-in.example.org" } }\n');
   const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { DRAGOMAN_CONFIG: file });
@@ -223,6 +231,7 @@ test('settings that are not yet in effect are named in one warning, at the start
 test(
   proves('A-05', 'an uncaught error is logged, requests in flight end well, and the process exits with 1 and no lock'),
   async () => {
+    await begunBefore();
     await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
     const key = 'a'.repeat(64);
     const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;

@@ -1,5 +1,6 @@
 /* Work that takes long: others are answered meanwhile, and the event loop is never held. */
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
 import { sendFiles } from '../support/documents.ts';
@@ -53,7 +54,7 @@ test(
       });
       return (await answer.json()) as { readonly data: readonly unknown[] };
     };
-    const round = async (texts: readonly string[]) => {
+    const round = async (document: Uint8Array<ArrayBuffer>, pages: number, texts: readonly string[]) => {
       let isOver = false;
       const heavy = Promise.all([sendFiles(server, [['long.pdf', document]]), embedAll(texts)]).finally(() => (isOver = true));
       let meanwhile = 0;
@@ -62,16 +63,23 @@ test(
         await answer.text();
         if (answer.status !== 200) expect.fail(`a chat was answered by ${answer.status}`);
         meanwhile++;
+        await sleep(10); // chats without a pause would only keep the work waiting
       }
       const [{ http, body }, { data }] = await heavy;
-      expect([http, body.pages.length, data.length]).toEqual([200, 200, texts.length]);
+      expect([http, body.pages.length, data.length]).toEqual([200, pages, texts.length]);
       return meanwhile;
     };
-    await round(input.slice(0, 8)); // code and models are loaded from now on
+    await round(pdf(8), 8, input.slice(0, 8)); // code and models are loaded from now on
     let least = Infinity;
     for (let tries = 0; tries < 4 && least > most; tries++) {
       await stretch();
-      expect(await round(input.map((text) => `${tries} ${text}`))).toBeGreaterThan(50);
+      expect(
+        await round(
+          document,
+          200,
+          input.map((text) => `${tries} ${text}`),
+        ),
+      ).toBeGreaterThan(50);
       least = Math.min(least, await stretch());
     }
     expect(least).toBeLessThanOrEqual(most);

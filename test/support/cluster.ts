@@ -83,7 +83,7 @@ export async function startCluster({ folder, databaseUrl }: Place, yaml = ''): P
   await until(() => {
     if (launcher.exitCode !== null) throw new Error(`It ended with ${launcher.exitCode}: ${errors}`);
     return serving().catch(() => false);
-  });
+  }, 100);
   await until(() => output.includes('listening'));
   const { pid: parent } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
   const workerOf = (id: string) => new RegExp(`"pid":(\\d+),[^\\n]*${id}`).exec(errors)?.[1];
@@ -125,12 +125,12 @@ function connection(port: number): Client['ask'] {
   };
 }
 
-/** Waits up to a minute until the result is truthy. */
-export async function until<Found>(what: () => Found | Promise<Found>): Promise<NonNullable<Found>> {
+/** Waits up to a minute until the result is truthy. @param pause milliseconds between two looks: what a look costs is taken from those who start meanwhile */
+export async function until<Found>(what: () => Found | Promise<Found>, pause = 20): Promise<NonNullable<Found>> {
   for (const end = performance.now() + 60_000; performance.now() < end;) {
     const found = await what();
     if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
   throw new Error('It did not happen.');
 }

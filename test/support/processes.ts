@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import type { ProcessTask } from './store-process.ts';
+import { ofNode } from './surroundings.ts';
 
 export interface StoreProcess {
   readonly pid: number;
@@ -17,7 +18,7 @@ export interface StoreProcess {
 /** A process with a store; it is killed when the test ends. */
 export function storeProcess(task: ProcessTask): StoreProcess {
   const file = fileURLToPath(new URL('store-process.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...ofNode, file, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
   const said: string[] = [];
   const listeners = new Set<() => void>();
   let rest = '';

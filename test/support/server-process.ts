@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 import type { Place } from './databases.ts';
 import { withDatabase } from './migrated.ts';
 import { providerYaml } from './server.ts';
-import { passedOn } from './surroundings.ts';
+import { ofNode, passedOn } from './surroundings.ts';
 
 /** The whole server as a process of its own, for tests that kill it. */
 export interface ServerProcess {
@@ -41,7 +41,8 @@ export async function startProcess(
   const settings = (more: string) => writeFile(file, `logLevel: fatal\n${providerYaml(upstream, providers)}${more}`);
   await settings(yaml);
   if (databaseUrl === undefined) await withDatabase(data);
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', ...(preload ? ['--import', preload.href] : []), main], {
+  const ofItsNode = preload ? ['--conditions=dragoman-source', '--import', preload.href] : ofNode; // one that is measured is optimized as everywhere else
+  const child = spawn(process.execPath, [...ofItsNode, main], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
       ...passedOn(),

@@ -24,7 +24,7 @@ import {
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { passedOn } from '../../support/surroundings.ts';
+import { ofNode, passedOn } from '../../support/surroundings.ts';
 
 interface Check {
   readonly name: string;
@@ -38,7 +38,7 @@ const secrets = /canary/;
 
 /** Runs the command in a folder; its data folder is `data`. */
 async function doctor(home: string, args: readonly string[] = [], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, ['--conditions=dragoman-source', main, 'doctor', ...args], { cwd: home, env: { ...passedOn('HOME'), ...env } });
+  const child = spawn(process.execPath, [...ofNode, main, 'doctor', ...args], { cwd: home, env: { ...passedOn('HOME'), ...env } });
   let [out, errors] = ['', ''];
   child.stdout.on('data', (text: Buffer) => (out += text.toString()));
   child.stderr.on('data', (text: Buffer) => (errors += text.toString()));
