@@ -33,6 +33,8 @@ export interface Listening {
 
 const mostHeadBytes = 16_384;
 const maxParamLength = 4096;
+/** Connections that may wait to be accepted, which happens once a turn of the event loop; beyond them a client connects a second later. The system may allow fewer. */
+const backlog = 4096;
 const checkMilliseconds = 500;
 /** How long work whose connection is gone may take to end, when the server stops. */
 const unwindMilliseconds = 5000;
@@ -73,7 +75,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     stopChecking = deps.clock.after(checkMilliseconds, checkTimes);
   };
   let stopChecking = deps.clock.after(checkMilliseconds, checkTimes);
-  await app.listen({ host, port, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
+  await app.listen({ host, port, backlog, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(listeningProblem(error, { host, port }), { cause: error });
   });
   const address = app.server.address() as AddressInfo;
