@@ -140,21 +140,26 @@ interface Mounted extends Alias {
 }
 
 /**
- * Mounts each address with its methods, `HEAD` wherever `GET` is.
+ * Mounts each address with its methods, `HEAD` wherever `GET` is, and with the methods of other addresses: `PUT /things/import` is not to be taken for
+ * `PUT /things/:id`. Those get 405 with `Allow`.
  *
- * @returns what a request is told that no route was found for: 405 with `Allow` at a known address. To mount all methods at all addresses took 11 MB.
+ * @returns what a request is told that no route was found for: the same at a known address. To mount all methods that there are took 8 MB more.
  */
 function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request: FastifyRequest) => Target {
   const known = FindMyWay({ maxParamLength });
   const all: readonly Mounted[] = faces.flatMap((face) =>
     face.routes.flatMap((route) => addressesOf(route).map(({ method, path, headers }) => ({ face, route, method, path, ...(headers ? { headers } : {}) }))),
   );
+  const methods = new Set(all.flatMap(({ method }) => methodsOf(method)));
   for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
     const usual = group.filter(({ headers }) => !headers);
     const wrong = wrongAt(usual.length > 0 ? usual : group);
     known.on('GET', url, () => {}, wrong);
-    for (const [method, targets] of Map.groupBy(group, ({ method: its }) => its))
-      app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
+    const byMethod = Map.groupBy(group, ({ method }) => method);
+    for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
+    const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
+    const others = [...methods].filter((method) => !taken.has(method));
+    app.route({ method: others, url, ...answeredBy((request, reply) => void run(wrong(request.params as Params), request, reply)) });
   }
   return ({ url }) => {
     const found = known.find('GET', url);
