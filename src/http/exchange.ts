@@ -34,6 +34,7 @@ export const unframed: Headers = [...always, 'content-security-policy', "frame-a
 const proxied = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 const lastWordsMilliseconds = 5000;
+const lingerMilliseconds = 500;
 /** Bytes that fit into the connection's own buffers: no wait for the reader of such an answer is needed, and such a body need not be refused with the connection. */
 const smallBytes = 16_384;
 
@@ -345,8 +346,9 @@ export class Exchange implements Memory, NeededMemory {
 
   #head(status: number, headers: Headers): void {
     this.status = status;
-    const unread = !this.#request.complete && this.announcesBody && !this.#isPassedOver; // of a request without body nothing is known to be complete yet
-    const closing = unread || this.#draining() ? ['connection', 'close'] : [];
+    const isUnread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
+    const isPassedOver = isUnread && this.#isPassedOver;
+    const closing = (isUnread && !isPassedOver) || this.#draining() ? ['connection', 'close'] : [];
     this.#response.writeHead(status, [
       'x-request-id',
       this.id,
@@ -355,7 +357,7 @@ export class Exchange implements Memory, NeededMemory {
       ...headers,
       ...closing,
     ]);
-    if (unread) this.#response.once('finish', () => this.#linger());
+    if (isUnread) this.#response.once('finish', () => this.#linger(isPassedOver));
   }
 
   /** Does the runtime pass over the body, which nobody has begun to read, so that the connection stays good for the next request? It was announced as a small one. */
@@ -364,10 +366,11 @@ export class Exchange implements Memory, NeededMemory {
     return readableFlowing === null && Number(headers['content-length']) <= smallBytes && headers.expect === undefined;
   }
 
-  /** The body was refused unread: give the client a moment to read why, then close without taking the rest. */
-  #linger(): void {
-    this.#request.pause();
-    this.#clock.after(500, () => this.#request.socket.destroy());
+  /** The body was refused unread: gives the client a moment to read why, and to send the rest of one that is passed over. Then the connection is closed. */
+  #linger(isPassedOver: boolean): void {
+    if (!isPassedOver) this.#request.pause();
+    else if (this.#request.complete) return;
+    this.#clock.after(lingerMilliseconds, () => (isPassedOver && this.#request.complete) || this.#request.socket.destroy());
   }
 
   #closed(): void {

@@ -33,7 +33,7 @@ function queueOf() {
       await Promise.resolve();
     }
   };
-  /** For so long 200 requests of user 1 arrive in each turn of 32 ms, in which 80 begin. @returns how many were refused */
+  /** For so long 200 requests of user 1 arrive in each turn of 32 ms, in which 16 begin, and 64 where some are refused. @returns how many were refused */
   const overload = async (seconds: number) => {
     let refused = 0;
     for (let at = 0; at < (seconds * 1000) / 32; at++) {
@@ -96,11 +96,11 @@ test('when more arrives for two seconds than can begin, only as many wait as beg
   const before = begun.length;
   const refused = await overload(2);
   const perSecond = (begun.length - before) / 2;
-  expect(perSecond).toBeCloseTo(2500, -2);
+  expect(perSecond).toBeCloseTo(2000, -2);
   expect(queue.waiting).toBeLessThanOrEqual(2 * perSecond + 200);
   expect(queue.waiting).toBeGreaterThan(2 * perSecond - 200);
-  expect(refused).toBeGreaterThan(7000);
-  await turns(200, 32);
+  expect(refused).toBeGreaterThan(8000);
+  await turns(400, 32);
   expect(queue.waiting).toBe(0);
   expect(send(1, 5000)).toBe(0); // a burst is one again
 });
@@ -113,6 +113,26 @@ test('a user who sends too much is refused, others are not, and wait for one tur
   const before = begun.length;
   await turns(1, 32);
   expect(begun.slice(before).filter((user) => user === 2).length).toBe(10);
+});
+
+test('many users with a request each do not make the queue longer than twice what begins in two seconds', async () => {
+  const { queue, begun, overload, send, turns } = queueOf();
+  await overload(10);
+  for (let user = 2, at = 0; at < 300; at++) {
+    for (let one = 0; one < 200; one++) send(user++, 1);
+    await turns(1, 32);
+  }
+  expect(queue.waiting).toBeLessThanOrEqual(2 * 2 * 2100);
+  expect(new Set(begun).size).toBeGreaterThan(10_000);
+});
+
+test('however long a turn takes, no more than 64 begin in the next', async () => {
+  const { begun, overload, send, turns } = queueOf();
+  await overload(10);
+  send(1, 10_000);
+  const before = begun.length;
+  await turns(1, 5000);
+  expect(begun.length - before).toBe(64);
 });
 
 test('no number of users makes the queue longer than 20,000', () => {

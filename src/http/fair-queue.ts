@@ -2,14 +2,14 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 
-/** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 0.3 ms, and whoever else wants an answer waits for all of them. */
+/** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. */
 const fewEachTurn = 16;
-/** More of them for each millisecond that the last turn took, so that where many are refused not all of the time goes into refusing. */
+/** As many more for each millisecond of a turn in which requests were refused, so that not all of the time goes into refusing. */
 const morePerMillisecond = 2;
+/** No more of them than this: the more begin in a turn, the longer it takes. */
+const mostMore = 48;
 /** Requests that may wait when a burst arrives: as many as there are connections by default. */
 const burstPlaces = 10_000;
-/** The same with those that have less than their share of the places. */
-const mostPlaces = 2 * burstPlaces;
 /** Milliseconds of uninterrupted waiting from which it is no burst any more: more arrives than can be answered. */
 const burstMilliseconds = 2000;
 /** Seconds that a request may have to wait then. */
@@ -42,10 +42,10 @@ interface Place {
 }
 
 /**
- * The queue of the requests that have models asked. A few begin in each turn of the event loop, so that it comes round quickly however many arrive; the rest
- * wait, and their users take turns: who sends a thousand waits behind his own. When they have waited for two seconds without a pause, more arrives than the
- * process can answer: then only as many may wait as are begun in two seconds, each user's share of them, and the others are refused at once. No body is read
- * before its request begins.
+ * The queue of the requests with a credential that are more than a look (a GET). A few begin in each turn of the event loop, so that it comes round quickly
+ * however many arrive; the rest wait, and their users take turns: who sends a thousand waits behind his own. When they have waited for two seconds without a
+ * pause, more arrives than the process can answer: then only as many may wait as are begun in two seconds, each user's share of them, and further ones are
+ * refused at once. Of a body nothing is read before its request begins, but what came together with its head.
  */
 export class FairQueue {
   readonly #deps: Required<FairQueueDeps>;
@@ -54,6 +54,8 @@ export class FairQueue {
   #waiting = 0;
   /** Begun in this turn of the event loop. */
   #begun = 0;
+  /** In this turn. */
+  #hasRefused = false;
   #isTurnEndAwaited = false;
   #places = burstPlaces;
   /** Monotonic milliseconds: when the first of those came who have waited without a pause since, when this turn began, and when the counting of `#served`. */
@@ -91,10 +93,11 @@ export class FairQueue {
     return new Promise((enter) => line.add({ request, enter }));
   }
 
-  /** When all places are taken, a user with less than an equal share of them still gets one. */
+  /** When all places are taken, a user with less than an equal share of them still gets one, of as many again. */
   #requirePlace(taken: number): void {
     const users = this.#lines.size + (taken === 0 ? 1 : 0);
-    if (this.#waiting < this.#places || (taken < this.#places / users && this.#waiting < mostPlaces)) return;
+    if (this.#waiting < this.#places || (taken < this.#places / users && this.#waiting < 2 * this.#places)) return;
+    this.#hasRefused = true;
     throw refusals[Math.floor(refusals.length * this.#deps.chance())]!;
   }
 
@@ -109,7 +112,8 @@ export class FairQueue {
     this.#begun = 0;
     if (this.#waiting === 0) return;
     const now = this.#deps.clock.monotonic();
-    const most = fewEachTurn + morePerMillisecond * (now - this.#turnBegan);
+    const most = fewEachTurn + (this.#hasRefused ? Math.min(mostMore, morePerMillisecond * (now - this.#turnBegan)) : 0);
+    this.#hasRefused = false;
     this.#turnBegan = now;
     for (const [owner, line] of this.#lines) {
       if (this.#begun >= most) break;

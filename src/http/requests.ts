@@ -137,7 +137,7 @@ export class Requests {
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);
       if (route.owner === 'admin' && caller?.role !== 'admin') requireReading(route, caller);
-      const turn = route.spends && this.#queue.enter(exchange);
+      const turn = caller && route.method !== 'GET' ? this.#queue.enter(exchange) : undefined;
       if (turn) {
         await turn;
         exchange.signal.throwIfAborted();

@@ -27,7 +27,7 @@ export function watchFor(worker: Watched, deps: JobUpkeepDeps): () => Promise<vo
 
 /**
  * Rouses workers when there are jobs that no change announces: those whose time has come, those whose worker has died, and those that were added while the
- * change feed was lost. One statement in five seconds asks for all kinds, so that a process without work costs next to nothing.
+ * change feed was lost. Two statements in five seconds serve all kinds, so that a process without work costs next to nothing.
  */
 class JobWatch {
   readonly #deps: JobUpkeepDeps;

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { connectRaw } from '../support/fakes/raw.ts';
 import { newMember } from '../support/members.ts';
 import { chat, startTestServer } from '../support/server.ts';
 
@@ -17,9 +18,9 @@ interface Answer {
 }
 
 /** Connections over which requests are sent at once, as many as each may have unanswered. */
-async function floodgate(key: string, count: number) {
+async function floodgate(key: string, count: number, path = chat) {
   const body = JSON.stringify(hello);
-  const request = `POST ${chat} HTTP/1.1\r\nhost: here\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const request = `POST ${path} HTTP/1.1\r\nhost: here\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
   const sockets = Array.from({ length: count / each }, () => connect(Number(new URL(server.url).port), '127.0.0.1'));
   const leave = () => sockets.forEach((socket) => socket.destroy());
   onTestFinished(leave);
@@ -75,4 +76,25 @@ test('of more than the queue has places for, the rest is refused at once with 50
   flood.leave();
   await done;
   expect((await server.ask(chat, hello)).status).toBe(200);
+});
+
+test('an unread small body is passed over: the connection is good for the next request, and is closed where the rest of the body does not come', async () => {
+  const refused = `POST ${chat} HTTP/1.1\r\nhost: here\r\nauthorization: Bearer wrong\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n`;
+  const raw = await connectRaw(server.url);
+  raw.send(refused);
+  expect((await raw.answer()).status).toBe(401);
+  raw.send('{"a": "b"}GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n');
+  expect((await raw.answer()).status).toBe(200);
+  raw.send(`${refused}{"a":`);
+  expect((await raw.answer()).status).toBe(401);
+  expect(await raw.ended()).toBe('fin');
+});
+
+test('requests that spend nothing wait for their turn, too', async () => {
+  const [one, other] = [await newMember(server), await newMember(server)];
+  for (const member of [one, other]) expect((await member.ask(hello)).status).toBe(200);
+  const { answers, done } = (await floodgate(one.keys[0]!, 3200, '/server/messages/v1/messages/count_tokens')).open();
+  expect((await other.ask(hello)).status).toBe(200);
+  expect(answers.length).toBeLessThan(1600);
+  await done;
 });

@@ -18,11 +18,11 @@ export interface Entry<Body> {
   readonly body: Body;
 }
 
-/** An entry that is about to be written. */
-export interface Written extends Omit<Entry<unknown>, 'body'> {
+/** An entry whose body is text, about to be sealed and written. */
+export interface SerializedEntry extends Omit<Entry<unknown>, 'body'> {
   /** The body as JSON. */
   readonly plain: Buffer;
-  /** Of its row. */
+  /** Bytes of the sealed body. */
   readonly bytes: number;
 }
 
@@ -66,7 +66,7 @@ export class EntryTable<Body> {
     this.#withoutDisk = deps.store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   }
 
-  written({ body, ...entry }: Entry<Body>): Written {
+  serialized({ body, ...entry }: Entry<Body>): SerializedEntry {
     const plain = Buffer.from(JSON.stringify(body));
     return { ...entry, plain, bytes: plain.length + envelopeBytes };
   }
@@ -75,9 +75,9 @@ export class EntryTable<Body> {
    * Inserts entries, or replaces those that are there. They are sealed together, and go as one value of which each row takes its part: a list of them would be
    * written out in hexadecimal digits.
    */
-  async write(entries: readonly Written[], db: Database, more = sql``): Promise<void> {
+  async write(entries: readonly SerializedEntry[], db: Database, more = sql``): Promise<void> {
     const sealed = this.#deps.seal.sealAll(entries.map(({ userId, id, plain }) => ({ plain, context: contextOf(userId, id) })));
-    const column = <Value>(of: (entry: Written) => Value) => entries.map(of);
+    const column = <Value>(of: (entry: SerializedEntry) => Value) => entries.map(of);
     let end = 0;
     const starts = column(({ bytes }) => (end += bytes) - bytes + 1);
     await sql`
@@ -92,12 +92,12 @@ export class EntryTable<Body> {
   }
 
   /** As `write`, in a transaction of its own that does not wait for the disk of a server. */
-  writeSoon(entries: readonly Written[]): Promise<void> {
+  writeSoon(entries: readonly SerializedEntry[]): Promise<void> {
     return this.write(entries, this.#deps.store.db, this.#withoutDisk);
   }
 
   /** Replaces an entry while its status is one of these. @returns whether it did */
-  async renew({ userId, id, previousId, status, items, plain, bytes }: Written, statuses: readonly string[], db: Database): Promise<boolean> {
+  async renew({ userId, id, previousId, status, items, plain, bytes }: SerializedEntry, statuses: readonly string[], db: Database): Promise<boolean> {
     const body = this.#deps.seal.seal(plain, contextOf(userId, id));
     const renewed = await sql`
       update stored_response set

@@ -4,7 +4,7 @@ import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
 import type { Access, Store } from '#store/open';
 import { batched } from '#store/batch';
-import { copies, EntryTable, type Entry, type Link, type Written } from './entry-table.ts';
+import { copies, EntryTable, type Entry, type Link, type SerializedEntry } from './entry-table.ts';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 
@@ -57,7 +57,7 @@ export interface StoredDeps {
 
 const writing = {
   most: 100,
-  bytes: { most: 8 * 2 ** 20, of: ({ bytes }: Written) => bytes },
+  bytes: { most: 8 * 2 ** 20, of: ({ bytes }: SerializedEntry) => bytes },
   mostWaiting: 10_000,
   crowded: 'Too many responses are being kept.',
 };
@@ -68,7 +68,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
   const room = openRoom({ used: (userId) => table.used(userId), most, clock });
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
   const keepTogether = batched({
-    async ask(entries: readonly Written[]): Promise<readonly (Error | undefined)[]> {
+    async ask(entries: readonly SerializedEntry[]): Promise<readonly (Error | undefined)[]> {
       const all = await problemOf(table.writeSoon(entries));
       if (all === undefined || entries.length === 1 || isAway(all)) return entries.map(() => all);
       const problems: (Error | undefined)[] = [];
@@ -83,17 +83,17 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
     enter: (userId) => room.enter(userId),
 
     async keep(entry, inside) {
-      const written = table.written(entry);
-      room.took(written.userId, written.bytes);
-      if (inside) return table.write([written], inside.db);
-      const problem = await keepTogether(written);
+      const serialized = table.serialized(entry);
+      room.took(serialized.userId, serialized.bytes);
+      if (inside) return table.write([serialized], inside.db);
+      const problem = await keepTogether(serialized);
       if (problem) throw problem;
     },
 
     async renew(entry, statuses, { db } = store) {
-      const written = table.written(entry);
-      const isRenewed = await table.renew(written, statuses, db);
-      if (isRenewed) room.took(written.userId, written.bytes);
+      const serialized = table.serialized(entry);
+      const isRenewed = await table.renew(serialized, statuses, db);
+      if (isRenewed) room.took(serialized.userId, serialized.bytes);
       return isRenewed;
     },
 
@@ -133,7 +133,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       store.transaction(async ({ db }) => {
         const entry = await table.lock(userId, id, db);
         const other = entry && changed(entry);
-        return other !== undefined && table.renew(table.written(other), [entry!.status], db);
+        return other !== undefined && table.renew(table.serialized(other), [entry!.status], db);
       }),
 
     async remove(userId, id) {

@@ -45,11 +45,7 @@ function encodeSystem(parts: readonly Part[], members: JsonObject, ignored: Set<
 }
 
 /** Removes the notes of the dialect, which are not members of the wire. */
-export function withoutNotes(carried: JsonObject): JsonObject {
-  const members: Record<string, Json> = {};
-  for (const name in carried) if (!name.startsWith('.')) members[name] = carried[name]!;
-  return members;
-}
+export const withoutNotes = (carried: JsonObject): JsonObject => Object.fromEntries(Object.entries(carried).filter(([name]) => !name.startsWith('.')));
 
 /** @throws Fault `unsupported` for a message of which nothing can be sent */
 function encodeUser(parts: readonly Part[], carried: JsonObject, custom: ReadonlySet<string>, ignored: Set<string>): readonly JsonObject[] {
