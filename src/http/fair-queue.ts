@@ -42,10 +42,10 @@ interface Place {
 }
 
 /**
- * The queue of the requests with a credential that are more than a look (a GET). A few begin in each turn of the event loop, so that it comes round quickly
- * however many arrive; the rest wait, and their users take turns: who sends a thousand waits behind his own. When they have waited for two seconds without a
- * pause, more arrives than the process can answer: then only as many may wait as are begun in two seconds, each user's share of them, and further ones are
- * refused at once. Of a body nothing is read before its request begins, but what came together with its head.
+ * The queue of the requests with a credential, other than GETs. A few begin in each turn of the event loop, so that it comes round quickly however many arrive;
+ * the rest wait, and their users take turns: who sends a thousand waits behind his own. When the queue has not been empty for two seconds, more arrives than
+ * the process can answer: then only as many may wait as begin in two seconds, each user's share of them, and further ones are refused at once. A body is not
+ * read before its request begins. A fair semaphore (`kit/async`) bounds what runs; this bounds what begins, however long it runs then.
  */
 export class FairQueue {
   readonly #deps: Required<FairQueueDeps>;
