@@ -4,7 +4,7 @@ import { readSettings, runningOllama, unreadSaid, watchSettings, type Reading, t
 import { greeting } from './greeting.ts';
 import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
 import { systemClock } from '#kit/async/clock';
-import { collectGarbageOfStart, countMemoryOutsideHeap } from '#kit/memory/collected';
+import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode } from '#kit/memory/collected';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
 import { providerModules } from '#providers/modules';
@@ -19,6 +19,7 @@ const endSeconds = 60;
 /** `dragoman serve`: starts the server, prints the greeting, applies new settings when the file changes, stops on signals. `dragoman work`: the same without listening. */
 export async function run(args: SettingsArgs, { listens = true }: { readonly listens?: boolean } = {}): Promise<void> {
   countMemoryOutsideHeap();
+  keepCompiledCode();
   const ollama = await runningOllama();
   const read = () => readSettings({ kinds: providerModules, args, ollama });
   const start = read();

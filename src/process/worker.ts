@@ -7,7 +7,7 @@ import { bareThroughout } from '#config/bare';
 import { reportedContact } from '#ledger/admission/contact';
 import { openChannel } from '#kit/ipc/channel';
 import { systemClock } from '#kit/async/clock';
-import { collectGarbageOfStart, countMemoryOutsideHeap } from '#kit/memory/collected';
+import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode } from '#kit/memory/collected';
 import { causeOf, openLog } from '#telemetry/log';
 import type { Account } from '#core/account';
 import { startServer, type ServingProcess } from '#app/server';
@@ -27,6 +27,7 @@ const recalled = new Set<(account: Account) => void>();
 const contact = reportedContact(systemClock);
 
 countMemoryOutsideHeap();
+keepCompiledCode();
 
 const answers: WorkerAnswers = {
   async start({ settings: sent, localToken, journal }) {
