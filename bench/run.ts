@@ -104,7 +104,8 @@ try {
   const busy = loadavg()[0]!;
   if (busy > 0.5) rig.remarks.add(`The machine was busy before the bench started (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
   if (values.profile) await profile(rig, positionals);
-  else if (values.without !== undefined) await ablation(rig, values.without.split(','), positionals.includes('responses') ? 'responses' : 'chat');
+  else if (values.without !== undefined)
+    await ablation(rig, values.without.split(','), positionals.find((one) => one === 'stream' || one === 'responses') ?? 'chat');
   else await measure();
 } finally {
   await rig.close();

@@ -1,20 +1,21 @@
 /**
  * What the mechanisms of Dragoman cost: one warm process is compared with itself, with one or several of them off in turn, and with the floor in the same
- * rounds. `npm run bench -- [chat|responses] --without journal,log,journal+log`
+ * rounds. `npm run bench -- [chat|stream|responses] --without journal,log,journal+log`
  */
 import { chatBody, responseBody } from '../bodies.ts';
 import type { Contestant } from '../contestants/index.ts';
 import type { Rig } from '../rig.ts';
 import { median, spentBy, warmUp } from '../rounds.ts';
 
-const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers', 'keeping'];
+const names = ['journal', 'shipping', 'prompts', 'log', 'request', 'result', 'rules', 'upstream', 'headers', 'keeping', 'together'];
 
 const loads = {
   chat: { operation: 'chat/completions', body: chatBody({ bytes: 1000 }) },
+  stream: { operation: 'chat/completions', body: chatBody({ bytes: 1000, stream: true }) },
   responses: { operation: 'responses', body: responseBody({}) },
 };
 
-/** @param asked names, joined by `+` where several are off together. @param question of a chat, or of a response that is stored. @throws Error for an unknown one */
+/** @param asked names, joined by `+` where several are off together. @param question of a chat, of one that is streamed, or of a response that is stored. @throws Error for an unknown one */
 export async function ablation(rig: Rig, asked: readonly string[], question: keyof typeof loads): Promise<void> {
   const unknown = asked.flatMap((one) => one.split('+')).filter((one) => !names.includes(one));
   if (unknown.length > 0) throw new Error(`There is no mechanism ${unknown.join(', ')}: there are ${names.join(', ')}.`);

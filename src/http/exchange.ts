@@ -10,6 +10,7 @@ import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
 import { Recording } from './response-recorder.ts';
 import type { Surroundings } from './surroundings.ts';
+import { writeTogether } from './write-together.ts';
 
 const always: Headers = [
   'cache-control',
@@ -299,6 +300,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#begin();
     if (this.#recording) this.#note(this.#recording, chunk);
     if (this.left || this.#response.writableEnded) return true; // ended: only the head was asked for
+    writeTogether(this.#response);
     const ready = this.#response.write(chunk);
     if (!ready) this.#awaitReader();
     return ready;

@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/async/clock';
+import { atTurnEnd as usualTurnEnd } from '#kit/async/turn-end';
 import type { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
 import type { Disk } from './disk.ts';
@@ -77,7 +78,7 @@ interface Running {
 
 /** Opens the journal of a process for writing. It does not fail: a disk that cannot be written to is trouble, which goes away. */
 export async function openJournal(deps: JournalDeps): Promise<Journal> {
-  const { clock, log, segmentBytes = usualSegmentBytes, atTurnEnd = setImmediate } = deps;
+  const { clock, log, segmentBytes = usualSegmentBytes, atTurnEnd = usualTurnEnd } = deps;
   const running = new Map<string, Running>();
   const recent = new RecentRows();
   let rows = 0;
