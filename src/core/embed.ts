@@ -1,3 +1,4 @@
+import { absent } from './capabilities.ts';
 import type { Usage } from './event.ts';
 import type { Context } from './context.ts';
 
@@ -15,6 +16,8 @@ export interface EmbedCall {
   readonly encoding: 'float' | 'base64';
   /** The end user, for providers that require one. */
   readonly user?: string;
+  /** Members of the request that are not known here, as the client spelled them: only the bytes of a passthrough carry them. */
+  readonly unknown?: readonly string[];
   /** Present where bytes may be forwarded unparsed, if the target speaks the client's dialect. */
   readonly passthrough?: EmbedPassthrough;
 }
@@ -52,6 +55,15 @@ export type Embed = (
   call: EmbedCall,
   context: Context,
 ) => Promise<Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[] }>;
+
+/** The warnings about members that are not known, unless the client's bytes are forwarded. */
+export const unknownIgnored = ({ unknown = [] }: EmbedCall): readonly string[] => unknown.map((name) => `${name}: ${absent}`);
+
+/** The names of members besides those that are known. A name is cut where it is too long to be shown; a null asks for nothing. */
+export const unknownMembers = (body: Readonly<Record<string, unknown>>, known: Readonly<Record<string, unknown>>, before = ''): readonly string[] =>
+  Object.entries(body).flatMap(([name, value]) => (value === null || Object.hasOwn(known, name) ? [] : [`${before}${name.slice(0, longestName)}`]));
+
+const longestName = 100;
 
 /** The warning of a target that does not support purposes of vectors. */
 export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[] {

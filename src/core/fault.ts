@@ -124,7 +124,7 @@ export function faultOf(error: unknown): Fault {
 
 /** The refusal of a strict client's call, some fields of which the provider does not support. @param ignored as `field: reason` */
 export function notHonoured(ignored: readonly string[], details: FaultDetails = {}): Fault {
-  const [field] = /^[A-Za-z_][\w.]{0,99}(?=:)/.exec(ignored[0] ?? '') ?? [];
+  const [field] = /^[A-Za-z_][\w.[\]]{0,120}(?=:)/.exec(ignored[0] ?? '') ?? [];
   const reasons = ignored.join('; ').replace(/\.$/, '');
   return new Fault('invalid', `The provider does not support every field of the request: ${reasons}.`, { ...(field ? { field } : {}), ...details, ignored });
 }

@@ -132,7 +132,7 @@ export class Requests {
       const preflight = allow === undefined ? undefined : this.#around.preflight(request, allow);
       if (preflight) return exchange.sendNothing(preflight);
       if (!route || exchange.params['*'] === '') throw allow === undefined ? notFound() : wrongMethod(allow);
-      const missing = route.missing?.();
+      const missing = route.missing?.(exchange.params);
       if (missing !== undefined) throw new Fault('not-found', missing);
       if (isExtra && route.scope !== 'public') throw new Fault('overloaded', 'Too many connections are open.', { retryAfter: 1 });
       if (route.scope !== 'public') exchange.caller = caller = await this.#callerOf(route, exchange);

@@ -23,8 +23,8 @@ export interface Route extends Address {
   readonly givesRights?: true;
   /** Browsers ask it from pages of this server alone, whatever `cors.origins` says. */
   readonly isForOwnPages?: true;
-  /** Is it switched off? The address is then 404, before anything of the request is read; absent: never. @returns the reason for the client, undefined where it is on */
-  readonly missing?: () => string | undefined;
+  /** Is it switched off, or nothing at this address? It is then 404, before anything of the request is read; absent: never. @returns the reason for the client, undefined where it is there */
+  readonly missing?: (params: Exchange['params']) => string | undefined;
   /** Whose resources it touches: the caller's own, those of all users (administrators only), or none. */
   readonly owner: 'caller' | 'admin' | 'nobody';
   /** It costs quota: an `Idempotency-Key` is heeded. A stream of it that ends badly throws, also when the client was told in the stream itself. */

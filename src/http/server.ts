@@ -48,7 +48,13 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     routerOptions: { maxParamLength },
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
-    http: { headersTimeout: headerSeconds * 1000, connectionsCheckingInterval: 2000, maxHeaderSize: mostHeadBytes, requestTimeout: 0 },
+    http: {
+      headersTimeout: headerSeconds * 1000,
+      connectionsCheckingInterval: 2000,
+      maxHeaderSize: mostHeadBytes,
+      requestTimeout: 0,
+      requireHostHeader: false, // `oddHead` does, in our words and with our headers
+    },
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
     frameworkErrors: (_error, request, reply) => void run(unknown, request, reply),
   });
@@ -154,12 +160,12 @@ function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request
   for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
     const usual = group.filter(({ headers }) => !headers);
     const wrong = wrongAt(usual.length > 0 ? usual : group);
-    known.on('GET', url, () => {}, wrong);
+    known.on('GET', url, () => {}, wrong.at);
     const byMethod = Map.groupBy(group, ({ method }) => method);
     for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
     const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
     const others = [...methods].filter((method) => !taken.has(method));
-    app.route({ method: others, url, ...answeredBy((request, reply) => void run(wrong(request.params as Params), request, reply)) });
+    app.route({ method: others, url, ...answeredBy((request, reply) => void run(wrong.at(request.params as Params), request, reply)) });
   }
   return ({ url }) => {
     const found = known.find('GET', url);
@@ -173,13 +179,20 @@ type Params = Readonly<Record<string, string | undefined>>;
 type TargetOf = (params: Params) => Target;
 
 /** What a request with a wrong method is told. Where an address stands for several operations, those take other methods than what else is there. */
-function wrongAt(group: readonly Mounted[]): TargetOf {
+interface Wrong {
+  readonly at: TargetOf;
+  /** Absent: it stands for none, or for nothing else. */
+  readonly isOperation?: (params: Params) => boolean;
+}
+
+function wrongAt(group: readonly Mounted[]): Wrong {
   const { face } = group[0]!;
   const allowing = (some: readonly Mounted[]): Target => ({ face, allow: [...new Set(some.flatMap(({ method }) => methodsOf(method)))].join(', ') });
   const doing = group.filter(({ route }) => route.operations);
-  if (doing.length === 0 || doing.length === group.length) return always(allowing(group));
+  if (doing.length === 0 || doing.length === group.length) return { at: always(allowing(group)) };
   const [operations, others] = [allowing(doing), allowing(group.filter(({ route }) => !route.operations))];
-  return (params) => (doing.some(({ route }) => isOperationOf(route, params)) ? operations : others);
+  const isOperation = (params: Params) => doing.some(({ route }) => isOperationOf(route, params));
+  return { at: (params) => (isOperation(params) ? operations : others), isOperation };
 }
 
 const always = (target: Target) => () => target;
@@ -187,9 +200,10 @@ const always = (target: Target) => () => target;
 const isOperationOf = ({ operations = [] }: Route, { '*': name = '' }: Params) => operations.some(({ suffix }) => name.endsWith(suffix));
 
 /** Of the routes at one address the one whose headers the request has, else the one that needs none, else none: its method is wrong there. */
-function chosen(targets: readonly Mounted[], wrong: TargetOf, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
+function chosen(targets: readonly Mounted[], wrong: Wrong, run: Run): (request: FastifyRequest, reply: FastifyReply) => void {
   const plain = targets.find(({ headers }) => !headers);
-  const usual = plain ? always(plain) : wrong;
+  const { at, isOperation } = wrong;
+  const usual = !plain ? at : isOperation && !plain.route.operations ? (params: Params) => (isOperation(params) ? at(params) : plain) : always(plain);
   const special = targets.filter(({ headers }) => headers);
   if (special.length === 0) return (request, reply) => void run(usual(request.params as Params), request, reply);
   const isMeant = (headers: readonly string[] = [], request: FastifyRequest) => headers.every((name) => request.headers[name] !== undefined);

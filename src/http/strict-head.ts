@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 /**
  * What is wrong with the head of a request that the runtime's parser lets through, as a sentence: a version that is not 1.0 or 1.1, an address that is not a
- * path, a header twice that says where or who, a Host that is no host (RFC 9112, 3.2), a transfer coding besides `chunked` (6.1). Two servers could read such
+ * path, a header twice that says where or who, no Host, or one that is no host (RFC 9112, 3.2), a transfer coding besides `chunked` (6.1). Two servers could read such
  * a request differently.
  */
 export function oddHead({ url = '', httpVersionMajor, httpVersionMinor, rawHeaders, headers }: IncomingMessage): string | undefined {
@@ -26,7 +26,7 @@ export function oddHead({ url = '', httpVersionMajor, httpVersionMinor, rawHeade
       return 'The header Host must be the name or address of a host, perhaps with a port.';
     lastHost = host;
   }
-  if (times.host > 1) return 'The header Host must be given once.';
+  if (times.host > 1 || (times.host === 0 && httpVersionMinor > 0)) return 'The header Host must be given once.';
   return times.authorization > 1 ? 'The header Authorization must be given once.' : undefined;
 }
 

@@ -308,6 +308,14 @@ test('metadata of clients of the same API arrives, and the response has it', asy
   expect(JSON.parse(raw)).toMatchObject({ metadata: { a: 'b' } });
 });
 
+test('metadata that is no text arrives as its JSON, which is all that the API takes, and the response has it as it came', async () => {
+  upstream.script(ok());
+  const metadata = { order: 17, tags: ['a', null], note: 'x' };
+  const { raw } = await ask('responses', fresh(), { metadata });
+  expect(sent()).toMatchObject({ metadata: { order: '17', tags: '["a",null]', note: 'x' } });
+  expect(JSON.parse(raw)).toMatchObject({ metadata });
+});
+
 test('a field that a server does not know is left out of the next requests too', async () => {
   upstream.script(
     refusing(({ metadata }) => (metadata ? { message: "Unknown parameter: 'metadata'.", param: 'metadata', code: 'unknown_parameter' } : undefined)),

@@ -1,5 +1,5 @@
 import { checked } from '#kit/json/check';
-import type { EmbedCall, Purpose } from '#core/embed';
+import { unknownMembers, type EmbedCall, type Purpose } from '#core/embed';
 import { isObject, type JsonObject } from '#core/json';
 import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
 import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
@@ -13,32 +13,36 @@ const checkPredict = checked(PredictRequest, bodyFault);
 
 /** `embedContent` → call. @param body parsed JSON @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeEmbed(body: unknown, model: string): EmbedCall {
-  return withClientSpelling(body, (value) => callOf(model, [inputOf(check(value), model, '')]));
+  return withClientSpelling(body, (value, spelled) => {
+    const request = check(value);
+    return callOf(model, [inputOf(request, model, '')], unknownMembers(request, EmbedRequest.properties).map(spelled));
+  });
 }
 
 /** `batchEmbedContents` → call. @throws as `decodeEmbed` */
 export function decodeBatchEmbed(body: unknown, model: string): EmbedCall {
   checkLength(body, 'requests');
-  return withClientSpelling(body, (value) => {
-    const { requests } = checkBatch(value);
-    return callOf(
-      model,
-      requests.map((request, at) => inputOf(request, model, `requests[${at}].`)),
-    );
+  return withClientSpelling(body, (value, spelled) => {
+    const batch = checkBatch(value);
+    const inputs = batch.requests.map((request, at) => inputOf(request, model, `requests[${at}].`));
+    const inRequests = batch.requests.flatMap((request, at) => unknownMembers(request, EmbedRequest.properties, `requests[${at}].`));
+    return callOf(model, inputs, [...unknownMembers(batch, BatchEmbedRequest.properties), ...inRequests].map(spelled));
   });
 }
 
 /** `predict` → call. @throws as `decodeEmbed` */
 export function decodePredict(body: unknown, model: string): EmbedCall {
   checkLength(body, 'instances');
-  return withClientSpelling(body, (value) => {
-    const { instances, parameters } = checkPredict(value);
+  return withClientSpelling(body, (value, spelled) => {
+    const request = checkPredict(value);
+    const { instances, parameters } = request;
     return callOf(
       model,
       instances.map(({ content, taskType, title }, at) => {
         if (content === '') throw invalid(`instances[${at}].content`, 'must not be empty');
         return { text: content, purpose: purposeOf(taskType, title), dimensions: parameters?.outputDimensionality ?? undefined, at: '' };
       }),
+      unknownMembers(request, PredictRequest.properties).map(spelled),
     );
   });
 }
@@ -64,7 +68,7 @@ function inputOf({ model: named, content, embedContentConfig: config, ...request
   };
 }
 
-function callOf(model: string, inputs: readonly Input[]): EmbedCall {
+function callOf(model: string, inputs: readonly Input[], unknown: readonly string[]): EmbedCall {
   const [{ dimensions } = { dimensions: undefined }] = inputs;
   const other = inputs.find((input) => input.dimensions !== dimensions);
   if (other) throw invalid(`${other.at}outputDimensionality`, 'must be the same in all requests');
@@ -74,8 +78,12 @@ function callOf(model: string, inputs: readonly Input[]): EmbedCall {
     ...(inputs.some(({ purpose }) => purpose.task !== undefined || purpose.title !== undefined) ? { purposes: inputs.map(({ purpose }) => purpose) } : {}),
     ...(dimensions === undefined ? {} : { dimensions }),
     encoding: 'float',
+    ...(unknown.length > 0 ? { unknown: unknown.slice(0, mostNamed) } : {}),
   };
 }
+
+/** Members that a warning names: a batch may have many. */
+const mostNamed = 20;
 
 const purposeOf = (task: string | null | undefined, title: string | null | undefined): Purpose => ({
   ...(isGiven(task) && task !== '' && task !== 'TASK_TYPE_UNSPECIFIED' ? { task } : {}),

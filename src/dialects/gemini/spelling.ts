@@ -4,13 +4,13 @@ import { Fault } from '#core/fault';
  * Decodes a body whose members may be in snake_case or camelCase. A fault names its field as the request spelled it.
  *
  * @param body parsed JSON
- * @param read receives the body in camelCase
+ * @param read receives the body in camelCase, and what translates a field path of it back
  * @throws Fault `invalid`
  */
-export function withClientSpelling<Read>(body: unknown, read: (value: unknown) => Read): Read {
+export function withClientSpelling<Read>(body: unknown, read: (value: unknown, spelled: (field: string) => string) => Read): Read {
   const { value, spelled } = toCamelCase(body);
   try {
-    return read(value);
+    return read(value, spelled);
   } catch (error) {
     const field = error instanceof Fault ? error.details.field : undefined;
     if (!(error instanceof Fault) || field === undefined || spelled(field) === field) throw error;

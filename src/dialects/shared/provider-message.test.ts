@@ -14,6 +14,7 @@ describe('the first sentence of a provider', () => {
       'Invalid values (e.g. 1.5) for gpt-4.1-mini, claude-sonnet-4-5-20250929 and models/gemini-2.5-flash!',
     ],
     ['The organization must be verified to stream this model.', 'The organization must be verified to stream this model.'],
+    ['An org-level limit for user_id, org_id and proj_id', 'An org-level limit for user_id, org_id and proj_id'],
   ])('%j is told as %j', (message, sentence) => expect(firstSentence(message)).toBe(sentence));
 
   test.each([
@@ -22,6 +23,10 @@ describe('the first sentence of a provider', () => {
     ['The header has Bearer 0123456789abcdef0123456789abcdef', '0123456789abcdef'],
     ['Write to ada.lovelace@example.org about it', 'lovelace'],
     ['Not in organization org-AbC123 on requests', 'org-AbC123'],
+    ['The model is not for org-AbCdEfGhIjKl', 'AbCdEf'],
+    ['The model is not for org-acme', 'acme'],
+    ['proj_abcdef may not, nor may acct_secret', 'abcdef'],
+    ['proj_abcdef may not, nor may acct_secret', 'acct_secret'],
     ['Organization `acme` may not', 'acme'],
     ['Project id: my-project-1 has not enabled it', 'my-project-1'],
     ['projects/secret/locations/us-central1 is not there', 'secret'],

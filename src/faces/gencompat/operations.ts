@@ -27,6 +27,7 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
       owner: 'caller',
       spends: true,
       numbersAsWritten: true,
+      missing: (params) => (isOperation(addressedModel({ params })) ? undefined : noOperation),
       summary: 'Does something with a model.',
       operations,
       answer: (asked) => answered(deps, asked, addressedModel(asked.exchange)),
@@ -87,9 +88,9 @@ function answered(deps: OperationDeps, asked: Asked, address: string): unknown {
     case 'predict':
       return embedContent(deps, asked, { model, operation }, (name) => embeddingName(name, deps.models(asked.caller), deps.standIns()));
     default:
-      throw new Fault(
-        'not-found',
-        'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent, countTokens, embedContent or batchEmbedContents.',
-      );
+      throw new Fault('not-found', noOperation);
   }
 }
+
+const noOperation =
+  'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent, countTokens, embedContent or batchEmbedContents.';

@@ -1,3 +1,4 @@
+import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ForeignTool, Turn } from '#core/conversation';
@@ -35,7 +36,7 @@ async function* answered(
   const { tools: declared, toolChoice: choice, ...bare } = call;
   const others = declared.filter((tool) => !(tool.type === 'foreign' && tool.wanted));
   const { tools: offered, unknown } = await tools.offered(context.caller, wanted.tools, context.signal);
-  for (const name of unknown.slice(0, 20)) (context.progress.warnings ??= []).push(`enabled_mcp_tools: ${name}: there is no such tool`);
+  ignoringTools(unknown, context);
   const clients = new Set(others.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];

@@ -3,7 +3,9 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import { orAborted } from '#kit/async/or-aborted';
 import type { Tokens } from '#kit/tokens/index';
 import type { GenerateCall, Reasoning } from '#core/call';
-import type { ForeignTool } from '#core/conversation';
+import type { ForeignPart, ForeignTool, Part } from '#core/conversation';
+import { toolsIn } from '#dialects/shared/lone-items';
+import { textOf } from '#core/json';
 import { Fault } from '#core/fault';
 import type { Usage } from '#core/event';
 import { ignoredIn, noteOn } from '#core/capabilities';
@@ -122,7 +124,25 @@ function unhonoured(call: GenerateCall): readonly string[] {
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
     ...new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [unusable(tool)] : []))),
+    ...unread(call),
   ];
 }
+
+/** Content of users that only its own interface knows. @throws Fault `invalid` where a conversation has nothing else */
+function unread({ turns }: GenerateCall): readonly string[] {
+  const sent = turns.flatMap(({ role, parts }) => (role === 'system' ? [] : parts));
+  if (sent.length > 0 && sent.every(isUnread))
+    throw new Fault('invalid', `There is nothing here that the built-in model can read: it does not know the type ${typesOf(sent).join(', ')}.`);
+  const ofUsers = turns.flatMap(({ role, parts }) => (role === 'user' ? parts.filter(isUnread) : []));
+  return typesOf(ofUsers).map((type) => `${type}: the built-in model does not know this type of content`);
+}
+
+const isUnread = (part: Part): part is ForeignPart => part.type === 'foreign' && !part.step && toolsIn(part.value) === undefined;
+
+const typesOf = (parts: readonly ForeignPart[]): readonly string[] =>
+  [...new Set(parts.map(({ value }) => textOf(value['type']).slice(0, longestType) || 'content'))].slice(0, mostTypes);
+
+const longestType = 100;
+const mostTypes = 20;
 
 const unusable = ({ field }: ForeignTool): string => (field === undefined ? noteOn('tools', support) : `${field}: the built-in model does not search`);

@@ -1,6 +1,6 @@
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Tokens } from '#kit/tokens/index';
-import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
+import { purposesIgnored, unknownIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import { Fault, queueFull } from '#core/fault';
 import type { Context } from '#core/context';
 import { hasTokens, withTexts } from '../shared/token-inputs.ts';
@@ -37,6 +37,7 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const texts = hasTokens(call) ? withTexts(call, await (await tokens()).decoder()).inputs : (call.inputs as readonly string[]);
     const ignored = [
       ...purposesIgnored(call),
+      ...unknownIgnored(call),
       ...(dimensions < sentenceDimensions ? [`dimensions: the first ${dimensions} of ${sentenceDimensions}`] : []),
       ...texts.flatMap((text, at) => (text.length > mostCharacters ? [`input[${at}]: its first ${mostCharacters} characters are read`] : [])).slice(0, 5),
     ];

@@ -1,6 +1,6 @@
 import { encodeBatchEmbed, encodePredict } from '#dialects/gemini/embed-request';
 import { decodeBatchEmbedResult, decodePredictResult, type Vectors } from '#dialects/gemini/embed-result';
-import type { EmbedCall, Embedded } from '#core/embed';
+import { unknownIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import { notHonoured } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
@@ -44,8 +44,8 @@ const atATime = 4;
 
 /** The vectors of texts, in as many requests as needed. @throws Fault of the first failed request */
 export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, context: TargetContext): Promise<Embedded> {
-  const ignored = call.user === undefined ? [] : ['user: this API has no such field'];
-  if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'user' });
+  const ignored = [...(call.user === undefined ? [] : ['user: this API has no such field']), ...unknownIgnored(call)];
+  if (context.strict && ignored.length > 0) throw notHonoured(ignored);
   const batches = inBatches(await textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => embedBatch(endpoint, call, batch, context));
   const counts = answers.map(({ tokens }) => tokens);

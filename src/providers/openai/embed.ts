@@ -2,11 +2,10 @@ import { encodeRequest } from '#dialects/openai/embeddings/encode-request';
 import { decodeResult, plainAnswer } from '#dialects/openai/embeddings/result';
 import { dialect } from '#dialects/openai/embeddings/wire';
 import { splice } from '#kit/json/scan';
-import { purposesIgnored, type EmbedCall, type Embedded } from '#core/embed';
+import { purposesIgnored, unknownIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import type { TargetContext } from '#core/context';
 import { wholeInPieces } from '../shared/post.ts';
 import { attempt, type Endpoint, type ProviderRequest } from '../shared/attempt.ts';
-import { notHonoured } from '#core/fault';
 import { hasTokens, withTexts } from '../shared/token-inputs.ts';
 import { mayHaveModelsOfOpenAI, vendorOf } from '../vendors.ts';
 import { openTokens, type Decode } from '#kit/tokens/index';
@@ -30,7 +29,7 @@ export type EmbedEndpoint = Endpoint<Asked, ProviderRequest, EmbedQuirks>;
 
 export const embedEndpoint = (deps: Omit<EmbedEndpoint, 'encode' | 'learn'>): EmbedEndpoint => ({
   ...deps,
-  encode: (call, quirks) => ({ body: bodyOf(call, deps.model, quirks), ignored: [] }),
+  encode: (call, quirks) => requestOf(call, deps.model, quirks),
   learn: ({ details: { field = '', said = '' } }, { decode }, known) => {
     if (field === 'encoding_format') return known?.withoutEncoding ? undefined : { ...known, withoutEncoding: true };
     return decode && !known?.withoutTokens && /\binput\b/.test(`${field} ${said}`) ? { ...known, withoutTokens: true } : undefined;
@@ -38,11 +37,12 @@ export const embedEndpoint = (deps: Omit<EmbedEndpoint, 'encode' | 'learn'>): Em
 });
 
 /** OpenAI's SDKs ask for base64 unless their callers ask for numbers. */
-function bodyOf({ decode, ...asked }: Asked, model: string, { withoutEncoding, withoutTokens }: EmbedQuirks = {}): Uint8Array | string {
+function requestOf({ decode, ...asked }: Asked, model: string, { withoutEncoding, withoutTokens }: EmbedQuirks = {}): ProviderRequest {
   const call = decode && withoutTokens ? withTexts(asked, decode) : asked;
   const passthrough = passthroughOf(call);
-  if (passthrough && !withoutEncoding) return splice(passthrough.body, passthrough.places, { model: JSON.stringify(model) });
-  return JSON.stringify(encodeRequest(withoutEncoding ? { ...call, encoding: 'float' } : call, model));
+  if (passthrough && !withoutEncoding) return { body: splice(passthrough.body, passthrough.places, { model: JSON.stringify(model) }), ignored: [] };
+  const body = JSON.stringify(encodeRequest(withoutEncoding ? { ...call, encoding: 'float' } : call, model));
+  return { body, ignored: [...purposesIgnored(call), ...unknownIgnored(call)] };
 }
 
 const passthroughOf = ({ passthrough }: EmbedCall) => (passthrough?.dialect === dialect ? passthrough : undefined);
@@ -57,13 +57,11 @@ async function withDecoder(call: EmbedCall, baseUrl: string): Promise<Asked> {
 /** Embeddings. If the client speaks this dialect, its bytes are forwarded with the model name replaced, and those of the answer unparsed. @throws Fault */
 export async function embed(endpoint: EmbedEndpoint, baseUrl: string, call: EmbedCall, context: TargetContext): Promise<Embedded> {
   const { model } = endpoint;
-  const [ignored] = purposesIgnored(call);
-  if (context.strict && ignored !== undefined) throw notHonoured([ignored]);
-  const { response } = await attempt(endpoint, await withDecoder(call, baseUrl), context);
+  const { response, request } = await attempt(endpoint, await withDecoder(call, baseUrl), context);
   try {
     const pieces = await wholeInPieces(response, context);
     const plain = passthroughOf(call) ? plainAnswer(pieces, call) : undefined;
-    return plain ? { model, ignored: [], ...plain, answer: { pieces } } : await decodeResult(Buffer.concat(pieces), call, model);
+    return { ...(plain ? { model, ...plain, answer: { pieces } } : await decodeResult(Buffer.concat(pieces), call, model)), ignored: request.ignored };
   } finally {
     response.leave();
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { Turn } from '#core/conversation';
@@ -52,7 +53,7 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
       ...(typeof fields.temperature === 'number' ? { temperature: fields.temperature } : {}),
       ...(fields.reasoning_effort ? { effort: fields.reasoning_effort } : {}),
     };
-    for (const name of mcp.unknown.slice(0, 20)) (context.progress.warnings ??= []).push(`enabled_mcp_tools: ${name}: there is no such tool`);
+    ignoringTools(mcp.unknown, context);
     id = answered ?? (await beginning(deps, call, question, context));
     return said(call.model, answered === undefined ? `The research has begun: follow it at /server/get-deep-agent, with deep_agent_id ${id}.` : goesOn);
   };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ignoringTools } from '#core/ignoring';
 import type { Caller, Context } from '#core/context';
 import type { ForeignTool, TakenCalls, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
@@ -72,9 +73,9 @@ export async function takenCalls({ approved }: McpFields, turns: readonly Turn[]
   throw new Fault('not-found', 'tools_to_execute: no such calls wait for an approval in this conversation.', { field: 'tools_to_execute' });
 }
 
-/** What stands for the tools in a call, with the calls that were approved. */
-export function wantedTool(fields: McpFields, taken: TakenCalls | undefined, { progress }: Context): readonly ForeignTool[] {
-  for (const name of fields.unknown.slice(0, 20)) (progress.warnings ??= []).push(`enabled_mcp_tools: ${name}: there is no such tool`);
+/** What stands for the tools in a call, with the calls that were approved. @throws Fault `invalid` where the client is strict and names tools that are not there */
+export function wantedTool(fields: McpFields, taken: TakenCalls | undefined, context: Context): readonly ForeignTool[] {
+  ignoringTools(fields.unknown, context);
   if (fields.tools.length === 0 && !taken) return [];
   const again = (taken?.calls ?? []).filter(({ server, tool }) => !fields.tools.some((one) => one.server === server && one.tool === tool));
   const tools = [...fields.tools, ...again.map(({ server, tool }) => ({ server, tool, asks: true }))];

@@ -1,3 +1,4 @@
+import { ignoring } from '#core/ignoring';
 import type { Context } from '#core/context';
 import { orAborted } from '#kit/async/or-aborted';
 import type { WebSource } from './material.ts';
@@ -26,12 +27,16 @@ const mostResults = 10;
 const mostPages = 2;
 const longestQuery = 400;
 
-/** What the web has on a question. The answer comes without it where it cannot be searched, and a warning says so. @throws the signal's reason */
-export async function foundOnWeb(web: Web, live: Live, question: string, { caller, signal, requestId, progress }: Context): Promise<readonly WebSource[]> {
+/**
+ * What the web has on a question. The answer comes without it where it cannot be searched, and a warning says so.
+ *
+ * @throws the signal's reason; Fault `invalid` where there is no search engine and the client is strict
+ */
+export async function foundOnWeb(web: Web, live: Live, question: string, context: Context): Promise<readonly WebSource[]> {
   if (live === 0) return [];
-  const warn = (text: string) => void (progress.warnings ??= []).push(`live: ${text}`);
+  const { caller, signal, requestId, progress } = context;
   if (!web.search) {
-    warn('no search engine is configured here, so the answer comes without the web');
+    ignoring(['live: no search engine is configured here, so the answer comes without the web'], context);
     return [];
   }
   const asking = { owner: String(caller.userId), signal, most: mostResults };
@@ -43,7 +48,7 @@ export async function foundOnWeb(web: Web, live: Live, question: string, { calle
   } catch (error) {
     signal.throwIfAborted();
     web.failed(error, requestId);
-    warn('the search engine did not answer, so the answer comes without the web');
+    (progress.warnings ??= []).push('live: the search engine did not answer, so the answer comes without the web');
     return [];
   }
 }

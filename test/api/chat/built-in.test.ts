@@ -311,3 +311,40 @@ describe('the fields of a chat completion request', () => {
     },
   );
 });
+
+describe('content of a type that is not known', () => {
+  const novel = { type: 'novel_20300101', novel: 'x' };
+  const text = 'Say exactly: heron';
+  const interfaces: readonly [string, string, (only: boolean) => object][] = [
+    ['chat', '/server/chatcompat/v1/chat/completions', (only) => ({ messages: [{ role: 'user', content: only ? [novel] : [novel, { type: 'text', text }] }] })],
+    [
+      'messages',
+      '/server/messages/v1/messages',
+      (only) => ({ max_tokens: 9, messages: [{ role: 'user', content: only ? [novel] : [novel, { type: 'text', text }] }] }),
+    ],
+    [
+      'gencompat',
+      '/server/gencompat/v1beta/models/built-in:generateContent',
+      (only) => ({ contents: [{ parts: only ? [{ novel: {} }] : [{ novel: {} }, { text }] }] }),
+    ],
+  ];
+
+  test('and nothing else is refused for responses clients, too', async () => {
+    const answer = await server.ask('/server/chatcompat/v1/responses', { model: 'built-in', input: [novel] });
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('nothing here that the built-in model can read')]);
+    expect((await server.ask('/server/chatcompat/v1/responses', { model: 'built-in', input: [novel, { role: 'user', content: text }] })).status).toBe(200);
+  });
+
+  test.each(interfaces)('of %s clients is said, refused where the client is strict, and where there is nothing else', async (_name, path, body) => {
+    const ask = (only: boolean, headers: Record<string, string> = {}) => server.ask(path, { model: 'built-in', ...body(only) }, { headers });
+    const told = await ask(false);
+    expect([told.status, told.headers.get('x-dragoman-warnings'), await told.text()]).toEqual([
+      200,
+      expect.stringContaining('the built-in model does not know this type of content'),
+      expect.stringContaining('heron'),
+    ]);
+    expect((await ask(false, { 'x-dragoman-strict': 'true' })).status).toBe(400);
+    const nothing = await ask(true);
+    expect([nothing.status, await nothing.text()]).toEqual([400, expect.stringContaining('nothing here that the built-in model can read')]);
+  });
+});

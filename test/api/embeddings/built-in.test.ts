@@ -52,6 +52,17 @@ test('a long text is read in pieces, and no further than to a bound, which is sa
   expect(answer.headers.get('x-dragoman-warnings')).toBe('input[0]: its first 32768 characters are read');
 });
 
+test('a member that is not known is said, or refused where the client is strict', async () => {
+  const body = { model: 'built-in-embedding', input: 'a', truncate: 'END', nothing: null };
+  const told = await server.ask(path, body);
+  expect([told.status, told.headers.get('x-dragoman-warnings')]).toEqual([200, "truncate: the provider's interface does not have this field."]);
+  const strict = await server.ask(path, body, { headers: { 'x-dragoman-strict': 'true' } });
+  expect(strict.status).toBe(400);
+  expect(await strict.json()).toMatchObject({ error: { type: 'invalid_request_error', param: 'truncate' } });
+  const { model, input } = body;
+  expect((await server.ask(path, { model, input, nothing: null }, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(200);
+});
+
 test('fewer dimensions are the first ones, made of length 1 again; more are refused', async () => {
   const { data } = await vectorsOf({ model: 'built-in-embedding', input: 'a', dimensions: 100 });
   expect([data[0]!.embedding.length, Math.hypot(...data[0]!.embedding)]).toEqual([100, expect.closeTo(1, 5)]);

@@ -57,6 +57,13 @@ const numbersOf = (embedding: readonly number[] | string): number[] => {
   const bytes = Buffer.from(embedding, 'base64');
   return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(4 * at));
 };
+test('a member that is not known goes to a provider of the same wire as it came, also for a strict client', async () => {
+  good();
+  const answer = await embed({ model: 'text-embedding-3-small', input: 'a', truncate: 'END' }, { headers: { 'x-dragoman-strict': 'true' } });
+  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+  expect(String(upstream.requests[0]!.body)).toContain('"truncate":"END"');
+});
+
 const listOf = async (answer: Response) => (await answer.json()) as List;
 
 describe.each([

@@ -304,6 +304,22 @@ test('what a model cannot honour is said, or refused where the client is strict'
   expect(upstream.requests).toEqual([]);
 });
 
+test.each([
+  ['embedContent', { ...text('a'), auto_fit: true }, 'auto_fit'],
+  ['batchEmbedContents', { requests: [text('a'), { ...text('b'), autoFit: true }] }, 'requests[1].autoFit'],
+  ['predict', { instances: [{ content: 'a' }], autoFit: true }, 'autoFit'],
+] as const)('a member of %s that is not known is said, or refused where the client is strict', async (operation, body, field) => {
+  for (const model of ['text-embedding-3-small', 'gemini-embedding-001']) {
+    good();
+    const { headers } = await ask(model, operation, body);
+    expect(headers.get('x-dragoman-warnings')).toBe(`${field}: the provider's interface does not have this field.`);
+    upstream.reset();
+    const { status, answer } = await ask(model, operation, body, server, { headers: { 'x-dragoman-strict': 'true' } });
+    expect([status, JSON.stringify(answer)]).toEqual([400, expect.stringContaining(`"field":"${field}"`)]);
+    expect(upstream.requests).toEqual([]);
+  }
+});
+
 test('a model that the provider does not have is 404, and a busy provider is 429', async () => {
   upstream.script(notFound('model'), always(tooMany({ retryAfter: 7 })));
   const own = await startTestServer({

@@ -260,6 +260,20 @@ describe('what is refused', () => {
     expect([read.status, read.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
+  test('an address and its methods are known before the credential', async () => {
+    const bare = async (path: string, method: string) => {
+      const { status, headers } = await fetch(`${server.url}${path}`, { method });
+      return [path, method, status, headers.get('allow')];
+    };
+    for (const below of [root, '/server/gencompat/v1', '/v1beta'])
+      for (const address of [`${below}/models/flash:streamGenerateContent`, `${below}/publishers/google/models/flash:countTokens`]) {
+        for (const method of ['GET', 'HEAD', 'PUT']) expect(await bare(address, method)).toEqual([address, method, 405, 'POST']);
+        expect(await bare(address, 'POST')).toEqual([address, 'POST', 401, null]);
+      }
+    for (const address of [`${root}/models/flash:explode`, `${root}/models/flash`]) expect(await bare(address, 'POST')).toEqual([address, 'POST', 404, null]);
+    expect(await bare(`${root}/models/flash`, 'GET')).toEqual([`${root}/models/flash`, 'GET', 401, null]);
+  });
+
   test.each([
     '..',
     '../../x',

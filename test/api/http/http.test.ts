@@ -126,6 +126,13 @@ describe('a head that the parser takes and we do not', () => {
     expect(text).toMatch(/"type":"invalid_request_error"/);
   });
 
+  test(proves('H-06', 'no Host is refused in the words of the face, with the headers of every answer'), async () => {
+    const { text } = await raw(`POST ${chat} HTTP/1.1\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}`);
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toMatch(/"type":"invalid_request_error"/);
+    for (const name of ['x-request-id', 'cache-control', 'x-content-type-options']) expect(text.toLowerCase()).toContain(`\r\n${name}: `);
+  });
+
   test(proves('H-06', 'HTTP/1.0 is answered, with or without a Host'), async () => {
     expect((await raw('GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
   });

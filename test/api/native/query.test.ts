@@ -229,6 +229,18 @@ test('a strict client may send what is heeded or null, and another client anythi
   expect((await ada.ask('POST', '/server/query', { message: heron, skip_search: true, other: 1 })).status).toBe(200);
 });
 
+test.each([
+  [{ live: 1 }, 'live'],
+  [{ live: 2, streaming: true }, 'live'],
+  [{ enabled_mcp_tools: ['9_none'] }, 'enabled_mcp_tools'],
+  [{ enabled_mcp_tools: ['none'], mode: 'deep_agent' }, 'enabled_mcp_tools'],
+])('a strict client is refused what cannot be done here: %j', async (fields, field) => {
+  const asked = { message: heron, model: 'built-in', ...fields };
+  const { status, body } = await ada.ask('POST', '/server/query', asked, { headers: { 'x-dragoman-strict': 'true' } });
+  expect([status, body['error']]).toEqual([400, expect.stringMatching(`^Not every field of the request can be heeded: ${field}: `)]);
+  expect((await ada.ask('POST', '/server/query', asked)).status).toBe(200);
+});
+
 test(proves('server.query-live', 'without a search engine a live question is answered, and a warning says so'), async () => {
   for (const live of [1, 2]) {
     const answer = await ada.ask('POST', '/server/query', { message: heron, live });

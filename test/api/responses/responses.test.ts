@@ -450,6 +450,16 @@ describe('what a request says', () => {
     expect((await create({})).body.metadata).toEqual({});
   });
 
+  test(proves('responses.metadata-object', 'metadata has values of any kind: they are given back as they are, and kept; a provider gets texts'), async () => {
+    const metadata = { order: 17, paid: true, tags: ['a', { b: null }], none: null, note: 'x' };
+    upstream.script(ok());
+    const { status, body } = await create({ model: 'gpt-x', metadata });
+    expect([status, body.metadata]).toEqual([200, metadata]);
+    expect((await read(body.id)).body.metadata).toEqual(metadata);
+    const { status: tooLong, body: refusal } = await create({ metadata: { k: ['v'.repeat(512)] } });
+    expect([tooLong, refusal.error?.param]).toEqual([400, 'metadata.k']);
+  });
+
   test('an item may be named by its id, whoever made it of the two', async () => {
     upstream.script(thinking('It says three words.'), ok());
     const first = (await create({ model: 'claude-x', input: 'one' })).body;

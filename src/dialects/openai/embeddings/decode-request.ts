@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { checked } from '#kit/json/check';
-import type { EmbedCall } from '#core/embed';
+import { unknownMembers, type EmbedCall } from '#core/embed';
 import { bodyFault, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
 
@@ -14,7 +14,9 @@ const check = checked(Type.Object({ ...EmbeddingRequest.properties, input: Type.
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function decodeRequest(body: unknown): EmbedCall {
-  const { model = 'text-embedding-3-small', input, dimensions, encoding_format: encoding, user } = check(body);
+  const request = check(body);
+  const { model = 'text-embedding-3-small', input, dimensions, encoding_format: encoding, user } = request;
+  const unknown = unknownMembers(request, EmbeddingRequest.properties);
   if (!/^[\x20-\x7e]+$/.test(model)) throw invalid('model', 'must be printable ASCII');
   return {
     model,
@@ -22,6 +24,7 @@ export function decodeRequest(body: unknown): EmbedCall {
     ...(isGiven(dimensions) ? { dimensions } : {}),
     encoding: encoding ?? 'float',
     ...(isGiven(user) ? { user } : {}),
+    ...(unknown.length > 0 ? { unknown } : {}),
   };
 }
 

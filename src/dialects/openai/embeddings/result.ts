@@ -1,4 +1,4 @@
-import { encoded, purposesIgnored, type EmbedCall, type Embedded, type Vector } from '#core/embed';
+import { encoded, type EmbedCall, type Embedded, type Vector } from '#core/embed';
 import type { Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
@@ -15,7 +15,7 @@ import { isCount } from '../../shared/read-fields.ts';
  * @param model the model's upstream name, for answers that do not report one
  * @throws Fault `upstream-failed` where it is not an embeddings response
  */
-export async function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Promise<Embedded> {
+export async function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Promise<Omit<Embedded, 'ignored'>> {
   const body = await read(bytes);
   if (!isObject(body) || !Array.isArray(body['data'])) throw malformed();
   const vectors = call.inputs.map((): Vector | undefined => undefined);
@@ -28,7 +28,7 @@ export async function decodeResult(bytes: Uint8Array, call: EmbedCall, model: st
   }
   if (!vectors.every((vector) => vector !== undefined)) throw malformed();
   const usage = usageOf(body['usage']);
-  return { model: textOf(body['model']) || model, ignored: purposesIgnored(call), ...(usage ? { usage } : {}), answer: { vectors } };
+  return { model: textOf(body['model']) || model, ...(usage ? { usage } : {}), answer: { vectors } };
 }
 
 /** The response body of this dialect, as JSON. */

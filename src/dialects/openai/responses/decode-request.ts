@@ -29,10 +29,17 @@ export function requestOf(body: unknown): ResponsesRequest {
   return request;
 }
 
-/** @throws Fault `invalid` for a key of more than 64 characters; the schema checks the rest */
-export function checkMetadata(metadata: Readonly<Record<string, string>> | null | undefined): void {
-  for (const key of Object.keys(metadata ?? {})) if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+/** @throws Fault `invalid` for a key of more than 64 characters, or a value of more than 512; the schema checks the rest */
+export function checkMetadata(metadata: Readonly<Record<string, Json>> | null | undefined): void {
+  for (const [key, text] of Object.entries(inTexts(metadata ?? {}))) {
+    if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
+    if (text.length > 512) throw invalid(`metadata.${key}`, 'must have at most 512 characters');
+  }
 }
+
+/** Metadata as providers take it: what is no text is sent as its JSON. */
+const inTexts = (metadata: Readonly<Record<string, Json>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]));
 
 /** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
@@ -130,6 +137,7 @@ const honoured: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'm
 function extraOf(request: ResponsesRequest, { carried: toolChoice, asWritten }: Omit<Chosen, 'toolChoice'>): Extra {
   const carried: Record<string, Json> = rest(request, understood);
   if (carried['truncation'] === 'disabled') delete carried['truncation'];
+  if (isGiven(request.metadata)) carried['metadata'] = inTexts(request.metadata);
   if (toolChoice !== undefined) carried['tool_choice'] = toolChoice;
   if (asWritten !== undefined) carried['.tool_choice'] = asWritten;
   const { verbosity } = request.text ?? {};

@@ -101,6 +101,14 @@ export const Metadata = Type.Unsafe<Record<string, string>>(
   ),
 );
 
+/** Of a request: also values that are no texts; the length of those is that of their JSON. */
+const RequestMetadata = Type.Unsafe<Record<string, Json>>(
+  Type.Object(
+    {},
+    { additionalProperties: true, maxProperties: 16, description: 'Keys of up to 64, values of up to 512 characters, given back with the response.' },
+  ),
+);
+
 export const Input = Type.Union([Type.String({ description: 'A plain prompt, or items.' }), Type.Array(Item, { maxItems: mostItems })]);
 
 export type ResponsesRequest = Static<typeof ResponsesRequest>;
@@ -137,7 +145,7 @@ export const ResponsesRequest = Type.Object(
     background: optional(Type.Boolean({ default: false, description: 'Answer at once with a response that is worked on, to be asked for later.' })),
     stream: optional(Type.Boolean({ default: false, description: 'Answer in server-sent events.' })),
     stream_options: optional(anyObject()),
-    metadata: optional(Metadata),
+    metadata: optional(RequestMetadata),
     service_tier: optional(Type.String({ maxLength: 64 })),
     prompt_cache_key: optional(Type.String({ maxLength: 1024 })),
     safety_identifier: optional(Type.String({ maxLength: 1024 })),
@@ -175,7 +183,7 @@ export const ResponseObject = Type.Object({
   error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
   incomplete_details: orNull(Type.Object({ reason: Type.String() })),
   previous_response_id: orNull(Type.String()),
-  metadata: Type.Unsafe<Record<string, string>>(Type.Object({}, { additionalProperties: Type.String() })),
+  metadata: anyObject('As the request has it.'),
   tools: Type.Array(anyObject()),
   tool_choice: anything,
 });
