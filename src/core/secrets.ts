@@ -4,7 +4,8 @@ export type ResolveSecrets = (userId: number, text: string) => Promise<string>;
 /** The name of a secret. */
 export const secretName = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-const placeholder = /\{\{secret\.([A-Za-z][A-Za-z0-9_]{0,63})\}\}/g;
+/** With as many spaces as the places of plugins may have: what one of the two took for a secret, and the other for text, could be sent by who may not. */
+const placeholder = /\{\{\s{0,5}secret\.([A-Za-z][A-Za-z0-9_]{0,63})\s{0,5}\}\}/g;
 
 /** The names of the secrets that a text asks for, each once. */
 export function secretsIn(text: string): readonly string[] {

@@ -55,7 +55,11 @@ export function openProviders(
       const group = provider?.targets(model, modelSettings);
       const mediaUrls = settings[name]?.mediaUrls;
       if (!group || mediaUrls === 'passed' || !(mediaUrls || provider?.needsContent)) return group;
-      return inliningMedia(fetcher, group, (part) => isByAddress(part) && (mediaUrls === 'fetched' || provider!.needsContent!(part)));
+      const isFetched = mediaUrls === 'fetched';
+      return inliningMedia(fetcher, group, {
+        needed: (part) => isByAddress(part) && (isFetched || provider!.needsContent!(part)),
+        isRefused: (part) => isFetched && provider!.hasAddress?.(part) === true,
+      });
     },
     probes: (provider, model) => spoken.get(provider)?.probes(model) ?? [],
     offered: async (provider, signal) => spoken.get(provider)?.offered?.(signal),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { askFace, faces } from '../support/all-faces.ts';
-import { on, replay, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { on, replay, stream as pieces, unterminated, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
@@ -125,6 +125,21 @@ describe.each(faces)('a client of %s', (face) => {
     const { headers } = await askFace(server, face, { model, content: 'hello', stream: true });
     expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'length', status: 200 });
   });
+});
+
+test.each([
+  ['chat', 'completed'],
+  ['responses', 'completed'],
+  ['messages', 'completed'],
+  ['gemini', 'upstream-cut'], // no frame of it says that nothing follows
+])('a connection that ends without the end of the body is no harm where a provider of %s has said that the answer is over', async (model, end) => {
+  for (const face of faces) {
+    upstream.script(unterminated());
+    const { complete, error, headers } = await askFace(server, face, { model, content: 'hi', stream: true });
+    if (end === 'completed') expect([face, complete, error]).toEqual([face, true, '']);
+    else expect([face, error]).not.toEqual([face, '']);
+    expect((await loggedAs(server, headers.get('x-request-id')!)).end).toBe(end);
+  }
 });
 
 test('a repeated message_start at the beginning does no harm', async () => {

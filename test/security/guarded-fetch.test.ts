@@ -85,6 +85,58 @@ describe('image URLs', () => {
     expect(evil.hits).toBe(0);
   });
 
+  test('a provider that is configured to accept no URLs is sent none, in whatever part of the dialect', async () => {
+    const body = (model: string, part: object) => ({ model, messages: [{ role: 'user', content: [{ type: 'text', text: 'what is it' }, part] }] });
+    const part = (type: string, inner: object | string) => ({ type, [type]: inner });
+    for (const url of [at('127.0.0.1'), at('pictures.example'), 'file:///etc/passwd', 's3://bucket/a.mp4'])
+      for (const one of [part('video_url', { url }), part('document_url', url), part('audio_url', { inner: { url } }), part('video', [url])]) {
+        const answer = await server.ask(chat, body('llava', one));
+        expect([one, answer.status, await answer.json()]).toMatchObject([one, 400, { error: { message: expect.stringContaining(one.type) as string } }]);
+      }
+    const asText = await server.ask(chat, body('llava', part('image_url', at('127.0.0.1'))));
+    expect([asText.status, upstream.requests.length, canary.hits, evil.hits]).toEqual([400, 0, 0, 0]);
+    for (const [model, one] of [
+      ['llava', part('video_url', { url: 'data:video/mp4;base64,AAAA' })],
+      ['llava', { type: 'thinking', thinking: [{ type: 'text', text: 'https://pictures.example/' }] }],
+      ['gpt', part('video_url', { url: at('pictures.example') })],
+    ] as const) {
+      expect((await server.ask(chat, body(model, one))).status).toBe(200);
+      expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain(JSON.stringify(one));
+    }
+  });
+
+  test.each([
+    [chat, 'messages[0].content[0].image_url.url', (url: string) => ({ messages: [{ role: 'user', content: [image(url)] }] })],
+    [chat, 'messages[0].content[0].image_url', (url: string) => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: url }] }] })],
+    [
+      '/server/chatcompat/v1/responses',
+      'input[0].content[0].file_url',
+      (url: string) => ({ input: [{ role: 'user', content: [{ type: 'input_file', file_url: url }] }] }),
+    ],
+    [
+      '/server/messages/v1/messages',
+      'messages[0].content[0].source.url',
+      (url: string) => ({ max_tokens: 10, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url } }] }] }),
+    ],
+    [
+      '/server/messages/v1/messages',
+      'messages[0].content[0].source.url',
+      (url: string) => ({ max_tokens: 10, messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'url', url } }] }] }),
+    ],
+    [
+      '/server/gencompat/v1beta/models/gpt:generateContent',
+      'contents[0].parts[0].fileData.fileUri',
+      (url: string) => ({ contents: [{ parts: [{ fileData: { mimeType: 'image/png', fileUri: url } }] }] }),
+    ],
+  ])('a provider is asked to open no file of its own (%s, %s)', async (path, field, body) => {
+    for (const url of ['file:///etc/passwd', 'FILE:/etc/passwd', '/etc/passwd', 'ftp://pictures.example/x.png', 'javascript:alert(1)']) {
+      const answer = await server.ask(path, { ...(path.includes('gencompat') ? {} : { model: 'gpt' }), ...body(url) });
+      const refusal = JSON.stringify(await answer.json());
+      expect([url, answer.status, refusal]).toEqual([url, 400, expect.stringContaining(`${field} must `)]);
+    }
+    expect(upstream.requests).toHaveLength(0);
+  });
+
   test('an image in a tool result, and one that occurs twice, is fetched once', async () => {
     const url = at('pictures.example');
     const body = {

@@ -137,6 +137,10 @@ class MessageReader implements Reader {
     return this.#finished;
   }
 
+  isOver(): boolean {
+    return this.#isOver;
+  }
+
   mayEnd(): boolean {
     return this.#finished || (this.#blocks > 0 && this.#open.size === 0);
   }

@@ -3,7 +3,7 @@ import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { goesOn, joinedTurns } from '#core/whole-answers';
-import { bounded, invalid, isGiven } from '../shared/read-fields.ts';
+import { bounded, invalid, isGiven, mediaAt } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
@@ -87,9 +87,9 @@ function partOf(part: WirePart, field: string, calls: Calls): Part {
   const carried = carriedAs(others);
   const { text, inlineData, fileData, functionCall, functionResponse, thought } = part;
   if (isGiven(text)) return thought ? thoughtOf(text, others) : { type: 'text', text, ...carried };
-  if (isGiven(inlineData) || isGiven(fileData)) return mediaOf(part, others);
+  if (isGiven(inlineData) || isGiven(fileData)) return mediaOf(part, others, field);
   if (isGiven(functionCall)) return callOf(functionCall, others, calls);
-  if (isGiven(functionResponse)) return resultOf(functionResponse, others, calls);
+  if (isGiven(functionResponse)) return resultOf(functionResponse, others, calls, field);
   if (given.length === 1) return foreignOf(part, field);
   const { thoughtSignature, ...unknown } = others;
   if (thoughtSignature !== undefined && isEmpty(unknown)) return { type: 'text', text: '', ...carried };
@@ -127,7 +127,7 @@ function withoutEmptyTexts(parts: readonly Part[]): readonly Part[] {
 
 const foreignOf = (part: WirePart, field: string): ForeignPart => ({ type: 'foreign', dialect, value: bounded(rest(part, new Set()), field) });
 
-function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileData'>, others: JsonObject): MediaPart {
+function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileData'>, others: JsonObject, field: string): MediaPart {
   const blob = isGiven(inlineData) ? inlineData : undefined;
   const file = isGiven(fileData) ? fileData : undefined;
   const isUploaded = uploaded.test(file?.fileUri ?? '');
@@ -138,7 +138,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     type: 'media',
     kind: kindOf(mediaType),
     ...(mediaType === undefined ? {} : { mediaType }),
-    ...(blob ? { base64: blob.data } : isUploaded ? { fileId: file!.fileUri } : { url: file!.fileUri }),
+    ...(blob ? { base64: blob.data } : isUploaded ? { fileId: file!.fileUri } : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
     ...carriedAs({
       ...others,
@@ -168,7 +168,7 @@ function callOf(call: WireCall, others: JsonObject, calls: Calls): ToolCallPart 
 }
 
 /** A response whose only member is `error` means that the function failed. */
-function resultOf(result: WireResponse, others: JsonObject, calls: Calls): ToolResultPart {
+function resultOf(result: WireResponse, others: JsonObject, calls: Calls, field: string): ToolResultPart {
   const { id, name, response, parts } = result;
   const carried: Record<string, Json> = { ...others, ...rest(result, new Set(['id', 'name', 'response', 'parts'])), '.name': name };
   if (!isGiven(id) || id === '') carried['.unnamed'] = true;
@@ -178,7 +178,7 @@ function resultOf(result: WireResponse, others: JsonObject, calls: Calls): ToolR
   return {
     type: 'tool-result',
     id: calls.answered(name, id),
-    parts: [{ type: 'text', text: textAsWritten(output) }, ...media.map((one) => mediaOf(one, {}))],
+    parts: [{ type: 'text', text: textAsWritten(output) }, ...media.map((one) => mediaOf(one, {}, `${field}.functionResponse.parts`))],
     ...(failed ? { failed } : {}),
     ...carriedAs(carried),
   };

@@ -13,6 +13,8 @@ export interface Decoder {
   end(): readonly GenerateEvent[];
   /** Has the provider sent its finish reason? */
   isFinished(): boolean;
+  /** Has the provider sent the last frame of a complete answer? How its connection ends says nothing more then. */
+  isOver(): boolean;
   /** Is every part that was begun complete, so that at most the finish reason and the usage are missing? */
   mayEnd(): boolean;
   /** The usage that the provider has reported so far, if any. */
@@ -25,6 +27,8 @@ export interface Reader {
   take(value: unknown): readonly GenerateEvent[];
   /** Has the provider sent its finish reason? */
   isFinished(): boolean;
+  /** See `Decoder`; absent where `[DONE]` alone is the last frame. */
+  isOver?(): boolean;
   /** See `Decoder`; absent where it equals `isFinished`. */
   mayEnd?(): boolean;
   /** The events after the last frame. */
@@ -50,6 +54,7 @@ export function decoding(reader: Reader, malformed: () => Fault, parse: (json: s
       return reader.close();
     },
     isFinished: () => reader.isFinished(),
+    isOver: () => (done || reader.isOver?.() === true) && reader.isFinished(),
     mayEnd: () => (reader.mayEnd ? reader.mayEnd() : reader.isFinished()),
     counted: () => reader.counted(),
   };

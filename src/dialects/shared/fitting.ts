@@ -45,6 +45,7 @@ export function restoring(decoder: Decoder, restore: Restore | undefined): Decod
     decode: (line) => restore(decoder.decode(line)),
     end: () => restore(decoder.end()),
     isFinished: () => decoder.isFinished(),
+    isOver: () => decoder.isOver(),
     mayEnd: () => decoder.mayEnd(),
     counted: () => decoder.counted(),
   };

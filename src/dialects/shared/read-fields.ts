@@ -1,4 +1,5 @@
 import type { Problem } from '#kit/json/check';
+import type { MediaPart } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, isObject, type Extra, type Json, type JsonObject } from '#core/json';
 
@@ -49,6 +50,18 @@ export function dataOf(url: string): { readonly mediaType: string; readonly base
   const comma = url.indexOf(',');
   const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
   return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
+}
+
+/**
+ * Media by its URL: the content of a data URL, else the address.
+ *
+ * @throws Fault `invalid` for what is neither http(s) nor a data URL: a provider could open a file of its own
+ */
+export function mediaAt(url: string, field: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> {
+  const inline = dataOf(url);
+  if (inline) return inline;
+  if (!/^(https?|data):/i.test(url)) throw invalid(field, 'must be an http or https address or a data URL');
+  return { url };
 }
 
 /** The number of Unicode code points in a text. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { chat } from '#dialects/openai/chat/index';
+import { hasAddress } from '#dialects/openai/chat/media';
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
@@ -126,7 +127,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   });
   // The API accepts URLs only for images.
   const offered = offeredAt({ upstreams, url, path: list, headers: headersFor(apiKeys[0]), refusal: chat.decodeFault });
-  return { ...provider, offered, needsContent: ({ kind }) => kind === 'file' || kind === 'audio' };
+  return { ...provider, offered, needsContent: ({ kind }) => kind === 'file' || kind === 'audio', hasAddress };
 };
 
 export const openaiChat: ProviderModule = {

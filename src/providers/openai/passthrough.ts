@@ -11,6 +11,7 @@ import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
+import { orOver } from '../shared/read-answer.ts';
 
 /** How an answer is forwarded. */
 export interface Forwarding {
@@ -64,9 +65,10 @@ export async function* passStream(
 ): AsyncGenerator<Events> {
   const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
   const push = (bytes: Uint8Array) => frames.push(lines ? lines.take(bytes) : bytes);
+  const isOver = () => frames.isOver;
   const held: Uint8Array[] = [];
   try {
-    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await awaiting.take()) held.push(...push(bytes));
+    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver)) held.push(...push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
     yield [...frames.opening, { type: 'passed', tokens: 0 }];
@@ -74,7 +76,7 @@ export async function* passStream(
     response.isEnding = decoder.isFinished();
     if (!handOn(held, passthrough)) await passthrough.drained();
     frames.check();
-    yield* passing(response, clock, {
+    const rest = passing(response, clock, {
       give(bytes) {
         const ready = handOn(push(bytes), passthrough);
         frames.check();
@@ -84,6 +86,7 @@ export async function* passStream(
       drained: () => passthrough.drained(),
       untold: () => frames.untold(),
     });
+    for (let next = await orOver(rest.next(), isOver); next && !next.done; next = await orOver(rest.next(), isOver)) yield next.value;
     handOn(frames.last(), passthrough);
     frames.end();
   } catch (error) {

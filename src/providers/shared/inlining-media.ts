@@ -2,7 +2,7 @@ import { withoutPassthrough } from '#core/passthrough';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GenerateCall } from '#core/call';
-import type { MediaPart, Part, Turn } from '#core/conversation';
+import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
 import { Fault, queueFull } from '#core/fault';
 import type { Events } from '#core/event';
 import { gathered } from '#core/generate';
@@ -20,15 +20,18 @@ const known = new WeakMap<GenerateCall, Map<string, Promise<Inline>>>();
 
 type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 
-/**
- * Fetches media whose URLs a provider does not accept, and sends it the content.
- *
- * @param needed whether the provider needs the content of this part
- */
-export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed: (part: MediaPart) => boolean): TargetGroup {
+export interface Inlining {
+  /** Whether the provider needs the content of this part. */
+  readonly needed: (part: MediaPart) => boolean;
+  /** Whether this part has an address that the provider must not be sent. */
+  readonly isRefused: (part: ForeignPart) => boolean;
+}
+
+/** Fetches media whose URLs a provider does not accept, and sends it the content. */
+export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, inlining: Inlining): TargetGroup {
   const wrapped = (target: Target): Target => {
     const generate: Target['generate'] = (call, context) => {
-      const parts = mediaOf(call.turns, needed);
+      const parts = mediaOf(call.turns, inlining);
       return parts.length === 0 ? target.generate(call, context) : fetchedFirst(fetcher, target, call, context, parts);
     };
     const { answer } = target;
@@ -41,7 +44,9 @@ export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, needed:
         return target.supports; // changes as quirks are learned
       },
       generate,
-      ...(answer ? { answer: (call, context) => (mediaOf(call.turns, needed).length === 0 ? answer(call, context) : gathered(generate(call, context))) } : {}),
+      ...(answer
+        ? { answer: (call, context) => (mediaOf(call.turns, inlining).length === 0 ? answer(call, context) : gathered(generate(call, context))) }
+        : {}),
     };
   };
   return { ...group, target: wrapped(group.target), ...(group.others ? { others: group.others.map(wrapped) } : {}) };
@@ -52,15 +57,24 @@ export const isByAddress = ({ url = '' }: MediaPart): boolean => /^https?:/i.tes
 
 const none: readonly MediaPart[] = [];
 
-/** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. */
-function mediaOf(turns: readonly Turn[], needed: (part: MediaPart) => boolean): readonly MediaPart[] {
+/** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. @throws Fault `invalid` for a part that is refused */
+function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): readonly MediaPart[] {
   let found: MediaPart[] | undefined;
+  const look = (part: Part) => {
+    if (part.type === 'media' && needed(part)) (found ??= []).push(part);
+    else if (part.type === 'foreign' && isRefused(part)) throw addressRefused(part);
+  };
   for (const { parts } of turns)
     for (const part of parts) {
-      if (part.type === 'media' && needed(part)) (found ??= []).push(part);
-      else if (part.type === 'tool-result') for (const inner of part.parts) if (inner.type === 'media' && needed(inner)) (found ??= []).push(inner);
+      if (part.type === 'tool-result') part.parts.forEach(look);
+      else look(part);
     }
   return found ?? none;
+}
+
+function addressRefused({ value: { type } }: ForeignPart): Fault {
+  const what = typeof type === 'string' ? type.slice(0, 100) : 'such a part';
+  return new Fault('invalid', `messages: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, { field: 'messages' });
 }
 
 async function* fetchedFirst(

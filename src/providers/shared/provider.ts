@@ -2,7 +2,7 @@ import type { AskOffered } from './offered.ts';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Lessons } from '#core/lessons';
 import type { Clock } from '#kit/async/clock';
-import type { MediaPart } from '#core/conversation';
+import type { ForeignPart, MediaPart } from '#core/conversation';
 import type { ProviderKind } from '#core/provider-kind';
 import type { Target, TargetGroup } from '#core/target';
 import type { ThoughtMemory } from '#core/thoughts';
@@ -43,6 +43,8 @@ export interface Provider {
   targets(model: string, settings: ModelSettings): TargetGroup | undefined;
   /** Whether it needs the content of this part, which has a URL. Absent: it fetches all media itself. */
   needsContent?(part: MediaPart): boolean;
+  /** Whether this part, which only its wire knows, has an address that it would open. Absent: none has. */
+  hasAddress?(part: ForeignPart): boolean;
   /** One for each region and key. @param model a configured model; without one there may be no free probe */
   probes(model: string | undefined): readonly Probe[];
   /** Asks for the models that it has. Absent: it has no such list. */

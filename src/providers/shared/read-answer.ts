@@ -1,6 +1,6 @@
 import { bareErrors } from '#dialects/shared/bare-error';
 import type { Decoder } from '#dialects/shared/decoder';
-import type { UpstreamResponse } from '#kit/upstream/response';
+import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
 import { splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
@@ -27,7 +27,7 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
   const lines = splitter({ maxLine, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
-    for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await awaiting.take()) {
+    for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver())) {
       yield* decoded(lines.push(bytes), frames, awaiting, opening);
     }
     yield* decoded(lines.end(), frames, awaiting, opening);
@@ -41,6 +41,16 @@ export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | und
     if (held && held.length > 0) yield held;
     if (usage) yield [{ type: 'usage', usage: { ...usage, source: 'partial' } }];
     throw fault;
+  }
+}
+
+/** Waits for more of an answer, or for its end; behind the last frame a connection may end in any way. */
+export async function orOver<Result>(waiting: Promise<Result>, isOver: () => boolean): Promise<Result | undefined> {
+  try {
+    return await waiting;
+  } catch (error) {
+    if (error instanceof UpstreamError && isOver()) return undefined;
+    throw error;
   }
 }
 

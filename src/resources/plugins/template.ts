@@ -1,6 +1,6 @@
 import { Fault } from '#core/fault';
 
-/** A place to fill in: `{{name}}`, or `{{secret.NAME}}`. */
+/** A place to fill in: `{{name}}`, or `{{secret.NAME}}`, with spaces as in `core/secrets`. */
 const place = /\{\{\s{0,5}(secret\.)?([A-Za-z_]\w{0,63})\s{0,5}\}\}/g;
 
 /** Characters of a text that was filled in. */

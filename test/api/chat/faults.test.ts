@@ -181,6 +181,8 @@ describe('a stream of odd manners reads like a clean one', () => {
     ['event lines', fields],
     ['a byte order mark', bom],
     ['one byte a packet', sliced],
+    ['a connection that ends without the end of the body', unterminated],
+    ['the same, a moment later', () => pace(5, unterminated())],
   ])(proves('F-11', 'with %s'), async (_how, behaviour) => {
     const clean = await streamed(ok());
     const { status, frames, said } = await streamed(behaviour());

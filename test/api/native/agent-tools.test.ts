@@ -388,6 +388,20 @@ describe('with a scripted model', () => {
     },
   );
 
+  test('who may change another’s agent has none of its owner’s secrets sent, however their places are written', { timeout: long }, async () => {
+    const [eve, dan] = [await person(all), await person(all)];
+    await eve.ask('POST', '/server/mine/secrets', { name: 'CANARY', value: 'sk-canary' });
+    const withKey = (place: string) => lookup({ request: { ...lookup().request, headers: { 'x-key': place } } });
+    const own = [lookup(), { ...withKey('Bearer {{ secret.CANARY }}'), name: 'keyed' }];
+    const id = await made(eve, { model, tools: own });
+    await eve.ask('PUT', `${root}/${id}/grants`, { items: [{ user: dan.email, right: 'admin' }] });
+    const change = (tools: object) => dan.ask('PUT', `${root}/${id}`, { ...simple, model, tools });
+    for (const place of ['{{secret.CANARY}}', '{{ secret.CANARY }}', '{{secret.CANARY  }}', '{{\u00a0secret.CANARY}}', 'a{{\u3000secret.CANARY}}b'])
+      for (const tools of [[...own, { ...withKey(place), name: 'sent' }], [own[1], withKey(place)], [own[0]], [own[0], { ...withKey(place), name: 'keyed' }]])
+        expect([place, await change(tools)]).toMatchObject([place, { status: 403, body: { message: expect.stringContaining('tools: ') as string } }]);
+    expect((await change([own[1], lookup({ name: 'other' })])).status).toBe(200);
+  });
+
   test(proves('P-09', 'what a model writes is fetched by nobody, and it chooses neither host nor header of a request'), { timeout: long }, async () => {
     const evil = `http://evil.example:${site.port}`;
     const request = { method: 'GET', url: `http://api.example:${site.port}/ponds/{{pond}}`, headers: { 'x-key': '{{secret.CANARY}}' } };

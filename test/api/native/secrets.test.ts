@@ -128,7 +128,9 @@ onBothDatabases('secrets', ({ place }) => {
       expect(await secrets.resolve(bob, 'Bearer {{secret.T}}')).toBe('Bearer of $& {{secret.U}} ada');
       await expect(secrets.resolve(eve, '{{secret.T}}')).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('no secret T') as string });
       await expect(secrets.resolve(bob, '{{secret.U}}')).rejects.toMatchObject({ code: 'invalid' });
-      expect(await secrets.resolve(eve, '{{secret.}} {{ secret.T }} {secret.T}')).toBe('{{secret.}} {{ secret.T }} {secret.T}');
+      expect(await secrets.resolve(ada, '{{ secret.U }}{{secret.U  }}')).toBe('innerinner');
+      await expect(secrets.resolve(eve, '{{ secret.T }}')).rejects.toMatchObject({ code: 'invalid' });
+      expect(await secrets.resolve(eve, '{{secret.}} {{secret .T}} {secret.T}')).toBe('{{secret.}} {{secret .T}} {secret.T}');
       await sql`insert into grants (kind, thing_id, everybody, level) values ('secret', ${(await secrets.add(eve, { name: 'V', value: 'for everybody' }, by)).id}, true, 1)`.execute(
         store.db,
       );

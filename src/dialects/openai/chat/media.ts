@@ -1,5 +1,5 @@
-import type { MediaPart } from '#core/conversation';
-import { own, type Json, type JsonObject } from '#core/json';
+import type { ForeignPart, MediaPart } from '#core/conversation';
+import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
 import { dialect } from './wire.ts';
@@ -23,6 +23,15 @@ export function mediaOfFile(source: { readonly data: string } | { readonly id: s
   const inline = dataOf(source.data);
   if (inline) return { ...file, ...inline };
   return source.data.startsWith('data:') ? { ...file, url: source.data } : { ...file, base64: source.data };
+}
+
+/** Has a part that only this wire knows, such as `video_url`, an address that its provider may open? Data URLs have none. */
+export const hasAddress = ({ dialect: of, value }: ForeignPart): boolean => of === dialect && isOrHasAddress(value);
+
+function isOrHasAddress(value: Json): boolean {
+  if (typeof value === 'string') return /^\s*(?:(?:https?|file):|[a-z][a-z0-9+.-]{0,30}:\/\/)/i.test(value);
+  if (Array.isArray(value)) return (value as readonly Json[]).some(isOrHasAddress);
+  return isObject(value) && Object.entries(value).some(([name, inner]) => name !== 'text' && isOrHasAddress(inner));
 }
 
 /** A content part, or undefined where this wire does not support it. */

@@ -101,6 +101,11 @@ export class PassingFrames {
     return this.#fault !== undefined;
   }
 
+  /** Whether the last frame of a complete answer has come. */
+  get isOver(): boolean {
+    return this.#done && this.#decoder.isFinished();
+  }
+
   /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or above 1 MiB */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;

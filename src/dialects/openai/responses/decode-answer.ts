@@ -138,6 +138,10 @@ class ResponseReader implements ItemReader {
     return this.#finished;
   }
 
+  isOver(): boolean {
+    return this.#finished;
+  }
+
   mayEnd(): boolean {
     return this.#finished || (this.#open.size > 0 && this.#incomplete.size === 0);
   }

@@ -1,6 +1,6 @@
 import type { MediaPart } from '#core/conversation';
 import { own, rest, type Json, type JsonObject } from '#core/json';
-import { audioFormat, audioType, dataOf, invalid, isGiven, missing } from '../../shared/read-fields.ts';
+import { audioFormat, audioType, isGiven, mediaAt, missing } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
@@ -14,15 +14,15 @@ export function mediaOf(part: MediaContentPart, place: string): MediaPart {
     case 'input_image': {
       const { image_url: url, file_id: fileId, detail } = part as typeof part & { readonly detail?: unknown };
       const carried = { ...(typeof detail === 'string' ? { detail } : {}), ...carriedAs(rest(part, imageMembers)) };
-      if (isGiven(url)) return { type: 'media', kind: 'image', ...sourceOf(url, `${place}.image_url`), ...carried };
+      if (isGiven(url)) return { type: 'media', kind: 'image', ...mediaAt(url, `${place}.image_url`), ...carried };
       if (isGiven(fileId)) return { type: 'media', kind: 'image', fileId, ...carried };
       throw missing(`${place}.image_url`);
     }
     case 'input_file': {
       const { file_data: data, file_url: url, file_id: fileId, filename } = part;
       const file = { type: 'media', kind: 'file', ...(isGiven(filename) ? { name: filename } : {}), ...carriedAs(rest(part, fileMembers)) } as const;
-      if (isGiven(data)) return { ...file, ...(data.startsWith('data:') ? sourceOf(data, `${place}.file_data`) : { base64: data }) };
-      if (isGiven(url)) return { ...file, ...sourceOf(url, `${place}.file_url`) };
+      if (isGiven(data)) return { ...file, ...(data.startsWith('data:') ? mediaAt(data, `${place}.file_data`) : { base64: data }) };
+      if (isGiven(url)) return { ...file, ...mediaAt(url, `${place}.file_url`) };
       if (isGiven(fileId)) return { ...file, fileId };
       throw missing(`${place}.file_data`);
     }
@@ -37,13 +37,6 @@ export function mediaOf(part: MediaContentPart, place: string): MediaPart {
 
 const imageMembers = new Set(['type', 'image_url', 'file_id', 'detail']);
 const fileMembers = new Set(['type', 'file_data', 'file_url', 'file_id', 'filename']);
-
-function sourceOf(url: string, place: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> {
-  const inline = dataOf(url);
-  if (inline) return inline;
-  if (!/^(https?|data):/i.test(url)) throw invalid(place, 'must be an http or https address or a data URL');
-  return { url };
-}
 
 /** A content part, or undefined where this wire does not support it. */
 export function encodeMedia({ kind, base64, mediaType, url, fileId, name, detail = 'auto', extra }: MediaPart): JsonObject | undefined {
