@@ -94,7 +94,7 @@ function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknow
     if (value !== undefined && takes(Array.isArray(value) ? 'array' : 'object')) return value;
   }
   if (takes('boolean') && Object.hasOwn(truths, text)) return truths[text];
-  if (takes('integer') && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (takes('integer') && /^-?\d{1,300}$/.test(text)) return Number(text);
   if (takes('number') && /^[-+]?(\d{1,300}(\.\d{0,300})?|\.\d{1,300})(e[-+]?\d{1,3})?$/i.test(text)) return Number(text);
   if (takes('string')) return text;
   if (takes('null') && (text === '' || text === 'null')) return null;

@@ -195,7 +195,7 @@ async function insertVersion({ db }: Access, { id, version, definition, author }
   const { name, description, mode } = definition;
   await sql`
     insert into agent_version (agent_id, version, name, description, mode, definition, author_id)
-    values (${id}, ${version}, ${name}, ${description}, ${mode}, ${JSON.stringify(definition)}::jsonb, ${author})`.execute(db);
+    values (${id}, ${version}, ${name}, ${description}, ${mode}, ${JSON.stringify(definition)}::json, ${author})`.execute(db);
 }
 
 /** Requests with secrets are sent with those of the agent's owner: who else changes the agent must not change where they go. */

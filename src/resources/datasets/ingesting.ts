@@ -81,9 +81,9 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
   } catch (error) {
     const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
     if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
-    const { code, details } = faultOf(reason);
-    if (code === 'rate-limited') throw new Postponed(details.retryAfter ?? 1);
-    await telling?.failed(code);
+    const fault = faultOf(reason);
+    if (fault.code === 'rate-limited') throw new Postponed(fault.details.retryAfter ?? 1);
+    await telling?.failed(fault);
     throw reason;
   } finally {
     unwatch();
@@ -93,7 +93,7 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
 interface Telling {
   /** @param share of the stage's own work */
   reached(stage: Stage, share?: number): Promise<void>;
-  failed(code: Fault['code']): Promise<void>;
+  failed(fault: Fault): Promise<void>;
 }
 
 /** Says how far a job is. What it has said before in an earlier try is not taken back. */
@@ -110,7 +110,8 @@ async function tellingOf({ jobs, now }: IngestingDeps, job: RunningJob): Promise
       at = { stage, share: Math.max(at.share, Math.round(whole * 1000) / 1000), startedAt };
       await job.progress({ ...at });
     },
-    failed: (fault) => job.progress({ ...at, fault }),
+    failed: ({ code, details: { retryAfter } }) =>
+      job.progress({ ...at, fault: code, ...(retryAfter === undefined ? {} : { retryAt: new Date(now() + 1000 * retryAfter).toISOString() }) }),
   };
 }
 

@@ -42,6 +42,8 @@ export interface IngestionProgress {
   readonly startedAt: string;
   /** Of what ended it, for who waits for the answer. */
   readonly fault?: FaultCode;
+  /** When it may be tried again, where that is known: where a quota is spent, when its period ends. */
+  readonly retryAt?: string;
 }
 
 export interface IngestionDeps {
@@ -176,7 +178,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
         const job = await jobs.find(jobId);
         if (!job) throw new Fault('not-found', 'There is no such job.');
         if (job.state === 'done') return job;
-        if (job.state === 'failed') throw failureOf(job);
+        if (job.state === 'failed') throw failureOf(job, clock.now());
         if (job.state === 'cancelled') throw new Fault('conflict', 'The job was cancelled.');
         await clock.sleep(wait, signal);
       }
@@ -185,21 +187,22 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
 }
 
 /** Why a job failed, as whoever waited for it is told. */
-function failureOf({ error, progress }: Job): Fault {
-  const { fault } = progressOf(progress);
-  return new Fault(fault ?? 'internal', error ?? 'The file could not be read.');
+function failureOf({ error, progress }: Job, now: number): Fault {
+  const { fault, retryAt } = progressOf(progress);
+  return new Fault(fault ?? 'internal', error ?? 'The file could not be read.', retryAt ? { retryAfter: (Date.parse(retryAt) - now) / 1000 } : {});
 }
 
 /** What is kept of a job's progress. */
 export function progressOf(progress: Job['progress']): Partial<IngestionProgress> {
   if (!isObject(progress)) return {};
-  const { stage, share, startedAt, fault } = progress;
+  const { stage, share, startedAt, fault, retryAt } = progress;
   const code = textOf(fault);
   return {
     ...(isStage(stage) ? { stage } : {}),
     ...(typeof share === 'number' ? { share } : {}),
     ...(typeof startedAt === 'string' ? { startedAt } : {}),
     ...(Object.hasOwn(statuses, code) ? { fault: code as FaultCode } : {}),
+    ...(typeof retryAt === 'string' ? { retryAt } : {}),
   };
 }
 

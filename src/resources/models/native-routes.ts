@@ -13,7 +13,8 @@ export interface ModelListDeps {
 
 const format = Type.Optional(Type.Enum(['keys', 'full'], { description: '`keys` (the default): names alone; `full`: what is known of each.' }));
 const orNull = Type.Union([Type.String(), Type.Null()]);
-const tokens = Type.Union([Type.Integer(), Type.Null()]);
+/** A limit that is not known: clients count with an integer. */
+const noLimit = Number.MAX_SAFE_INTEGER;
 
 const NamedModel = Type.Object({
   id: Type.String(),
@@ -33,7 +34,7 @@ const FullModel = Type.Object({
   cui_capable: Type.Boolean(),
   paid_only: Type.Boolean(),
   date_added: orNull,
-  limits: Type.Object({ max_context: tokens, max_output: tokens }, { description: 'Tokens; null where they are not known.' }),
+  limits: Type.Object({ max_context: Type.Integer(), max_output: Type.Integer() }, { description: `Tokens; ${noLimit} where no limit is known.` }),
   token_conversion_rate: Type.Union([Type.Object({ prompt: Type.Number(), completion: Type.Number() }), Type.Null()], {
     description: 'Plan tokens for a model token.',
   }),
@@ -94,7 +95,7 @@ function described({ name, ownedBy, tier, abilities = [], limits, rate }: Model,
     cui_capable: false,
     paid_only: false,
     date_added: null,
-    limits: { max_context: limits.context ?? null, max_output: limits.output ?? null },
+    limits: { max_context: limits.context ?? noLimit, max_output: limits.output ?? noLimit },
     token_conversion_rate: { prompt: rate.input, completion: rate.output },
     deprecation: { state: 'active', message: null, replacement_id: null, sunset_at: null },
   };

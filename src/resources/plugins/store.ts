@@ -53,7 +53,7 @@ const columnsFor = (reader: Reader) => sql`
   created_at as "createdAt", updated_at as "updatedAt", ${levelOf(kind, reader, thing)} as level`;
 
 const valuesOf = ({ name, title, description, category, definition, fields, fileMode }: PluginText) =>
-  sql`${name}, ${title}, ${description}, ${category}, ${definition.kind}, ${JSON.stringify(definition)}::jsonb, ${fields ? JSON.stringify(fields) : null}::jsonb, ${fileMode}`;
+  sql`${name}, ${title}, ${description}, ${category}, ${definition.kind}, ${JSON.stringify(definition)}::json, ${fields ? JSON.stringify(fields) : null}::json, ${fileMode}`;
 
 export function openPlugins(store: Store): PluginStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnPlugin[]> => {
@@ -106,7 +106,7 @@ export function openPlugins(store: Store): PluginStore {
           refuseReserved(text);
           await sql`
             update plugin set name = ${text.name}, title = ${text.title}, description = ${text.description}, category = ${text.category}, kind = ${text.definition.kind},
-              definition = ${JSON.stringify(text.definition)}::jsonb, fields = ${text.fields ? JSON.stringify(text.fields) : null}::jsonb, file_mode = ${text.fileMode},
+              definition = ${JSON.stringify(text.definition)}::json, fields = ${text.fields ? JSON.stringify(text.fields) : null}::json, file_mode = ${text.fileMode},
               updated_at = clock_timestamp()
             where id = ${id}`.execute(inside.db);
           return one(reader, id, inside);

@@ -1,5 +1,8 @@
+import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { coerced } from '#http/coerce';
+import { parseForeign } from '#kit/json/foreign';
 import type { Plugin } from './types.ts';
 
 /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -66,12 +69,18 @@ function said({ type, enum: choices, maxLength }: JsonObject): string {
   return `${typeof type === 'string' ? `a value of the type ${type.slice(0, 20)}` : 'as the plugin declares it'}${typeof maxLength === 'number' ? `, of at most ${maxLength} characters` : ''}`;
 }
 
-/** Forms have texts: a number or a truth value in one is what the field says. */
-function fitting(value: Json, { type }: JsonObject): Json {
-  if (typeof value !== 'string') return value;
-  if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value)) return Number(value);
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
-  return value;
+/** The value that a text of a form or of a message is, as the schema of its field says: a number, a truth value, a choice, or JSON for a list or an object. */
+function fitting(value: Json, property: JsonObject): Json {
+  if (typeof value !== 'string' || property['type'] === 'string') return value;
+  return coerced([['value', value]], Type.Object({ value: Type.Unsafe<Json>(property) }), jsonIn)['value'] as Json;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return parseForeign(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function checkedSize(values: Values): Values {

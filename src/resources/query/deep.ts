@@ -79,8 +79,9 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),
-    async whole({ started, candidates }) {
+    async whole({ started, candidates }, { requestId }) {
       const message = (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+      await deps.keep({ uuid, userId: caller.userId, requestId, model: started.model, message: questionOf(turns), answer: message, passages: [] });
       const timestamp = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
       return {
         ...emptyCompletion(uuid, message),

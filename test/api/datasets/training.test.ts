@@ -432,6 +432,10 @@ onBothDatabases('files in datasets', (database) => {
     expect(failed).toMatchObject({ stage: 'embed', error: expect.stringMatching(/monthlyTrainTokens/) as string });
     const sync = await ada.ask('POST', '/server/train', { content: text, force_dataset: 'none' });
     expect(sync.status).toBe(429);
+    const tooMuch = { content: `${text} And so on.`, force_dataset: await newDataset(ada, 'as text') };
+    const waitedFor = await ada.ask('POST', '/server/train', tooMuch); // for the end of its job
+    expect([waitedFor.status, waitedFor.body['message']]).toEqual([429, expect.stringMatching(/monthlyTrainTokens/)]);
+    expect(Number(sync.headers.get('retry-after')) - Number(waitedFor.headers.get('retry-after'))).toBeLessThan(120); // both until the end of the month
     await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTrainTokens: null });
     expect((await ada.ask('POST', `${job}/retry`)).status).toBe(200);
     const seen: number[] = [];

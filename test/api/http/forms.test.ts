@@ -134,6 +134,7 @@ test.each<[string, unknown]>([
   ['temperature=', { temperature: null }],
   ['limit=five&streaming=maybe', { limit: 'five', streaming: 'maybe' }],
   ['limit=1e9&temperature=1e-1', { limit: '1e9', temperature: 0.1 }],
+  ['limit=-9007199254740991', { limit: -9_007_199_254_740_991 }],
   ['other=1&other=2&__proto__=x', JSON.parse('{"other":["1","2"],"__proto__":"x"}')],
   ['&&message&=x', { message: '', '': 'x' }],
 ])('the form %s gives %j', async (form, json) => {

@@ -170,6 +170,8 @@ test(proves('P-16', 'variables are held against what the agent declares, and are
     [[1], 'variables'],
   ] as const)
     expect([field, await answer(given)]).toEqual([field, [400, expect.stringContaining(field)]]);
+  const { body: kept } = await ada.ask('GET', `/server/mine/agents/${id}`);
+  expect(JSON.stringify(kept['variables'])).toBe(JSON.stringify(variables)); // in their order
   const hostile = await ada.ask(
     'POST',
     '/server/execute-agent',

@@ -201,13 +201,18 @@ onBothDatabases('a deep agent', ({ place }) => {
     },
   );
 
-  test('another’s run is not there, in any of the ways to it', { timeout: long }, async () => {
+  test('another’s run is not there, in any of the ways to it; a vote against one’s own leads to it', { timeout: long }, async () => {
     runsOn();
     const all = await visited(await place(), { upstream: upstream.url });
     const [ada, bob] = [await person(all), await person(all)];
     const ask = (who: Person, more: object = {}) => who.ask('POST', '/server/query', { message: 'Who?', mode: 'deep_agent', model: 'gpt-4o-mini', ...more });
-    const id = idOf(await ask(ada));
+    const asked = await ask(ada);
+    const id = idOf(asked);
     await followed(all.server.url, ada, String(id));
+    const { uuid } = asked.body;
+    expect([(await bob.ask('POST', '/server/vote-down', { uuid })).status, (await ada.ask('POST', '/server/vote-down', { uuid })).status]).toEqual([404, 200]);
+    const { requestId } = (await ada.ask('GET', `/server/mine/runs/${id}`)).body;
+    expect((await all.admin('GET', '/server/admin/votes')).body['items']).toMatchObject([{ uuid, requestId, message: 'Who?' }]);
     const nobodys = id === 100_000_000_000_001 ? id + 1 : 100_000_000_000_001;
     const seen = async (who: Person, one: number) => {
       const answers = [

@@ -66,7 +66,11 @@ test('the full list says what is known of each model; the address says the forma
       token_conversion_rate: { prompt: 2.5, completion: 0.1 },
       deprecation: { state: 'active', message: null, replacement_id: null, sunset_at: null },
     });
-    expect(list.find(({ id }) => id === 'fast-flash')).toMatchObject({ tier: 'fast', aliases: [], limits: { max_context: null } });
+    expect(list.find(({ id }) => id === 'fast-flash')).toMatchObject({
+      tier: 'fast',
+      aliases: [],
+      limits: { max_context: Number.MAX_SAFE_INTEGER, max_output: Number.MAX_SAFE_INTEGER },
+    });
   }
   const bad = await all.admin('POST', '/server/get-models', { format: 'short' });
   expect([bad.status, bad.body['error']]).toEqual([400, 'format must be "keys" or "full".']);

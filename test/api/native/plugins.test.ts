@@ -285,6 +285,44 @@ describe('a prompt', () => {
     for (const values of [{ n: 0 }, { n: 'x' }, { n: 1, kind: 'c' }, { n: 1, on: 'maybe' }]) expect((await run('typed', values)).status).toBe(400);
   });
 
+  test('reads the texts of a form, and of a message that Python has filled in, as what its schema says', async () => {
+    const properties = {
+      on: { type: 'boolean' },
+      size: { type: 'integer' },
+      share: { type: 'number' },
+      floor: { enum: [1, 2] },
+      words: { type: 'array', items: { type: 'string' } },
+      more: { type: 'object' },
+      name: { type: 'string' },
+    };
+    const template = 'Say exactly: {{on}} {{size}} {{share}} {{floor}} {{words}} {{more}} {{name}}.';
+    await made({ ...parrot, plugin_name: 'texts', template, fields: { type: 'object', properties, required: ['on'] } });
+    const values = { on: 'True', size: '9007199254740991', share: '1e-2', floor: '2', words: '["a","b"]', more: '{"a":1}', name: '12' };
+    const said = 'true 9007199254740991 0.01 2 ["a","b"] {"a":1} 12.';
+    expect((await run('texts', values)).body['message']).toBe(said);
+    const { response } = (await ada.ask('POST', '/server/get-plugins')).body as { response: { plugin_name: string; prompt_template: string }[] };
+    const { prompt_template: text } = response.find(({ plugin_name: its }) => its === 'texts')!;
+    const message = text.replaceAll(/\{(\w{1,20})\}/g, (_, name: keyof typeof values) => values[name]);
+    expect((await ada.ask('POST', '/server/query', { message, model: 'built-in' })).body['message']).toBe(said);
+    expect((await run('texts', { on: 'False' })).body['message']).toBe(`false${' '.repeat(6)}.`);
+    for (const wrong of [{ on: 'perhaps' }, { on: true, words: '["a"' }, { on: true, floor: '3' }, { on: true, more: '[]' }])
+      expect([wrong, (await run('texts', wrong)).status]).toEqual([wrong, 400]);
+  });
+
+  test('keeps its fields in the order in which they were given', async () => {
+    const names = ['question', 'n', 'tone', 'audience', 'b', 'a'];
+    const properties = Object.fromEntries(names.map((name) => [name, { type: 'string', title: `The ${name}`, description: 'd', default: '' }]));
+    const id = await made({ ...parrot, plugin_name: 'ordered', template: '{{question}}', fields: { type: 'object', properties } });
+    const { response } = (await ada.ask('POST', '/server/get-plugins')).body as {
+      response: { plugin_name: string; prompt_template: string; fields: { name: string }[] }[];
+    };
+    const { prompt_template: text, fields } = response.find(({ plugin_name: its }) => its === 'ordered')!;
+    expect(fields.map(({ name }) => name)).toEqual(names);
+    expect(text).toBe(`[[ordered]]\n${names.map((name) => `The ${name}: {${name}}`).join('\n')}`);
+    const { body } = await ada.ask('GET', `${mine}/${id}`);
+    expect(JSON.stringify((body['fields'] as { properties: object }).properties)).toBe(JSON.stringify(properties));
+  });
+
   test('shows a text as one line, unless its schema says that it is long', async () => {
     const properties = {
       any: { type: 'string' },

@@ -64,6 +64,9 @@ onBothDatabases('the prompt log', (database) => {
       expect(ids).toEqual(ids.toSorted((a, b) => b - a));
       expect(await logsOf(ada.ask, { limit: 2 })).toEqual(logs.slice(0, 2));
       expect(await logsOf(ada.ask, { limit: 1000, before_id: ids[1] })).toEqual(logs.slice(2));
+      expect((await ada.ask('GET', `/user/get-user-logs?limit=1&before_id=${ids[1]}`)).body['response']).toEqual(logs.slice(2, 3));
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      expect((await ada.ask('POST', '/user/get-user-logs', `before_id=${ids[1]}`, { headers })).body['response']).toEqual(logs.slice(2));
       expect(await logsOf(bob.ask, { user_id: ada.id })).toEqual([]);
       expect((await ada.ask('POST', '/user/get-user-logs', { limit: 0 })).status).toBe(400);
       expect((await ada.ask('POST', '/user/get-user-logs', { before_id: 'x' })).status).toBe(400);

@@ -83,7 +83,7 @@ describe('a question', () => {
       }
       for (const persona of ['default', 'Echo', 1.5, '', null, undefined])
         expect((await ada.ask('POST', '/server/query', { message: heron, persona })).body['provenance']).toMatchObject({ persona: { id: 1 } });
-      for (const persona of [0, -1, 9999, 1e300]) {
+      for (const persona of [0, -1, 9999, 1e300, '-1', '9'.repeat(40)]) {
         const answer = await ada.ask('POST', '/server/query', { message: heron, persona });
         expect([persona, answer.status, answer.body['error']]).toEqual([persona, 404, 'There is no such persona.']);
       }
