@@ -3,13 +3,14 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
+import { closed, nullable } from '#http/schemas';
 import type { Reader } from '#store/grants';
 import { ownerOf, ownerQuery, readerOf } from './owner.ts';
 import { cursorOf, idBefore, pageOf, pageQuery } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
 /** The query of a request for one thing. */
-export const ownQuery = Type.Object(ownerQuery, { additionalProperties: false });
+export const ownQuery = closed(ownerQuery);
 
 /** Who asks for a thing, and whose things are meant. */
 export interface OwnAsked {
@@ -62,8 +63,8 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       method: 'GET',
       path: root,
       summary: summaries.list,
-      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(output), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      query: closed({ ...ownerQuery, ...pageQuery }),
+      output: Type.Object({ items: Type.Array(output), nextCursor: nullable(Type.String()) }),
       async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
         const found = await things.list(readerOf(caller, whose), { after: idBefore(noun, cursor), limit: limit + 1 });
         const { items, nextCursor } = pageOf(found, limit, ({ id }) => cursorOf(noun, [id]));

@@ -5,30 +5,22 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
+import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
 
-const GrantItem = Type.Object(
-  {
-    user: Type.Optional(
-      Type.Union([
-        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
-      ]),
-    ),
-    team: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-    everybody: Type.Optional(Type.Literal(true)),
-    right: Type.Enum(['read', 'edit', 'admin']),
-  },
-  { additionalProperties: false },
-);
+const GrantItem = closed({
+  user: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' })]),
+  ),
+  team: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  everybody: Type.Optional(Type.Literal(true)),
+  right: Type.Enum(['read', 'edit', 'admin']),
+});
 
-export const GrantList = Type.Object(
-  { items: Type.Array(GrantItem, { maxItems: 1000, description: 'All of them; each for a user, a team or everybody.' }) },
-  { additionalProperties: false },
-);
+export const GrantList = closed({ items: Type.Array(GrantItem, { maxItems: 1000, description: 'All of them; each for a user, a team or everybody.' }) });
 
 /** Sharing of things of one kind. */
 export interface Sharing {
@@ -158,7 +150,7 @@ export function grantRoutes({ sharing, scope, path, what, administered, mayGiveT
     scope,
     owner: 'caller',
     path: `${path}/grants`,
-    query: Type.Object(ownerQuery, { additionalProperties: false }),
+    query: closed(ownerQuery),
     output: GrantList,
   } as const;
   return [

@@ -2,15 +2,16 @@ import { Type } from 'typebox';
 import type { RegionState } from '#gateway/routing/regions';
 import type { Actor } from '#core/audit';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 
 const Region = Type.Object({
   provider: Type.String(),
   region: Type.String(),
   model: Type.String({ description: "The provider's name for the model." }),
   state: Type.Enum(['ok', 'cooling', 'absent', 'probing']),
-  until: Type.Union([Type.String(), Type.Null()], { description: 'When its cooldown ends, in ISO 8601.' }),
-  latencyMs: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the time to the first event of an answer, in milliseconds.' }),
-  successRate: Type.Union([Type.Number(), Type.Null()], { description: 'Moving average of the share of calls that succeeded, from 0 to 1.' }),
+  until: nullable(Type.String(), { description: 'When its cooldown ends, in ISO 8601.' }),
+  latencyMs: nullable(Type.Number(), { description: 'Moving average of the time to the first event of an answer, in milliseconds.' }),
+  successRate: nullable(Type.Number(), { description: 'Moving average of the share of calls that succeeded, from 0 to 1.' }),
 });
 
 /** The state of the regions, as this process or all processes of the machine see it. */

@@ -2,12 +2,13 @@ import { Type } from 'typebox';
 import type { Check } from './check.ts';
 import { examineAll, type DoctorDeps } from './doctor.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 
 const CheckObject = Type.Object({
   name: Type.String({ description: 'database, provider openai, region us-east1 of platform, …' }),
   state: Type.Enum(['ok', 'warning', 'failed', 'skipped']),
   says: Type.String(),
-  milliseconds: Type.Union([Type.Number(), Type.Null()], { description: 'How long the check took, where that is of interest.' }),
+  milliseconds: nullable(Type.Number(), { description: 'How long the check took, where that is of interest.' }),
 });
 
 /** The checks that `dragoman doctor` fetches from a running server. Requests that arrive while they run share one run, so that providers are not probed without end. */

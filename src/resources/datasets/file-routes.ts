@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Blobs } from '#store/blobs';
 import { readableFiles, type Reader } from '#store/grants';
 import type { Store } from '#store/open';
@@ -29,26 +30,24 @@ export interface FileRoutesDeps {
   readonly actingFor: ActingFor;
 }
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
-
 const FileObject = Type.Object({
   id: Type.Integer(),
   filename: Type.String(),
-  type: orNull(Type.String({ description: 'Read from the bytes; null before that.' })),
+  type: nullable(Type.String({ description: 'Read from the bytes; null before that.' })),
   bytes: Type.Integer(),
-  pages: orNull(Type.Integer()),
+  pages: nullable(Type.Integer()),
   passages: Type.Integer(),
   tokens: Type.Integer(),
   state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
-  stage: orNull(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
-  reason: orNull(Type.String()),
-  jobId: orNull(Type.String()),
-  sourceId: orNull(Type.Integer()),
+  stage: nullable(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
+  reason: nullable(Type.String()),
+  jobId: nullable(Type.String()),
+  sourceId: nullable(Type.Integer()),
   createdAt: Type.String(),
 });
 
-const PassageObject = Type.Object({ id: Type.Integer(), page: orNull(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
-const nextCursor = orNull(Type.String());
+const PassageObject = Type.Object({ id: Type.Integer(), page: nullable(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
+const nextCursor = nullable(Type.String());
 const common = { scope: 'datasets', owner: 'caller' } as const;
 const path = `${root}/:id/files`;
 const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file', 'file');
@@ -102,8 +101,8 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       spends: true,
       takes: 'files',
       summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
-      query: Type.Object({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
-      input: Type.Object({ file: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+      query: closed({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }),
+      input: closed({ file: Type.Optional(Type.Unknown()) }),
       others: { 202: Type.Object({ items: Type.Array(FileObject) }) },
       async answer({ caller: asking, params, query, files: given }) {
         const caller = await actingFor(asking, query);
@@ -254,7 +253,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         dataset: Type.String({ description: 'The full name.' }),
         fileId: Type.Integer(),
         filename: Type.String(),
-        page: orNull(Type.Integer()),
+        page: nullable(Type.Integer()),
         start: Type.Integer(),
         end: Type.Integer(),
         text: Type.String(),

@@ -4,6 +4,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { McpFailure } from '#kit/mcp/connection';
 import type { Reader } from '#store/grants';
 import { isAdministrator, ownerOf, readerOf } from '../owner.ts';
@@ -121,14 +122,11 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       method: 'POST',
       path: `${root}/:id/tools/:tool/approve`,
       summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
-      input: Type.Object(
-        {
-          digest: Type.Optional(
-            Type.String({ maxLength: 100, description: 'Of the definition that you have seen: where the tool has another by now, the answer is 409.' }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      input: closed({
+        digest: Type.Optional(
+          Type.String({ maxLength: 100, description: 'Of the definition that you have seen: where the tool has another by now, the answer is 409.' }),
+        ),
+      }),
       inputMayBeLeftOut: true,
       output: ToolObject,
       async answer({ caller, by, params, query: whose, input: { digest }, signal = never() }) {
@@ -142,7 +140,7 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       method: 'POST',
       path: `${root}/:id/test`,
       summary: 'Connects to an MCP server, and calls one of its tools if you name one. Nobody is asked for an approval: whoever writes the call approves it.',
-      input: Type.Object({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }, { additionalProperties: false }),
+      input: closed({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }),
       inputMayBeLeftOut: true,
       output: Type.Object({
         state: Type.Enum(['ok', 'unreachable', 'refused', 'sign-in']),

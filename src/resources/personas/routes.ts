@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
@@ -10,20 +11,17 @@ import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
 const lines = '^[^\\u0000]*$';
 const isText = 'must be a text without the character U+0000';
 
-const PersonaText = Type.Object(
-  {
-    name: lineField(100),
-    description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
-    prompt: Type.String({
-      minLength: 1,
-      maxLength: 100_000,
-      pattern: lines,
-      expected: isText,
-      description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const PersonaText = closed({
+  name: lineField(100),
+  description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
+  prompt: Type.String({
+    minLength: 1,
+    maxLength: 100_000,
+    pattern: lines,
+    expected: isText,
+    description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
+  }),
+});
 
 const PersonaObject = Type.Object({
   id: Type.Integer(),

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { nullable } from '#http/schemas';
 import type { JsonObject } from '#core/json';
 import { propertiesOf } from './values.ts';
 
@@ -8,7 +9,7 @@ export const Field = Type.Object({
   type: Type.Enum(['text', 'textarea', 'select', 'file', 'number', 'bool']),
   required: Type.Boolean(),
   default: Type.Unknown(),
-  options: Type.Union([Type.Array(Type.Unknown()), Type.Null()]),
+  options: nullable(Type.Array(Type.Unknown())),
 });
 
 /** How the line of a field begins. Clients fill the text in with a function that takes braces for places. */

@@ -1,26 +1,21 @@
 import { Type } from 'typebox';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Store } from '#store/open';
 import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
 import { usersNamed, type Team, type Teams } from './store.ts';
 
-const MembersPatch = Type.Object(
-  {
-    members: Type.Array(
-      Type.Union([
-        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
-      ]),
-      { maxItems: 10_000, description: 'All members, by their ids or e-mail addresses.' },
-    ),
-  },
-  { additionalProperties: false },
-);
+const MembersPatch = closed({
+  members: Type.Array(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' })]),
+    { maxItems: 10_000, description: 'All members, by their ids or e-mail addresses.' },
+  ),
+});
 
-const textOrNull = Type.Union([Type.String(), Type.Null()]);
-const namesOrNull = Type.Union([Type.Array(Type.String()), Type.Null()]);
+const textOrNull = nullable(Type.String());
+const namesOrNull = nullable(Type.Array(Type.String()));
 
 const MemberKeyObject = Type.Object({
   ...optionalLimits,
@@ -36,12 +31,9 @@ const MemberKeyObject = Type.Object({
   lastUsedAt: textOrNull,
 });
 
-const PageQuery = Type.Object(
-  {
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
+const PageQuery = closed({
+  ...pageQuery,
+});
 
 const root = '/server/mine/teams/:id';
 const common = { scope: 'unscoped', owner: 'caller' } as const;

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
@@ -27,7 +28,7 @@ export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly N
   ];
 }
 
-const orNull = Type.Union([Type.String(), Type.Null()]);
+const textOrNull = nullable(Type.String());
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description: `ISO 8601. ${description}` }));
 
 const VoteObject = Type.Object({
@@ -37,10 +38,10 @@ const VoteObject = Type.Object({
   uuid: Type.String(),
   requestId: Type.String(),
   model: Type.String(),
-  message: Type.Union([Type.String(), Type.Null()], { description: 'What was asked; null where it is not kept, and for auditors.' }),
-  answer: orNull,
+  message: nullable(Type.String(), { description: 'What was asked; null where it is not kept, and for auditors.' }),
+  answer: textOrNull,
   passages: Type.Array(
-    Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: Type.Union([Type.Integer(), Type.Null()]), text: Type.String() }),
+    Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: nullable(Type.Integer()), text: Type.String() }),
   ),
 });
 
@@ -53,16 +54,13 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
       scope: 'admin',
       owner: 'admin',
       summary: 'Answers that users voted against, with what was asked and what the answer was made from; newest first. That they were looked at is audited.',
-      query: Type.Object(
-        {
-          ...pageQuery,
-          userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
-          from: time('Not before.'),
-          to: time('Before.'),
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(VoteObject), nextCursor: orNull }),
+      query: closed({
+        ...pageQuery,
+        userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
+        from: time('Not before.'),
+        to: time('Before.'),
+      }),
+      output: Type.Object({ items: Type.Array(VoteObject), nextCursor: textOrNull }),
       async answer({ caller, by, query: { limit = 50, cursor, userId, from, to } }) {
         const wanted = { userId, from: timeIn('from', from), to: timeIn('to', to), before: placeBefore(cursor), limit: limit + 1 };
         const found = await votes.list(wanted);

@@ -3,6 +3,7 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -29,8 +30,6 @@ export interface SourceRoutesDeps {
   readonly actingFor: ActingFor;
 }
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
-
 const SourceObject = Type.Object({
   id: Type.Integer(),
   type: Type.Enum(['page', 'sitemap', 'site', 'bucket', 'folder']),
@@ -39,18 +38,18 @@ const SourceObject = Type.Object({
     Type.Object({ endpoint: Type.String(), region: Type.String(), bucket: Type.String(), prefix: Type.String() }, { description: 'Without its keys.' }),
   ),
   folder: Type.Optional(Type.String()),
-  everyHours: orNull(Type.Integer()),
+  everyHours: nullable(Type.Integer()),
   state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled'], { description: 'Of the last synchronisation.' }),
-  lastSyncAt: orNull(Type.String()),
-  nextSyncAt: orNull(Type.String()),
+  lastSyncAt: nullable(Type.String()),
+  nextSyncAt: nullable(Type.String()),
   seen: Type.Integer({ description: 'How many files the dataset has of it.' }),
   changed: Type.Integer({ description: 'How many of them the last synchronisation put in, or renewed.' }),
   deleted: Type.Integer({ description: 'How many it deleted, since they were gone.' }),
   failures: Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), { description: 'The first 100 of what could not be taken.' }),
-  jobId: orNull(Type.String()),
+  jobId: nullable(Type.String()),
 });
 
-const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+const OwnerQuery = closed(ownerQuery);
 const path = `${root}/:id/sources`;
 const asked = { scope: 'datasets', owner: 'caller', query: OwnerQuery } as const;
 const common = { ...asked, output: SourceObject } as const;
@@ -101,8 +100,8 @@ function allRoutes({ store, audit, datasets, sources, schedule, folders, actingF
       method: 'GET',
       path,
       summary: 'What a dataset follows.',
-      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(SourceObject), nextCursor: orNull(Type.String()) }),
+      query: closed({ ...ownerQuery, ...pageQuery }),
+      output: Type.Object({ items: Type.Array(SourceObject), nextCursor: nullable(Type.String()) }),
       async answer({ caller, params, query }) {
         const { limit = 50, cursor } = query;
         const { id } = await datasets.one(readerOf(caller, query), datasetIn(params), 'edit');
