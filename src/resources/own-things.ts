@@ -3,10 +3,10 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
-import { closed, nullable } from '#http/schemas';
+import { closed } from '#http/schemas';
 import type { Reader } from '#store/grants';
 import { ownerOf, ownerQuery, readerOf } from './owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from './pagination.ts';
+import { pageById, pageQuery, pageSchema } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
 /** The query of a request for one thing. */
@@ -64,12 +64,8 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       path: root,
       summary: summaries.list,
       query: closed({ ...ownerQuery, ...pageQuery }),
-      output: Type.Object({ items: Type.Array(output), nextCursor: nullable(Type.String()) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await things.list(readerOf(caller, whose), { after: idBefore(noun, cursor), limit: limit + 1 });
-        const { items, nextCursor } = pageOf(found, limit, ({ id }) => cursorOf(noun, [id]));
-        return { items: items.map(shown), nextCursor };
-      },
+      output: pageSchema(output),
+      answer: ({ caller, query: asked }) => pageById(noun, asked, (after, limit) => things.list(readerOf(caller, asked), { after, limit }), shown),
     }),
     nounRoute({
       ...common,

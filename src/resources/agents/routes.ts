@@ -7,7 +7,7 @@ import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { ownQuery, ownThingRoutes } from '../own-things.ts';
 import { ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { Sharing } from '../sharing.ts';
 import { AgentFields, definitionOf, type AgentChecks } from './definition.ts';
 import { kind, mostAgents, type AgentStore } from './store.ts';
@@ -99,7 +99,7 @@ function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted
       path: `${root}/:id/versions`,
       summary: 'The versions of one of your agents, the newest first.',
       query: pages,
-      output: Type.Object({ items: Type.Array(Version), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(Version),
       async answer({ caller, params, query: { limit = 50, cursor, ...whose } }) {
         const asked = { before: idBefore('agent-versions', cursor), limit: limit + 1 };
         const found = await agents.versions(readerOf(caller, whose), idIn(params, 'id', 'agent'), asked);

@@ -1,16 +1,13 @@
 import { Type, type Static } from 'typebox';
 import type { Actor } from '#core/audit';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { KeyKeeping } from './keeping.ts';
 import { KeyObject, KeyPatch, KeyWanted, MadeKey, RotatedKey, shownKey } from './shapes.ts';
 
-const page = {
-  ...pageQuery,
-};
-const KeyPage = Type.Object({ items: Type.Array(KeyObject), nextCursor: nullable(Type.String()) });
+const KeyPage = pageSchema(KeyObject);
 
 async function pageOfKeys(keys: KeyKeeping, userId: number, { limit = 50, cursor }: { readonly limit?: number; readonly cursor?: string }) {
   const found = await keys.list({ userId, after: idBefore('keys', cursor), limit: limit + 1 });
@@ -55,7 +52,7 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       method: 'GET',
       path: root,
       summary: 'Lists the keys of a user that were not revoked.',
-      query: closed(page),
+      query: closed(pageQuery),
       output: KeyPage,
       answer: ({ params, query }) => pageOfKeys(keys, idIn(params, 'id', 'user'), query),
     }),
@@ -94,7 +91,7 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       method: 'GET',
       path: root,
       summary: 'Lists your keys that were not revoked.',
-      query: closed({ ...ownerQuery, ...page }),
+      query: closed({ ...ownerQuery, ...pageQuery }),
       output: KeyPage,
       answer: ({ caller, query: asked }) => pageOfKeys(keys, ownerOf(caller, asked), asked),
     }),

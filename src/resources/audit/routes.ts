@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
 import type { Store } from '#store/open';
@@ -41,11 +41,8 @@ export function auditRoutes(store: Store): readonly NounRoute[] {
       path: '/server/admin/audit',
       summary: 'The audit trail: every change that administrators and the command line made; newest first.',
       query: AuditQuery,
-      output: Type.Object({ items: Type.Array(AuditItem), nextCursor: nullable(Type.String()) }),
-      async answer({ query: { limit = 50, cursor, ...only } }) {
-        const rows = await auditTrail(store, { ...only, before: idBefore('audit', cursor), limit: limit + 1 });
-        return pageOf(rows.map(shown), limit, ({ id }) => cursorOf('audit', [id]));
-      },
+      output: pageSchema(AuditItem),
+      answer: ({ query }) => pageById('audit', query, (before, limit) => auditTrail(store, { ...query, before, limit }), shown),
     }),
   ];
 }

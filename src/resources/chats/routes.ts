@@ -4,7 +4,7 @@ import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route'
 import { closed, nullable, optionalOrNull } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { badCursor, cursorOf, idBefore, pageOf, pageQuery, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
 import { longestTitle, type Chat, type ChatStore } from './store.ts';
@@ -79,9 +79,6 @@ const common = { scope: 'query', owner: 'caller', output: ChatObject } as const;
 const OwnerQuery = closed(ownerQuery);
 /** Does the caller see what was said, and not only that there are chats? */
 const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) => ownerOf(caller, whose) === caller.userId;
-const page = {
-  ...pageQuery,
-};
 
 function listRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
@@ -94,9 +91,9 @@ function listRoutes(chats: ChatStore): readonly NounRoute[] {
         ...ownerQuery,
         query: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Only those that have this in their title or in a message.' })),
         folder: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only those in this folder.' })),
-        ...page,
+        ...pageQuery,
       }),
-      output: Type.Object({ items: Type.Array(ChatObject), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(ChatObject),
       async answer({ caller, query: { query: words, folder, limit = 50, cursor, ...whose } }) {
         const wanted = { query: words?.replaceAll('\0', ''), folder: folder?.replaceAll('\0', ''), before: placeBefore(cursor), limit: limit + 1 };
         const found = await chats.list(readerOf(caller, whose), { ...wanted, titlesOnly: !isOwn(caller, whose) });
@@ -128,7 +125,7 @@ function oneRoutes(chats: ChatStore): readonly NounRoute[] {
       summary: 'A chat with its messages, page by page: about a megabyte of them.',
       query: closed({
         ...ownerQuery,
-        ...page,
+        ...pageQuery,
         limit: Type.Optional(Type.Integer({ minimum: 1, maximum: mostShown, description: `Most messages, ${mostShown} by default.` })),
       }),
       output: Type.Object({ ...ChatObject.properties, messages: Type.Array(MessageObject), nextCursor: nullable(Type.String()) }),

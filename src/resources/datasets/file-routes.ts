@@ -7,7 +7,7 @@ import type { Blobs } from '#store/blobs';
 import { readableFiles, type Reader } from '#store/grants';
 import type { Store } from '#store/open';
 import { ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageById, pageOf, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { DatasetFile, Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
@@ -47,7 +47,6 @@ const FileObject = Type.Object({
 });
 
 const PassageObject = Type.Object({ id: Type.Integer(), page: nullable(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
-const nextCursor = nullable(Type.String());
 const common = { scope: 'datasets', owner: 'caller' } as const;
 const path = `${root}/:id/files`;
 const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file', 'file');
@@ -85,13 +84,11 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       path,
       summary: 'The files of a dataset.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(FileObject), nextCursor }),
+      output: pageSchema(FileObject),
       async answer({ caller, params, query }) {
-        const { limit = 50, cursor } = query;
         const reader = readerOf(caller, query);
         const { id } = await datasets.one(reader, datasetIn(params));
-        const found = await files.list(reader, id, { after: idBefore('dataset-files', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-files', [last.id]));
+        return pageById('dataset-files', query, (after, limit) => files.list(reader, id, { after, limit }), shown);
       },
     }),
     nounRoute({
@@ -227,7 +224,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
       path: `${path}/:file/passages`,
       summary: 'The passages of a file, in order.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(PassageObject), nextCursor }),
+      output: pageSchema(PassageObject),
       async answer({ caller, params, query }) {
         const { limit = 50, cursor } = query;
         const reader = readerOf(caller, query);

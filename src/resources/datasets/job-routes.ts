@@ -7,7 +7,7 @@ import type { Job, Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { jobOwner } from '../job-owner.ts';
 import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
-import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
 import { ingestionKind, payloadOf, progressOf } from './ingestion.ts';
 import { syncKind, syncPayloadOf } from './sources/schedule.ts';
@@ -94,7 +94,7 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
       path: root,
       summary: 'Your jobs, newest first.',
       query: JobQuery,
-      output: Type.Object({ items: Type.Array(JobObject), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(JobObject),
       async answer({ caller, query: { kind, state, dataset, limit = 50, cursor, owner } }) {
         const userId = ownerIn(caller, { owner });
         const conditions = [sql`owner = ${jobOwner(userId)} and kind = any(${shownKinds}::text[])`];

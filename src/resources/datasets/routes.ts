@@ -4,7 +4,7 @@ import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
@@ -132,12 +132,8 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
       path: root,
       summary: 'The datasets that you may use.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(DatasetObject), nextCursor: nullable(Type.String()) }),
-      async answer({ caller, query }) {
-        const { limit = 50, cursor } = query;
-        const found = await datasets.list(readerOf(caller, query), { after: idBefore('datasets', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('datasets', [last.id]));
-      },
+      output: pageSchema(DatasetObject),
+      answer: ({ caller, query }) => pageById('datasets', query, (after, limit) => datasets.list(readerOf(caller, query), { after, limit }), shown),
     }),
     nounRoute({
       ...common,

@@ -4,7 +4,7 @@ import type { ShownRun } from '#core/run';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { OpenRuns } from './store.ts';
 import { afterOf, updatesOf } from './updates.ts';
 
@@ -58,7 +58,7 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
         state: Type.Optional(RunObject.properties.state),
         agentId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
       }),
-      output: Type.Object({ items: Type.Array(RunObject), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(RunObject),
       async answer({ caller, query: { limit = 50, cursor, kind, state, agentId, ...whose } }) {
         const found = await runs.list(ownerOf(caller, whose), { kind, state, agentId, before: idBefore('runs', cursor), limit: limit + 1 });
         const { items, nextCursor } = pageOf(found, limit, ({ number }) => cursorOf('runs', [number]));

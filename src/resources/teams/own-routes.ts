@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
 import type { Store } from '#store/open';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
-import { usersNamed, type Team, type Teams } from './store.ts';
+import { usersNamed, type MemberKey, type Team, type Teams } from './store.ts';
 
 const MembersPatch = closed({
   members: Type.Array(
@@ -29,10 +29,6 @@ const MemberKeyObject = Type.Object({
   createdAt: Type.String(),
   expiresAt: textOrNull,
   lastUsedAt: textOrNull,
-});
-
-const PageQuery = closed({
-  ...pageQuery,
 });
 
 const root = '/server/mine/teams/:id';
@@ -75,20 +71,20 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
       method: 'GET',
       path: `${root}/keys`,
       summary: 'The keys of the members of a team that you administer.',
-      query: PageQuery,
-      output: Type.Object({ items: Type.Array(MemberKeyObject), nextCursor: textOrNull }),
-      async answer({ caller, params, query: { limit = 50, cursor } }) {
+      query: closed(pageQuery),
+      output: pageSchema(MemberKeyObject),
+      async answer({ caller, params, query }) {
         const { id } = await administered(teams, params, caller.userId);
-        const found = await teams.keys(id, { after: idBefore('team-keys', cursor), limit: limit + 1 });
-        const shown = found.map(({ limits, createdAt, expiresAt, lastUsedAt, ...key }) => ({
-          ...limits,
-          ...key,
-          createdAt: createdAt.toISOString(),
-          expiresAt: expiresAt?.toISOString() ?? null,
-          lastUsedAt: lastUsedAt?.toISOString() ?? null,
-        }));
-        return pageOf(shown, limit, (last) => cursorOf('team-keys', [last.id]));
+        return pageById('team-keys', query, (after, limit) => teams.keys(id, { after, limit }), shownKey);
       },
     }),
   ];
 }
+
+const shownKey = ({ limits, createdAt, expiresAt, lastUsedAt, ...key }: MemberKey) => ({
+  ...limits,
+  ...key,
+  createdAt: createdAt.toISOString(),
+  expiresAt: expiresAt?.toISOString() ?? null,
+  lastUsedAt: lastUsedAt?.toISOString() ?? null,
+});

@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox';
 import { lineField } from '../line-field.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed } from '#http/schemas';
 import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
@@ -31,9 +31,6 @@ export const TeamObject = Type.Object({
   members: Type.Array(Type.Integer()),
   admins: Type.Array(Type.Integer()),
   ...optionalLimits,
-});
-const TeamQuery = closed({
-  ...pageQuery,
 });
 
 const root = '/server/admin/teams';
@@ -64,12 +61,9 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       method: 'GET',
       path: root,
       summary: 'Lists the teams, oldest first.',
-      query: TeamQuery,
-      output: Type.Object({ items: Type.Array(TeamObject), nextCursor: nullable(Type.String()) }),
-      async answer({ query: { limit = 50, cursor } }) {
-        const after = idBefore('teams', cursor);
-        return pageOf((await teams.list({ after, limit: limit + 1 })).map(shownTeam), limit, ({ id }) => cursorOf('teams', [id]));
-      },
+      query: closed(pageQuery),
+      output: pageSchema(TeamObject),
+      answer: ({ query }) => pageById('teams', query, (after, limit) => teams.list({ after, limit }), shownTeam),
     }),
     nounRoute({
       ...common,

@@ -7,6 +7,7 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { ends } from '#core/usage-row';
 import { ownerOf, ownerQuery } from '../owner.ts';
+import { pageSchema } from '../pagination.ts';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, itemsOf, report } from './reports.ts';
@@ -208,7 +209,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       path: `${root}/logs`,
       summary: 'The log of requests, newest first.',
       query: closed({ ...logsQuery, ...whose }),
-      output: Type.Object({ items: Type.Array(Type.Object(logItem)), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(Type.Object(logItem)),
       async answer({ caller, params, query }) {
         const { format, limit = 50, cursor, from, to } = query;
         const only = await within(caller, params, query);

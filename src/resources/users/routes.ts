@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { PlanNames } from '#core/plan-names';
 import type { Caller } from '#core/context';
@@ -86,11 +86,8 @@ export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan,
       path: root,
       summary: 'Lists the users, oldest first.',
       query: UserQuery,
-      output: Type.Object({ items: Type.Array(UserObject), nextCursor: nullable(Type.String()) }),
-      async answer({ query: { query: text = '', limit = 50, cursor } }) {
-        const after = idBefore('users', cursor);
-        return pageOf((await users.list({ text, after, limit: limit + 1 })).map(shownUser), limit, ({ id }) => cursorOf('users', [id]));
-      },
+      output: pageSchema(UserObject),
+      answer: ({ query: { query: text = '', ...asked } }) => pageById('users', asked, (after, limit) => users.list({ text, after, limit }), shownUser),
     }),
     nounRoute({
       ...common,

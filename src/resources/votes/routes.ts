@@ -4,7 +4,7 @@ import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import type { Vote, VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
@@ -28,7 +28,6 @@ export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly N
   ];
 }
 
-const textOrNull = nullable(Type.String());
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description: `ISO 8601. ${description}` }));
 
 const VoteObject = Type.Object({
@@ -39,7 +38,7 @@ const VoteObject = Type.Object({
   requestId: Type.String(),
   model: Type.String(),
   message: nullable(Type.String(), { description: 'What was asked; null where it is not kept, and for auditors.' }),
-  answer: textOrNull,
+  answer: nullable(Type.String()),
   passages: Type.Array(
     Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: nullable(Type.Integer()), text: Type.String() }),
   ),
@@ -60,7 +59,7 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
         from: time('Not before.'),
         to: time('Before.'),
       }),
-      output: Type.Object({ items: Type.Array(VoteObject), nextCursor: textOrNull }),
+      output: pageSchema(VoteObject),
       async answer({ caller, by, query: { limit = 50, cursor, userId, from, to } }) {
         const wanted = { userId, from: timeIn('from', from), to: timeIn('to', to), before: placeBefore(cursor), limit: limit + 1 };
         const found = await votes.list(wanted);

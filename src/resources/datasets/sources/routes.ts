@@ -8,7 +8,7 @@ import type { Audit } from '#store/auditing';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { ownerQuery, readerOf } from '../../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../../pagination.ts';
 import type { Removal } from '../removal.ts';
 import { datasetIn, root, type ActingFor } from '../routes.ts';
 import type { Datasets } from '../store.ts';
@@ -101,12 +101,10 @@ function allRoutes({ store, audit, datasets, sources, schedule, folders, actingF
       path,
       summary: 'What a dataset follows.',
       query: closed({ ...ownerQuery, ...pageQuery }),
-      output: Type.Object({ items: Type.Array(SourceObject), nextCursor: nullable(Type.String()) }),
+      output: pageSchema(SourceObject),
       async answer({ caller, params, query }) {
-        const { limit = 50, cursor } = query;
         const { id } = await datasets.one(readerOf(caller, query), datasetIn(params), 'edit');
-        const found = await sources.list(id, { after: idBefore('dataset-sources', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-sources', [last.id]));
+        return pageById('dataset-sources', query, (after, limit) => sources.list(id, { after, limit }), shown);
       },
     }),
     nounRoute({
