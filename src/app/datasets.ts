@@ -17,12 +17,12 @@ import { workOnIngestion } from '#resources/datasets/ingesting';
 import { openIngestion } from '#resources/datasets/ingestion';
 import { jobRoutes } from '#resources/datasets/job-routes';
 import { nativeDatasetRoutes, permissionsOf } from '#resources/datasets/native-routes';
-import { openRemoval, workOnDatasetRemovals } from '#resources/datasets/removal';
-import { datasetRoutes, type ActingFor } from '#resources/datasets/routes';
+import { openRemoval, type Removal, workOnDatasetRemovals } from '#resources/datasets/removal';
+import { type ActingFor, datasetRoutes } from '#resources/datasets/routes';
 import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datasets/search/index';
-import { openDatasets, type Datasets } from '#resources/datasets/store';
+import { type Datasets, openDatasets } from '#resources/datasets/store';
 import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second-index';
-import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
+import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-routes';
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { inOwnCodes } from '#resources/query/preparing';
@@ -33,9 +33,12 @@ import type { Access, Store } from '#store/open';
 import type { UploadFolder } from '#store/uploads';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
-import { openDatasetSources, type DatasetSourcesDeps } from './dataset-sources.ts';
 import type { Files } from './files.ts';
 import type { DatasetSearch } from './dataset-search.ts';
+import { sourceRoutes, type SourceRoutesDeps } from '#resources/datasets/sources/routes';
+import { openSchedule, workOnSchedule } from '#resources/datasets/sources/schedule';
+import { openSources } from '#resources/datasets/sources/store';
+import { type SynchronisingDeps, workOnSources } from '#resources/datasets/sources/synchronising';
 
 export interface DatasetsDeps {
   readonly store: Store;
@@ -207,4 +210,19 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
       return summary;
     },
   };
+}
+
+interface DatasetSourcesDeps extends Omit<SynchronisingDeps, 'sources' | 'removal'>, Pick<SourceRoutesDeps, 'actingFor' | 'audit'> {
+  readonly removal: Removal;
+  readonly seal: Sealer;
+}
+
+/** What datasets follow: brings them up to it from now on. @returns the routes under `/server/mine` */
+function openDatasetSources(deps: DatasetSourcesDeps): readonly NounRoute[] {
+  const { store, jobs } = deps;
+  const sources = openSources(deps);
+  const schedule = openSchedule({ jobs, sources });
+  workOnSources({ ...deps, sources });
+  workOnSchedule({ store, jobs, sources }, schedule);
+  return sourceRoutes({ ...deps, sources, schedule });
 }

@@ -1,10 +1,9 @@
-import { Fault } from '#core/fault';
+import { Fault, queueFull } from '#core/fault';
 import { pageText } from '#gateway/searching/pages';
 import { UpstreamError } from '#kit/upstream/response';
 import type { Caller } from '#core/context';
 import type { SearchPassages } from '#core/passages';
 import type { ResolveSecrets } from '#core/secrets';
-import { queueFull } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { NounRoute } from '#http/noun-route';
 import { QueueFull } from '#kit/async/fair-semaphore';

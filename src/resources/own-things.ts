@@ -1,4 +1,4 @@
-import { Type, type Static, type TObject } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';

@@ -18,7 +18,6 @@ const mcpTools = names(
 );
 const expiresAt = Type.String({ maxLength: 40, description: 'ISO 8601, in the future; absent: never.' });
 
-type Member = ReturnType<typeof Type.String> | typeof scopeNames | typeof models;
 export const KeyWanted = closed({
   ...optionalLimits,
   name: keyName,

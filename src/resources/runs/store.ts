@@ -9,7 +9,7 @@ import type { Sealer } from '#kit/crypto/sealing';
 import { isElicitedSchema, problemOf, type ElicitedSchema } from '#kit/mcp/elicitation';
 import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 import { follow } from './follow.ts';
 import { LiveWaits } from './live-question.ts';
 import { RunRows, topic, type FoundRun, type RunsWanted } from './rows.ts';
