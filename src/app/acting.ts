@@ -7,7 +7,7 @@ import type { ResolveSecrets } from '#core/secrets';
 import { audit } from '#resources/audit/store';
 import { nativeSecretRoutes, secretRoutes } from '#resources/secrets/routes';
 import { kind, openSecrets } from '#resources/secrets/store';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import type { Database } from './database.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
@@ -52,8 +52,6 @@ interface UserSecrets {
 
 function openUserSecrets({ store, seal }: Pick<Database, 'store' | 'seal'>): UserSecrets {
   const secrets = openSecrets({ store, seal, audit });
-  const administers = (caller: Parameters<typeof secrets.one>[0], id: number) =>
-    secrets.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
-  const sharing = openSharing({ store, audit, kind, lock: secrets.lock, administers });
+  const sharing = openSharing({ store, audit, kind, lock: secrets.lock, administers: administeredBy(secrets.one) });
   return { resolve: secrets.resolve, native: nativeSecretRoutes(secrets), own: secretRoutes(secrets, sharing) };
 }

@@ -26,7 +26,7 @@ import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { inOwnCodes } from '#resources/query/preparing';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -101,12 +101,8 @@ export function openKnownDatasets({
   const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room });
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
-  const administers = async (caller: Caller, id: number) => {
-    const { right } = await datasets.one(caller, id);
-    return right === 'admin' || right === 'owner';
-  };
   const secondIndex = openSecondIndex({ store, jobs });
-  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers });
+  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers: administeredBy(datasets.one) });
   const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;

@@ -23,7 +23,7 @@ import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
 import type { Plugins } from '#resources/plugin-run';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
@@ -61,8 +61,7 @@ export interface DeclaredRequests {
 export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock, allowed }: PluginsDeps): OpenPlugins {
   const plugins = openPlugins(store);
   const { fetcher } = calls.web;
-  const administers = (caller: Caller, id: number) => plugins.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
-  const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers });
+  const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers: administeredBy(plugins.one) });
   const scripts = openScripts(clock);
   const send = sending(fetcher, acting.streams);
   const secretsOf = secretsBy(acting.resolve);

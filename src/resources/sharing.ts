@@ -7,7 +7,7 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
 import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
-import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
+import { grantsOf, grantTo, includes, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
 
@@ -47,6 +47,12 @@ export interface SharingDeps {
   /** May the caller say who else uses the thing? */
   readonly administers: (caller: Caller, thing: number) => Promise<boolean>;
 }
+
+/** May a caller say who else uses a thing? @param one finds a thing, with the right that the caller has to it */
+export const administeredBy =
+  (one: (caller: Caller, id: number) => Promise<{ readonly right: Right | 'owner' }>): SharingDeps['administers'] =>
+  async (caller, id) =>
+    includes((await one(caller, id)).right, 'admin');
 
 export function openSharing({ store, audit, kind, lock, idOf, changed, administers }: SharingDeps): Sharing {
   /** Changes grants and writes both into the trail. */
