@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { scopes } from '#http/route';
-import { closed, nullable, optionalOrNull } from '#http/schemas';
+import { scopes, type Scope } from '#http/route';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import type { ApiKey } from './store.ts';
@@ -62,12 +62,6 @@ export const KeyObject = Type.Object({
 });
 
 /** A key as it is shown to whoever has it. */
-export function shownKey({ userId: _, createdAt, expiresAt: until, lastUsedAt, limits, ...key }: ApiKey) {
-  return {
-    ...limits,
-    ...key,
-    createdAt: createdAt.toISOString(),
-    expiresAt: until?.toISOString() ?? null,
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-  };
-}
+export const shownKey = ({ limits, ...key }: ApiKey) => keyShown({ ...limits, ...key, scopes: key.scopes as readonly Scope[] | null });
+
+const keyShown = shownAs(KeyObject);

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable, optionalOrNull } from '#http/schemas';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
@@ -37,20 +37,9 @@ const MessageObject = Type.Object({
   at: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...chat }: Chat) => ({
-  ...chat,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
-});
-const shownMessage = ({ id, parent, isUser, message, model, requestId, at }: ChatMessage) => ({
-  id,
-  parent,
-  user: isUser ? ('me' as const) : ('gpt' as const),
-  message,
-  model,
-  requestId,
-  at: at.toISOString(),
-});
+const shown = shownAs(ChatObject);
+const messageShown = shownAs(MessageObject);
+const shownMessage = ({ isUser, ...message }: ChatMessage) => messageShown({ ...message, user: isUser ? 'me' : 'gpt' });
 
 /** The UUID in a path. @throws Fault `not-found` where it is none */
 function chatIn({ id = '' }: Readonly<Record<string, string>>): string {

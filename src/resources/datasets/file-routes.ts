@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Blobs } from '#store/blobs';
 import { readableFiles, type Reader } from '#store/grants';
 import type { Store } from '#store/open';
@@ -51,9 +51,7 @@ const common = { scope: 'datasets', owner: 'caller' } as const;
 const path = `${root}/:id/files`;
 const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file', 'file');
 
-function shown({ datasetId: _, createdAt, ...file }: DatasetFile) {
-  return { ...file, createdAt: createdAt.toISOString() };
-}
+const shown = shownAs(FileObject);
 
 /** The files of datasets. */
 export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
@@ -65,39 +65,9 @@ export const PageQuery = closed({
 
 export const datasetIn = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'dataset');
 
-function shown({
-  id,
-  name,
-  fullName,
-  ownerId,
-  right,
-  classification,
-  isTabular,
-  model,
-  dimensions,
-  building,
-  createdAt,
-  updatedAt,
-  files,
-  passages,
-  bytes,
-}: Dataset & DatasetSizes) {
-  return {
-    id,
-    name,
-    dataset: fullName,
-    owner: ownerId,
-    right,
-    classification,
-    isTabular,
-    files,
-    passages,
-    bytes,
-    embedding: { model, dimensions, building },
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
-}
+const datasetShown = shownAs(DatasetObject);
+const shown = ({ fullName, ownerId, model, dimensions, building, ...dataset }: Dataset & DatasetSizes) =>
+  datasetShown({ ...dataset, dataset: fullName, owner: ownerId, embedding: { model, dimensions, building } });
 
 const wholeOf = (datasets: Datasets) => async (dataset: Dataset) => shown({ ...dataset, ...(await datasets.sizes(dataset.id)) });
 

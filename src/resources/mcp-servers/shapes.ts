@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { closed, nullable, optionalOrNull } from '#http/schemas';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
@@ -87,32 +87,17 @@ export const ServerObject = Type.Object({
 });
 
 export const shown = (server: McpServer): Static<typeof ServerObject> => {
-  const {
-    hasHeaders: _,
-    operatorName: __,
-    signIn: ___,
-    isFirstOfName: ____,
-    signInError,
-    metadata,
-    tools,
-    lastError,
-    lastSeenAt,
-    createdAt,
-    updatedAt,
-    ...rest
-  } = server;
-  return {
-    ...rest,
+  const { signInError, metadata, lastError } = server;
+  return serverShown({
+    ...server,
     state: isUnasked(server) ? 'unreachable' : stateOf(server),
     lastError: isUnasked(server) ? unasked : (signInError ?? lastError),
     metadata: metadata === null ? null : jsonIn(metadata),
-    tools: tools === null ? null : [...tools],
-    lastSeenAt: lastSeenAt?.toISOString() ?? null,
     oauth: oauthOf(server),
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
+  });
 };
+
+const serverShown = shownAs(ServerObject);
 
 /** How the server is for its reader, who may be signed in where others are not. */
 export const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');

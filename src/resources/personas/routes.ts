@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { closed } from '#http/schemas';
+import { closed, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
@@ -34,7 +34,7 @@ const PersonaObject = Type.Object({
   updatedAt: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...persona }: OwnPersona) => ({ ...persona, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
+const shown = shownAs(PersonaObject);
 
 /** A user's own personas. */
 export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {

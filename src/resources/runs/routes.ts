@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import type { JsonObject } from '#core/json';
 import type { ShownRun } from '#core/run';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { OpenRuns } from './store.ts';
@@ -141,36 +141,5 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
   ];
 }
 
-const shown = ({
-  id: runId,
-  kind,
-  agentId,
-  version,
-  state,
-  waitsFor,
-  message,
-  error,
-  steps,
-  calls,
-  planTokens,
-  costUsd,
-  requestId,
-  startedAt,
-  endedAt,
-}: ShownRun): Static<typeof RunObject> => ({
-  id: Number(runId),
-  kind,
-  agentId,
-  version,
-  state,
-  waitsFor,
-  message,
-  error,
-  steps,
-  calls,
-  planTokens,
-  costUsd,
-  requestId,
-  startedAt: startedAt.toISOString(),
-  endedAt: endedAt?.toISOString() ?? null,
-});
+const shownRun = shownAs(RunObject);
+const shown = ({ id: runId, ...run }: ShownRun) => shownRun({ ...run, id: Number(runId) });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { secretName } from '#core/secrets';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { closed } from '#http/schemas';
+import { closed, shownAs } from '#http/schemas';
 import { ownThingRoutes } from '../own-things.ts';
 import type { Sharing } from '../sharing.ts';
 import { mostSecrets, type Secret, type SecretStore } from './store.ts';
@@ -31,7 +31,7 @@ const SecretObject = Type.Object({
   updatedAt: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...secret }: Secret) => ({ ...secret, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
+const shown = shownAs(SecretObject);
 
 /** A user's own secrets, and those shared with them: names alone. */
 export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {

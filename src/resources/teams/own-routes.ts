@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Store } from '#store/open';
 import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
@@ -81,10 +81,5 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
   ];
 }
 
-const shownKey = ({ limits, createdAt, expiresAt, lastUsedAt, ...key }: MemberKey) => ({
-  ...limits,
-  ...key,
-  createdAt: createdAt.toISOString(),
-  expiresAt: expiresAt?.toISOString() ?? null,
-  lastUsedAt: lastUsedAt?.toISOString() ?? null,
-});
+const keyShown = shownAs(MemberKeyObject);
+const shownKey = ({ limits, ...key }: MemberKey) => keyShown({ ...limits, ...key });

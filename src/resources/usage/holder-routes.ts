@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
-import { nullable } from '#http/schemas';
+import { nullable, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
 import { presumedAliveSeconds, type Holder, type Holders, type Taken } from './holders.ts';
@@ -59,6 +59,4 @@ export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute
   ];
 }
 
-function shown({ startedAt, seenAt, closedAt, silentSeconds: _, ...holder }: Holder) {
-  return { ...holder, startedAt: startedAt.toISOString(), seenAt: seenAt.toISOString(), closedAt: closedAt?.toISOString() ?? null };
-}
+const shown = shownAs(HolderObject);

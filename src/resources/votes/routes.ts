@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
@@ -72,17 +72,7 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
   ];
 }
 
-const shown = ({ at, id, userId, uuid, requestId, model, message, answer, passages }: Vote) => ({
-  id,
-  at: at.toISOString(),
-  userId,
-  uuid,
-  requestId,
-  model,
-  message,
-  answer,
-  passages,
-});
+const shown = shownAs(VoteObject);
 
 /** Auditors see that there was a vote, and no prompts. */
 const withoutTexts = (vote: ReturnType<typeof shown>) => ({ ...vote, message: null, answer: null, passages: [] });

@@ -3,7 +3,7 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
-import { closed, nullable } from '#http/schemas';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -55,21 +55,8 @@ const asked = { scope: 'datasets', owner: 'caller', query: OwnerQuery } as const
 const common = { ...asked, output: SourceObject } as const;
 const sourceIn = (params: Readonly<Record<string, string>>) => idIn(params, 'source', 'source');
 
-function shown({ id, place, everyHours, state, lastSyncAt, nextSyncAt, seen, changed, deleted, failures, jobId }: Source) {
-  return {
-    id,
-    ...place,
-    everyHours,
-    state,
-    lastSyncAt: lastSyncAt?.toISOString() ?? null,
-    nextSyncAt: nextSyncAt?.toISOString() ?? null,
-    seen,
-    changed,
-    deleted,
-    failures,
-    jobId,
-  };
-}
+const sourceShown = shownAs(SourceObject);
+const shown = ({ place, ...source }: Source) => sourceShown({ ...source, ...place });
 
 /** What datasets follow: for those who may change them. */
 export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
