@@ -7,6 +7,7 @@ import { stepOf } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
 import { questionOf, textOfTurn } from './turns.ts';
+import { timed } from '#kit/async/timed';
 
 export interface RewordingDeps {
   readonly generate: Generate;
@@ -37,23 +38,19 @@ export async function questionFor(turns: readonly Turn[], { generate, clock, mod
     )
     .filter(({ role }) => role !== 'system');
   if (model === undefined || before.length === 0 || !refersBack(question)) return asItIs;
-  const over = new AbortController();
-  const cancel = clock.after(patienceMilliseconds, () => over.abort(new Error('The question was not worded anew in time.')));
-  const left = () => over.abort(context.signal.reason);
-  context.signal.addEventListener('abort', left, { once: true });
+  const time = { clock, milliseconds: patienceMilliseconds, late: new Error('The question was not worded anew in time.'), signal: context.signal };
   try {
     const { tier: _, targets: __, ...own } = context;
-    const answer = wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal: over.signal });
-    const text = fold(await orAborted(answer, over.signal))
+    const answer = await timed(time, (signal) =>
+      orAborted(wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal }), signal),
+    );
+    const text = fold(answer)
       .candidates[0]?.parts.map((part) => (part.type === 'text' ? part.text : ''))
       .join('');
     return text?.trim().split('\n', 1)[0]?.slice(0, mostCharacters).toWellFormed() || asItIs;
   } catch {
     context.signal.throwIfAborted();
     return asItIs;
-  } finally {
-    cancel();
-    context.signal.removeEventListener('abort', left);
   }
 }
 
