@@ -1,5 +1,4 @@
 import type { Settings } from '#config/index';
-import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
 import type { PromptSource, ToolSource } from '#core/mcp-offers';
 import type { SearchPassages } from '#core/passages';

@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import type { Caller, Context } from '#core/context';
+import type { Context } from '#core/context';
 import { callbackPath } from '#faces/mcp/sign-in-page';
 import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';

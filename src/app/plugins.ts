@@ -1,7 +1,6 @@
 import { Fault, queueFull } from '#core/fault';
 import { pageText } from '#gateway/searching/pages';
 import { UpstreamError } from '#kit/upstream/response';
-import type { Caller } from '#core/context';
 import type { SearchPassages } from '#core/passages';
 import type { ResolveSecrets } from '#core/secrets';
 import type { JsonObject } from '#core/json';

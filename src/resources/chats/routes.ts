@@ -7,7 +7,7 @@ import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
-import { longestTitle, type Chat, type ChatStore } from './store.ts';
+import { longestTitle, type ChatStore } from './store.ts';
 
 const mode = Type.Enum(['chat', 'code', 'prose']);
 

@@ -9,7 +9,7 @@ import type { Store } from '#store/open';
 import { ownerQuery, readerOf } from '../owner.ts';
 import { cursorOf, idBefore, pageById, pageOf, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
-import type { DatasetFile, Files } from './files.ts';
+import type { Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';

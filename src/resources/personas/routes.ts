@@ -5,7 +5,7 @@ import { lineField } from '../line-field.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import type { Sharing } from '../sharing.ts';
-import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
+import { mostPersonas, type PersonaStore } from './store.ts';
 
 /** A text of several lines. The database has no place for the character 0. */
 const lines = '^[^\\u0000]*$';

@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
 import type { JsonObject } from '#core/json';
 import type { ShownRun } from '#core/run';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';

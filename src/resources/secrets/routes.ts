@@ -4,7 +4,7 @@ import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, shownAs } from '#http/schemas';
 import { ownThingRoutes } from '../own-things.ts';
 import type { Sharing } from '../sharing.ts';
-import { mostSecrets, type Secret, type SecretStore } from './store.ts';
+import { mostSecrets, type SecretStore } from './store.ts';
 
 const SecretText = closed({
   name: Type.String({

@@ -5,7 +5,7 @@ import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
-import type { Vote, VoteStore } from './store.ts';
+import type { VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
 export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly NounRoute[] {
