@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Settings } from '#config/index';
+import { plainCall } from '#core/call';
 import type { Caller } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
@@ -189,15 +190,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
     async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
       const events = await wholeAnswer(
         pipeline.chatcompat,
-        {
-          model,
-          turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }],
-          tools: [],
-          output: { type: 'text' },
-          sampling: {},
-          stream: false,
-          extra: {},
-        },
+        plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }] }),
         { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
       );
       const parts = fold(events).candidates[0]?.parts ?? [];

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { inBothVerbs, wholeAnswer } from '#core/generate';
@@ -42,17 +42,13 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
   };
 
   return new Conversation({
-    call: {
+    call: plainCall({
       dialect: 'native',
       model: modelIn(fields.model, deps.defaults().followUp),
       turns,
-      tools: [],
-      output: { type: 'text' },
       sampling: { maxTokens: 400 },
-      stream: false,
-      extra: {},
       asked: questionOf(turns),
-    },
+    }),
     generate: patient(preparing(prepared, deps.generate), deps),
     streams: false,
     app: fields.app_name ?? undefined,

@@ -1,4 +1,4 @@
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Turn } from '#core/conversation';
 import type { Context } from '#core/context';
 import { fold } from '#core/fold';
@@ -59,7 +59,7 @@ function rewording(model: string, before: readonly Turn[], question: string): Ge
     .slice(-mostTurns)
     .map((turn) => `${turn.role === 'user' ? 'User' : 'Assistant'}: ${textOfTurn(turn).slice(0, mostOfTurn).toWellFormed()}`);
   const text = `${shown.join('\n')}\n\nLast question: ${question.slice(0, mostCharacters).toWellFormed()}`;
-  return {
+  return plainCall({
     model,
     turns: [
       {
@@ -73,12 +73,8 @@ function rewording(model: string, before: readonly Turn[], question: string): Ge
       },
       { role: 'user', parts: [{ type: 'text', text }] },
     ],
-    tools: [],
-    output: { type: 'text' },
     sampling: { maxTokens: 200 },
-    stream: false,
-    extra: {},
-  };
+  });
 }
 
 /** Words that stand for something said before, in some languages. */
