@@ -87,7 +87,7 @@ export function openPluginsNoun({ database: { store }, calls, acting, search, co
     own: pluginRoutes({
       plugins,
       sharing,
-      checks: (caller, signal = new AbortController().signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
+      checks: (caller, signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
     }),
     close: () => scripts.close(),
   };

@@ -20,7 +20,7 @@ export interface OwnAsked {
   readonly reader: Reader;
   /** Whose a new thing is. @throws Fault `not-found` */
   readonly owner: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** A kind of thing that users make, share, replace and delete. */
@@ -113,7 +113,7 @@ interface Request {
   readonly caller: Caller;
   readonly by: Actor;
   readonly query: Static<typeof ownQuery>;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 const askedIn = ({ caller, by, query, signal }: Request): OwnAsked => ({

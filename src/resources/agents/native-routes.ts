@@ -95,7 +95,7 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       input: ExecuteFields,
       output: Executed,
       sends: ['text/event-stream', 'text/plain'],
-      async answer({ caller, by, input, files, signal = new AbortController().signal, framing }) {
+      async answer({ caller, by, input, files, signal, framing }) {
         const agent = await deps.agents.runnable(caller, input.agent_id);
         const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '' }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };

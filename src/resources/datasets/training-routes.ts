@@ -49,8 +49,6 @@ export function trainingRoutes(deps: TrainingDeps): readonly NounRoute[] {
   return [textRoute(deps, trained), fileRoute(deps, trained), arrayRoute(deps, trained), statusRoute(deps)];
 }
 
-const neverAborted = new AbortController().signal;
-
 /** The dataset that is named; none where the name says that none is meant. */
 async function wanted(
   { datasets }: Pick<TrainingDeps, 'datasets'>,
@@ -78,7 +76,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     }),
     output: Type.Object({ response: Type.String(), embedding: vector }),
     others: { 202: Accepting },
-    async answer({ caller, by, input, signal = neverAborted }) {
+    async answer({ caller, by, input, signal }) {
       const given = storable(input.content);
       if (given.trim() === '') throw new Fault('invalid', 'content must be a text that is not empty.', { field: 'content' });
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');

@@ -45,7 +45,7 @@ export function fileRoutes({ convert }: { readonly convert: ConvertDocument }): 
         const converted: Converted[] = [];
         let bytes = 0;
         for (const file of files) {
-          const document = await read(convert, file, { strategy, records, owner: String(caller.userId), ...(signal ? { signal } : {}) });
+          const document = await read(convert, file, { strategy, records, owner: String(caller.userId), signal });
           bytes += Buffer.byteLength(document.text);
           if (bytes > mostBytes) throw new Fault('too-large', `file: the texts of the files are longer than ${mostBytes} bytes.`, { field: 'file' });
           converted.push({ filename: file.filename, document });

@@ -162,7 +162,7 @@ function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDe
         response: Type.Array(Type.Object({ tool: Type.Unknown(), server: Type.Unknown(), unique_id: Type.String() })),
         count: Type.Integer(),
       }),
-      async answer({ caller, by, input: { refresh: asked }, signal = new AbortController().signal }) {
+      async answer({ caller, by, input: { refresh: asked }, signal }) {
         const refresh = asked ?? false;
         if (refresh) await enters({ caller, by, signal });
         await met();

@@ -29,7 +29,7 @@ const Exported = closed({ format: Type.Literal('dragoman-plugin'), version: Type
 export interface PluginRoutesDeps {
   readonly plugins: PluginStore;
   readonly sharing: Pick<Sharing, 'list' | 'set'>;
-  readonly checks: (caller: Caller, signal: AbortSignal | undefined) => PluginChecks;
+  readonly checks: (caller: Caller, signal: AbortSignal) => PluginChecks;
 }
 
 /** A user's own plugins. */

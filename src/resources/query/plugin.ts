@@ -22,7 +22,7 @@ export interface AskedOfPlugin {
   /** What stands behind the name in a message. */
   readonly text?: string;
   readonly files: readonly UploadedFile[];
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
   readonly streams?: true;
 }
 
@@ -55,7 +55,7 @@ export async function maybeTagged(deps: QueryDeps, asked: Omit<AskedOfPlugin, 'n
 }
 
 const runOf = ({ plugins }: QueryDeps, { caller, name, values, text, files, signal }: AskedOfPlugin) =>
-  plugins.run({ caller, name, values, ...(text === undefined ? {} : { text }), files, signal: signal ?? new AbortController().signal });
+  plugins.run({ caller, name, values, ...(text === undefined ? {} : { text }), files, signal });
 
 function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, text, files, streams }: AskedOfPlugin): Conversation {
   if (run.type === 'question') {

@@ -81,7 +81,7 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
       summary: 'The events of a run as server-sent events: from the start, or behind `Last-Event-ID`, and then as they come.',
       query,
       sends: ['text/event-stream'],
-      async answer({ caller, params, query: whose, lastEventId, signal = new AbortController().signal }) {
+      async answer({ caller, params, query: whose, lastEventId, signal }) {
         const userId = ownerOf(caller, whose);
         const run = await runs.one(userId, params['id']!);
         return new Updates(updatesOf(runs.follow(userId, run.id, { after: afterOf(lastEventId), signal })));
