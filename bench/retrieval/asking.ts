@@ -5,7 +5,7 @@ import { floatsOf } from '#core/embed';
 import type { Passage, Ranks } from '#core/passages';
 import type { Store } from '#store/open';
 import { openPassageIndex, openSearch, openVectorRanker, type Chunk, type EmbedText } from '#resources/datasets/search/index';
-import { asking, callerOf } from '#resources/datasets/search/testing';
+import { asking, callerOf } from '../../test/support/datasets.ts';
 import { measures, type Ranked } from './measures.ts';
 
 export const model = 'built-in-embedding';

@@ -6,7 +6,7 @@ import { systemClock } from '#kit/async/clock';
 import type { Passage } from '#core/passages';
 import { openStore } from '#store/open';
 import { chunked, openPassageIndex } from '#resources/datasets/search/index';
-import { callerOf, document, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
+import { callerOf, document, migrations, newDataset, newFile, newUser } from '../../test/support/datasets.ts';
 import { add, builtInVectors, dimensions, model, printChannels, searchIn, vectorsOf } from './asking.ts';
 
 const read = (name: string) => gunzipSync(readFileSync(new URL(`../data/${name}.gz`, import.meta.url))).toString();

@@ -8,7 +8,7 @@ import { keyOf, type Place } from '#resources/datasets/search/postings';
 import { nearest } from '#resources/datasets/search/nearest';
 import { scopeOf } from '#resources/datasets/search/scope';
 import { unit } from '#resources/datasets/search/vectors';
-import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
+import { callerOf, migrations, newDataset, newFile, newUser } from '../../test/support/datasets.ts';
 import { cpuTime } from '../processes.ts';
 import { add, dimensions, model, searchIn } from './asking.ts';
 

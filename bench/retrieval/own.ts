@@ -9,7 +9,7 @@ import { openDocuments } from '#kit/documents/index';
 import type { Passage } from '#core/passages';
 import { openStore } from '#store/open';
 import { chunked, openPassageIndex } from '#resources/datasets/search/index';
-import { callerOf, migrations, newDataset, newFile, newUser } from '#resources/datasets/search/testing';
+import { callerOf, migrations, newDataset, newFile, newUser } from '../../test/support/datasets.ts';
 import { add, builtInVectors, dimensions, model, printChannels, searchIn, vectorsOf } from './asking.ts';
 
 interface Question {

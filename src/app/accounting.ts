@@ -1,25 +1,24 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '#config/index';
-import { owned, type Database } from './database.ts';
+import { type Database, owned } from './database.ts';
 import { holdersIn } from '#ledger/shipping/adopt';
 import { keepContact } from '#ledger/admission/contact';
 import type { UsageSink } from '#ledger/shipping/usage-sink';
 import { systemDisk } from '#ledger/journal/disk';
-import { openJournal, type Journal } from '#ledger/journal/journal';
+import { type Journal, openJournal } from '#ledger/journal/journal';
 import { openShipper } from '#ledger/shipping/shipper';
 import type { Settled, WorkerSettled } from '#ledger/sharing/sub-leases';
 import type { Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
-import { alertPost } from './alert-post.ts';
 import { operatorHere } from './local-token.ts';
 import { Fault } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
 import { audit } from '#resources/audit/store';
 import { freeClaimsOf } from '#resources/idempotency/claims';
-import { openHolders, type Holders } from '#resources/usage/holders';
-import { workOnAlerts } from '#resources/usage/limit-alerts';
+import { type Holders, openHolders } from '#resources/usage/holders';
+import { type AlertSender, workOnAlerts } from '#resources/usage/limit-alerts';
 import { openLeases } from '#resources/usage/leases';
 import { makeMonthsAhead } from '#resources/usage/months';
 import { openShipping } from '#resources/usage/ship';
@@ -31,6 +30,8 @@ import { lockFolder } from '#store/folder-lock';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { databaseNow } from '#store/database-clock';
+import { openGuardedFetch } from '#kit/net/guarded-fetch';
+import { outwardOf } from './upstreams.ts';
 
 /** What a serving process needs of the ledger. */
 export interface Accounting {
@@ -202,3 +203,14 @@ const reporting = (log: Log) => ({
   log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
   mended: (what: string) => log.info({}, what),
 });
+
+const mostBytes = 65_536;
+
+/** Sends alerts to an address that the operator chose, which may be a private one. */
+function alertPost(settings: Settings, clock: Clock): AlertSender['post'] {
+  const outward = outwardOf(settings);
+  return async (url, body, headers, signal) => {
+    const { fetch } = openGuardedFetch({ ...outward, clock, allow: [new URL(url).origin] });
+    await fetch({ url, owner: 'alerts', signal, maxBytes: mostBytes, takes: () => true, headers, body, anySuccess: true });
+  };
+}

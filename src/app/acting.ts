@@ -1,9 +1,14 @@
 import type { NounRoute } from '#http/noun-route';
 import type { Outside } from '#kit/net/guarded-dial';
-import { openGuardedStreams, type GuardedStreams } from '#kit/net/guarded-stream';
-import { openKnownMcpServers, type McpServers, type McpServersDeps } from './mcp-servers.ts';
-import { openUserSecrets, type UserSecrets } from './secrets.ts';
+import { type GuardedStreams, openGuardedStreams } from '#kit/net/guarded-stream';
+import { type McpServers, type McpServersDeps, openKnownMcpServers } from './mcp-servers.ts';
 import { outwardOf } from './upstreams.ts';
+import type { ResolveSecrets } from '#core/secrets';
+import { audit } from '#resources/audit/store';
+import { nativeSecretRoutes, secretRoutes } from '#resources/secrets/routes';
+import { kind, openSecrets } from '#resources/secrets/store';
+import { administeredBy, openSharing } from '#resources/sharing';
+import type { Database } from './database.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
 export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, 'tools' | 'offered' | 'ofAgents' | 'waiting' | 'signedIn'> {
@@ -34,4 +39,19 @@ export function openActing({ outside, ...deps }: Omit<McpServersDeps, 'resolve' 
   const { tools, offered, ofAgents, waiting, signedIn, close } = servers;
   const native = [...secrets.native, ...servers.native];
   return { resolve, streams, followed, tools, offered, ofAgents, waiting, signedIn, native, own: [...secrets.own, ...servers.own], close };
+}
+
+/** What users keep for their MCP servers and plugins, and nothing gives back. */
+interface UserSecrets {
+  readonly resolve: ResolveSecrets;
+  /** Of the native interface. */
+  readonly native: readonly NounRoute[];
+  /** Under `/server/mine`. */
+  readonly own: readonly NounRoute[];
+}
+
+function openUserSecrets({ store, seal }: Pick<Database, 'store' | 'seal'>): UserSecrets {
+  const secrets = openSecrets({ store, seal, audit });
+  const sharing = openSharing({ store, audit, kind, lock: secrets.lock, administers: administeredBy(secrets.one) });
+  return { resolve: secrets.resolve, native: nativeSecretRoutes(secrets), own: secretRoutes(secrets, sharing) };
 }

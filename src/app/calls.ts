@@ -1,16 +1,16 @@
 import type { Settings } from '#config/index';
-import { openHealth, type Health, type HealthChange } from '#gateway/routing/health';
-import { regionStates, type RegionState } from '#gateway/routing/regions';
-import { modelsFor, modelsWithin, type Models } from '#gateway/rules/resolved';
+import { type Health, type HealthChange, openHealth } from '#gateway/routing/health';
+import { type RegionState, regionStates } from '#gateway/routing/regions';
+import { type Models, modelsFor, modelsWithin } from '#gateway/rules/resolved';
 import { openPipeline, type Pipeline } from '#gateway/pipeline';
 import type { Clock } from '#kit/async/clock';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Outside } from '#kit/net/guarded-dial';
-import { openGuardedFetch, type GuardedFetch } from '#kit/net/guarded-fetch';
+import { type GuardedFetch, openGuardedFetch } from '#kit/net/guarded-fetch';
 import { openPatterns } from '#kit/patterns/index';
 import { openTokens } from '#kit/tokens/index';
-import { openLedger, type Ledger, type LedgerDeps } from '#ledger/index';
-import { openConformance, type Conformance } from '#providers/built-in/schema/conformance';
+import { type Ledger, type LedgerDeps, openLedger } from '#ledger/index';
+import { type Conformance, openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
 import { causeOf, type Log } from '#telemetry/log';
@@ -28,9 +28,9 @@ import type { Accounting } from './accounting.ts';
 import { anyOtherName } from '#core/known-models';
 import type { Administration } from './administration.ts';
 import { openOfferedModels } from './offered-models.ts';
-import { counted } from './counted-journal.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
 import { outwardOf, upstreamsOf } from './upstreams.ts';
+import type { CallJournal } from '#ledger/journal/journal';
 
 export interface CallsDeps {
   readonly metrics: Pick<Metrics, 'settled'>;
@@ -193,3 +193,30 @@ const countTokens: CountTokens = async (texts, context) => {
     throw error instanceof QueueFull ? queueFull(error) : error;
   }
 };
+
+/** A journal whose settled calls are counted in the metrics. */
+function counted(journal: CallJournal, metrics: Pick<Metrics, 'settled'>, models: () => Pick<Models, 'find' | 'list'>): CallJournal {
+  let listed: readonly unknown[] = [];
+  let names: ReadonlySet<string> = new Set();
+  const nameOf = (written: string): string => {
+    const list = models().list();
+    if (list !== listed) {
+      listed = list;
+      names = new Set(list.map(({ name }) => name));
+    }
+    if (names.has(written)) return written;
+    const name = models().find(written)?.name;
+    return name !== undefined && names.has(name) ? name : 'other'; // a name that only "*" takes is the client's
+  };
+  return {
+    began: (call) => journal.began(call),
+    spoke: (requestId, step, outputTokens) => journal.spoke(requestId, step, outputTokens),
+    settled(row) {
+      metrics.settled(row, nameOf(row.model));
+      return journal.settled(row);
+    },
+    get trouble() {
+      return journal.trouble;
+    },
+  };
+}

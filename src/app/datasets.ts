@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Settings } from '#config/index';
+import { plainCall } from '#core/call';
 import type { Caller } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
@@ -17,25 +18,28 @@ import { workOnIngestion } from '#resources/datasets/ingesting';
 import { openIngestion } from '#resources/datasets/ingestion';
 import { jobRoutes } from '#resources/datasets/job-routes';
 import { nativeDatasetRoutes, permissionsOf } from '#resources/datasets/native-routes';
-import { openRemoval, workOnDatasetRemovals } from '#resources/datasets/removal';
-import { datasetRoutes, type ActingFor } from '#resources/datasets/routes';
+import { openRemoval, type Removal, workOnDatasetRemovals } from '#resources/datasets/removal';
+import { type ActingFor, datasetRoutes } from '#resources/datasets/routes';
 import { chunked, openEmbeddingCache, openPassageIndex } from '#resources/datasets/search/index';
-import { openDatasets, type Datasets } from '#resources/datasets/store';
+import { type Datasets, openDatasets } from '#resources/datasets/store';
 import { openSecondIndex, workOnSecondIndexes } from '#resources/datasets/second-index';
-import { trainingRoutes, type TrainingDeps } from '#resources/datasets/training-routes';
+import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-routes';
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { inOwnCodes } from '#resources/query/preparing';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import type { UploadFolder } from '#store/uploads';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
-import { openDatasetSources, type DatasetSourcesDeps } from './dataset-sources.ts';
 import type { Files } from './files.ts';
 import type { DatasetSearch } from './dataset-search.ts';
+import { sourceRoutes, type SourceRoutesDeps } from '#resources/datasets/sources/routes';
+import { openSchedule, workOnSchedule } from '#resources/datasets/sources/schedule';
+import { openSources } from '#resources/datasets/sources/store';
+import { type SynchronisingDeps, workOnSources } from '#resources/datasets/sources/synchronising';
 
 export interface DatasetsDeps {
   readonly store: Store;
@@ -98,12 +102,8 @@ export function openKnownDatasets({
   const ingestion = openIngestion({ store, jobs, clock, blobs, fileBytes, affords, room });
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
-  const administers = async (caller: Caller, id: number) => {
-    const { right } = await datasets.one(caller, id);
-    return right === 'admin' || right === 'owner';
-  };
   const secondIndex = openSecondIndex({ store, jobs });
-  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers });
+  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers: administeredBy(datasets.one) });
   const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
@@ -190,15 +190,7 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
     async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
       const events = await wholeAnswer(
         pipeline.chatcompat,
-        {
-          model,
-          turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }],
-          tools: [],
-          output: { type: 'text' },
-          sampling: {},
-          stream: false,
-          extra: {},
-        },
+        plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }] }),
         { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
       );
       const parts = fold(events).candidates[0]?.parts ?? [];
@@ -207,4 +199,19 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
       return summary;
     },
   };
+}
+
+interface DatasetSourcesDeps extends Omit<SynchronisingDeps, 'sources' | 'removal'>, Pick<SourceRoutesDeps, 'actingFor' | 'audit'> {
+  readonly removal: Removal;
+  readonly seal: Sealer;
+}
+
+/** What datasets follow: brings them up to it from now on. @returns the routes under `/server/mine` */
+function openDatasetSources(deps: DatasetSourcesDeps): readonly NounRoute[] {
+  const { store, jobs } = deps;
+  const sources = openSources(deps);
+  const schedule = openSchedule({ jobs, sources });
+  workOnSources({ ...deps, sources });
+  workOnSchedule({ store, jobs, sources }, schedule);
+  return sourceRoutes({ ...deps, sources, schedule });
 }

@@ -1,5 +1,4 @@
 import type { Settings } from '#config/index';
-import type { Caller } from '#core/context';
 import { queueFull } from '#core/fault';
 import type { PromptSource, ToolSource } from '#core/mcp-offers';
 import type { SearchPassages } from '#core/passages';
@@ -20,7 +19,7 @@ import type { QueryDeps } from '#resources/query/deps';
 import { pluginTools } from '#resources/query/plugin-tools';
 import { queryRoutes } from '#resources/query/routes';
 import { speechRoutes } from '#resources/speech/native-routes';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
 import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
@@ -71,8 +70,7 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
   const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
-  const administers = (caller: Caller, id: number) => personas.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
-  const sharing = openSharing({ store, audit, kind: personaKind, lock: personas.lock, administers });
+  const sharing = openSharing({ store, audit, kind: personaKind, lock: personas.lock, administers: administeredBy(personas.one) });
   const chats = openChats(store);
   const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf, administers: async () => false });
   const bodies = () => ({ areKept: settings().bodies !== 'none', days: settings().retention.bodiesDays });

@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import type { Caller, Context } from '#core/context';
+import type { Context } from '#core/context';
 import { callbackPath } from '#faces/mcp/sign-in-page';
 import type { ToolSource } from '#core/mcp-offers';
 import type { ResolveSecrets } from '#core/secrets';
@@ -22,7 +22,7 @@ import { openSignIns, type SignIns } from '#resources/mcp-servers/sign-ins';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { nativeContext } from '#resources/native-context';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
@@ -70,8 +70,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
   const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
   const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
-  const administers = (caller: Caller, id: number) => servers.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
-  const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers });
+  const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers: administeredBy(servers.one) });
   const waiting = openWaiting({ store, seal });
   const approved = openApprovedCalls({ store, seal, clock, log: problem });
   const stopForgetting = forgetting([waiting, approved], clock, problem);

@@ -1,10 +1,8 @@
-import { Fault } from '#core/fault';
+import { Fault, queueFull } from '#core/fault';
 import { pageText } from '#gateway/searching/pages';
 import { UpstreamError } from '#kit/upstream/response';
-import type { Caller } from '#core/context';
 import type { SearchPassages } from '#core/passages';
 import type { ResolveSecrets } from '#core/secrets';
-import { queueFull } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { NounRoute } from '#http/noun-route';
 import { QueueFull } from '#kit/async/fair-semaphore';
@@ -24,7 +22,7 @@ import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
 import type { Plugins } from '#resources/plugin-run';
-import { openSharing } from '#resources/sharing';
+import { administeredBy, openSharing } from '#resources/sharing';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
@@ -62,8 +60,7 @@ export interface DeclaredRequests {
 export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock, allowed }: PluginsDeps): OpenPlugins {
   const plugins = openPlugins(store);
   const { fetcher } = calls.web;
-  const administers = (caller: Caller, id: number) => plugins.one(caller, id).then(({ right }) => right === 'admin' || right === 'owner');
-  const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers });
+  const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers: administeredBy(plugins.one) });
   const scripts = openScripts(clock);
   const send = sending(fetcher, acting.streams);
   const secretsOf = secretsBy(acting.resolve);
@@ -90,7 +87,7 @@ export function openPluginsNoun({ database: { store }, calls, acting, search, co
     own: pluginRoutes({
       plugins,
       sharing,
-      checks: (caller, signal = new AbortController().signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
+      checks: (caller, signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
     }),
     close: () => scripts.close(),
   };

@@ -1,3 +1,5 @@
+import type { Path } from './path.ts';
+
 /** One invalid setting and its place: `dragoman.yaml:3:5`, `PORT`, `--port`. */
 export interface BadSetting {
   readonly place: string;
@@ -15,3 +17,18 @@ export class BadSettings extends Error {
     this.problems = problems;
   }
 }
+
+/** An invalid setting and where it stands in its layer. */
+export interface LocatedProblem extends BadSetting {
+  readonly path: Path;
+}
+
+/** Whether one of these problems could be why another one is reported: it is about the same provider or model, or about something that they name. */
+export function mayFollowFrom(path: Path, problems: readonly LocatedProblem[]): boolean {
+  const [root] = path;
+  return problems.some(
+    ({ path: [other] }) => other === undefined || other === root || ((root === 'models' || root === 'defaults' || root === 'guard') && named.has(other)),
+  );
+}
+
+const named = new Set<string | number>(['providers', 'models']);

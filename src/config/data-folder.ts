@@ -1,8 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
-import { variablesBeside } from './dotenv.ts';
+import { variablesBeside, variablesOf } from './variables.ts';
 import type { SettingsArgs } from './given.ts';
 import { isThere, nameOf, settingsPath } from './settings-file.ts';
-import { variablesOf } from './variables.ts';
 import { readFile } from './yaml-file.ts';
 
 /** The sources of the data folder's path. */

@@ -2,17 +2,16 @@
 // express, and config/found enables providers without a file. Nothing else reads the environment.
 import { dirname, join } from 'node:path';
 import type { ProviderKind } from '#core/provider-kind';
-import { BadSettings, type BadSetting } from './bad-settings.ts';
-import { variablesBeside } from './dotenv.ts';
+import { type BadSetting, BadSettings, mayFollowFrom } from './bad-settings.ts';
+import { variablesBeside, variablesOf } from './variables.ts';
 import { foundProviders } from './found.ts';
 import { fromEnvironment, fromOptions, type SettingsArgs } from './given.ts';
 import type { Layer } from './layer.ts';
-import { depthOf, fieldOf, valueAt, type Path } from './path.ts';
-import { ruleAt, type Rule } from './form.ts';
+import { depthOf, fieldOf, type Path, valueAt } from './path.ts';
+import { type Rule, ruleAt } from './form.ts';
 import type { Settings } from './schema/index.ts';
 import { troubles } from './sense/index.ts';
 import type { Trouble } from './sense/trouble.ts';
-import { mayFollowFrom } from './problems.ts';
 import { notInEffect } from './not-in-effect.ts';
 import type { Reading } from './reading.ts';
 import { settled } from './settled.ts';
@@ -21,7 +20,6 @@ import { shown } from './shown.ts';
 import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
 import { unreadVariables } from './unread.ts';
-import { variablesOf } from './variables.ts';
 import { readFile } from './yaml-file.ts';
 
 /** The sources of the settings. */
@@ -88,9 +86,13 @@ export { BadSettings } from './bad-settings.ts';
 export { keyInEnvironment, theEnvironment } from './given.ts';
 export { readDataFolder } from './data-folder.ts';
 export { settingsOptions, type SettingsArgs } from './given.ts';
-export { settingsSchema } from './json-schema.ts';
 export { runningOllama } from './ollama.ts';
 export type { Settings } from './schema/index.ts';
 export type { Reading } from './reading.ts';
 export { unreadSaid } from './unread.ts';
 export { watchSettings, type Change } from './watch.ts';
+
+/** The JSON Schema of the settings file, for editors. A test holds `dragoman.schema.json` against it. */
+export function settingsSchema(kinds: readonly ProviderKind[]): object {
+  return { $schema: 'https://json-schema.org/draft/2020-12/schema', ...formsFor(kinds).file };
+}

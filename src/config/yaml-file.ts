@@ -1,13 +1,11 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type ErrorCode, type Pair, type ParsedNode, type YAMLMap } from 'yaml';
+import { type ErrorCode, isMap, isNode, isScalar, isSeq, LineCounter, type Pair, type ParsedNode, parseDocument, type YAMLMap } from 'yaml';
 import { bare } from './bare.ts';
-import { BadSettings } from './bad-settings.ts';
+import { BadSettings, type LocatedProblem } from './bad-settings.ts';
 import type { Layer } from './layer.ts';
-import { ruleAt, type Rule } from './form.ts';
+import { type Rule, ruleAt } from './form.ts';
 import { read } from './given.ts';
-import type { LocatedProblem } from './problems.ts';
 import { fieldOf, type Path } from './path.ts';
-import { substituted } from './substitute.ts';
 import type { Variables } from './variables.ts';
 
 const largestFile = 1024 * 1024;
@@ -158,3 +156,21 @@ const sentences: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: 'An alias (*) was found; write the value out.',
   RESOURCE_EXHAUSTION: 'This is nested too deeply.',
 };
+
+type Substituted = { readonly text: string; readonly problem?: undefined } | { readonly text?: undefined; readonly problem: string };
+
+/** Replaces each `${NAME}` by the value of the environment variable; `$${` is a literal `${`. Inserted values are not expanded again. */
+function substituted(text: string, env: Variables): Substituted {
+  const unset: string[] = [];
+  let broken = false;
+  const result = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, name: string | undefined, end: string) => {
+    if (name === undefined) return '${';
+    if (end === '' || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) broken = true;
+    else if (!env[name]) unset.push(name);
+    return env[name] ?? whole;
+  });
+  if (broken) return { problem: 'has ${ without a variable name and }; expected ${NAME}, or $${ for a literal ${.' };
+  if (unset.length === 1) return { problem: `needs the environment variable ${unset[0]}, which is not set.` };
+  if (unset.length > 1) return { problem: `needs the environment variables ${unset.join(', ')}, which are not set.` };
+  return { text: result };
+}

@@ -32,6 +32,16 @@ export interface GenerateCall {
   readonly passthrough?: Passthrough;
 }
 
+/** A call without tools, answered whole and by a text, unless it says otherwise. */
+export const plainCall = (call: Pick<GenerateCall, 'model' | 'turns'> & Partial<GenerateCall>): GenerateCall => ({
+  tools: [],
+  output: { type: 'text' },
+  sampling: {},
+  stream: false,
+  extra: {},
+  ...call,
+});
+
 /** `json` is any JSON object; `schema` is JSON that conforms. */
 export type Output = { readonly type: 'text' } | { readonly type: 'json' } | SchemaOutput;
 

@@ -1,9 +1,8 @@
-import type { AnsweringTarget } from './context.ts';
+import type { AnsweringTarget, TargetContext } from './context.ts';
 import type { GenerateCall } from './call.ts';
 import type { EmbedCall, Embedded } from './embed.ts';
 import type { FieldSupport } from './capabilities.ts';
 import type { Events } from './event.ts';
-import type { TargetContext } from './context.ts';
 import type { Lesson } from './lessons.ts';
 import type { RawRequest } from './raw-request.ts';
 import type { SoundSink, SpeakCall } from './speak.ts';

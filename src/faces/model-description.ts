@@ -1,9 +1,10 @@
 import { Type, type Static } from 'typebox';
+import { nullable, optionalOrNull } from '#http/schemas';
 import { catalogueDate } from '#core/catalogue-date';
 import { outcomesOf, type Field } from '#core/capabilities';
 import { abilities, placesOf, type Model } from '#core/target';
 
-const tokens = Type.Union([Type.Integer(), Type.Null()]);
+const tokens = nullable(Type.Integer());
 const rates = {
   input: Type.Number({ description: 'A million tokens of the prompt.' }),
   output: Type.Number({ description: 'A million tokens of the answer.' }),
@@ -28,16 +29,16 @@ export const ModelDescription = Type.Object(
   {
     kind: Type.Enum(['chat', 'embedding', 'speech', 'moderation']),
     limits: Type.Object({ context: tokens, output: tokens }, { description: 'Tokens: prompt and answer together, and the answer.' }),
-    price: Type.Union([price, Type.Null()], { description: 'US dollars, at the dearest of its targets.' }),
-    abilities: Type.Union([Type.Array(Type.Enum([...abilities])), Type.Null()]),
-    larger: Type.Union([Type.String(), Type.Null()], { description: 'The model that answers where a conversation is too long for this one.' }),
+    price: nullable(price, { description: 'US dollars, at the dearest of its targets.' }),
+    abilities: nullable(Type.Array(Type.Enum([...abilities]))),
+    larger: nullable(Type.String(), { description: 'The model that answers where a conversation is too long for this one.' }),
     catalogue: Type.String({ description: 'The day of the catalogue: from it comes what the settings do not say.' }),
     targets: Type.Array(
       Type.Object({
         provider: Type.String(),
         model: Type.String({ description: "The model's name there." }),
         regions: Type.Optional(Type.Array(Type.String())),
-        price: Type.Optional(Type.Union([price, Type.Null()], { description: 'US dollars, where targets differ.' })),
+        price: optionalOrNull(price, { description: 'US dollars, where targets differ.' }),
         learned: Type.Optional(
           Type.Object(
             {

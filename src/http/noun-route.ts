@@ -168,10 +168,11 @@ interface Described<Query extends TObject, Input extends TSchema> extends Omit<R
   readonly answer: (asked: Understood<Query, Input>) => unknown;
 }
 
-interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'signal' | 'lastEventId' | 'framing'> {
+interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'lastEventId' | 'framing'> {
   readonly query: Static<Query>;
   readonly input: Static<Input>;
   readonly files: readonly UploadedFile[];
+  readonly signal: AbortSignal;
 }
 
 /** `nounRoute({ method: 'POST', path: '/server/admin/users', …, input: NewUser, answer: ({ input }) => users.add(input) })` */
@@ -181,14 +182,14 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
-    async answer({ caller, by, params, query: search, json, files = [], signal, lastEventId, framing }) {
+    async answer({ caller, by, params, query: search, json, files = [], signal = new AbortController().signal, lastEventId, framing }) {
       if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       const words = query && queryOf ? queryOf(wordsOf(search, query)) : nothing;
       const fields = inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing;
-      const more = { ...(signal ? { signal } : {}), ...(lastEventId === undefined ? {} : { lastEventId }), ...(framing ? { framing } : {}) };
+      const more = { ...(lastEventId === undefined ? {} : { lastEventId }), ...(framing ? { framing } : {}) };
       try {
-        return await answer({ caller, by, params, files, ...more, query: words, input: fields });
+        return await answer({ caller, by, params, files, signal, ...more, query: words, input: fields });
       } catch (error) {
         throw namingUnstorable(error, [
           { schema: query, value: words },

@@ -1,23 +1,23 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Settings } from '#config/index';
 import { announced } from '#app/server-file';
-import { openMachineAccounting, type MachineAccounting } from '#app/accounting';
+import { type MachineAccounting, openMachineAccounting } from '#app/accounting';
 import { firstUser } from '#app/first-user';
 import { isReady, openDatabase } from '#app/database';
 import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
-import { systemClock, type Clock } from '#kit/async/clock';
+import { type Clock, systemClock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
 import { causeOf, type Log } from '#telemetry/log';
 import { newLocalToken } from '#app/local-token';
 import { reloadAll, type Reloading } from './reload.ts';
-import { unchangeable, type Server } from '#app/server';
+import { type Server, unchangeable } from '#app/server';
 import type { LeaseSource, PermitKind } from '#core/lease';
-import { openClusterMetrics } from './cluster-metrics.ts';
-import { withinASecond, type ParentAnswers, type Reached } from './ipc.ts';
+import { type ParentAnswers, type Reached, withinASecond } from './ipc.ts';
 import type { AnswersFor, WorkerHandle } from './worker-handle.ts';
 import { openWorkerPool } from './worker-pool.ts';
+import { counted, type Figures, merged, type Metrics, openMetrics, summed } from '#telemetry/metrics';
 
 export interface ClusterDeps {
   readonly settings: Settings;
@@ -169,4 +169,35 @@ async function freePort({ host, port }: Settings): Promise<number> {
   const { port: found } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return found;
+}
+
+/** The metrics of a server of several processes. */
+interface ClusterMetrics {
+  /** Those of this process. */
+  readonly own: Metrics;
+  /** The sums over all processes, in the Prometheus text format. */
+  text(): Promise<string>;
+  /** Keeps the counters of a worker that has ended: no sum ever falls. */
+  ended(name: string): void;
+}
+
+function openClusterMetrics(clock: Clock, serving: () => readonly WorkerHandle[]): ClusterMetrics {
+  const own = openMetrics();
+  /** The last figures of each worker. */
+  const last = new Map<string, Figures>();
+  let ofEnded: Promise<Figures> = Promise.resolve([]);
+  const figuresOf = async ({ name, channel }: WorkerHandle): Promise<Figures> => {
+    const figures = await withinASecond(clock, channel.ask('figures'));
+    if (figures && serving().some((one) => one.name === name)) last.set(name, figures);
+    return figures ?? [];
+  };
+  return {
+    own,
+    text: async () => summed([await ofEnded, await own.figures(), ...(await Promise.all(serving().map(figuresOf)))]),
+    ended(name) {
+      const figures = counted(last.get(name) ?? []);
+      last.delete(name);
+      ofEnded = ofEnded.then((before) => merged([before, figures]));
+    },
+  };
 }

@@ -1,16 +1,8 @@
-import type { Caller, Context } from '#core/context';
+import type { Context } from '#core/context';
 import { Permits } from '#core/permits';
 
 /** A request of the native interface, as the rules about calls see it. */
-export const nativeContext = ({
-  caller,
-  requestId,
-  signal,
-}: {
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly signal: AbortSignal;
-}): Context => ({
+export const nativeContext = ({ caller, requestId, signal }: Pick<Context, 'caller' | 'requestId' | 'signal'>): Context => ({
   requestId,
   step: 0,
   caller,

@@ -1,15 +1,16 @@
-import { Type, type Static, type TObject } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
+import { closed } from '#http/schemas';
 import type { Reader } from '#store/grants';
 import { ownerOf, ownerQuery, readerOf } from './owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from './pagination.ts';
+import { pageById, pageQuery, pageSchema } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
 /** The query of a request for one thing. */
-export const ownQuery = Type.Object(ownerQuery, { additionalProperties: false });
+export const ownQuery = closed(ownerQuery);
 
 /** Who asks for a thing, and whose things are meant. */
 export interface OwnAsked {
@@ -19,7 +20,7 @@ export interface OwnAsked {
   readonly reader: Reader;
   /** Whose a new thing is. @throws Fault `not-found` */
   readonly owner: number;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** A kind of thing that users make, share, replace and delete. */
@@ -62,13 +63,9 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       method: 'GET',
       path: root,
       summary: summaries.list,
-      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(output), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query: { limit = 50, cursor, ...whose } }) {
-        const found = await things.list(readerOf(caller, whose), { after: idBefore(noun, cursor), limit: limit + 1 });
-        const { items, nextCursor } = pageOf(found, limit, ({ id }) => cursorOf(noun, [id]));
-        return { items: items.map(shown), nextCursor };
-      },
+      query: closed({ ...ownerQuery, ...pageQuery }),
+      output: pageSchema(output),
+      answer: ({ caller, query: asked }) => pageById(noun, asked, (after, limit) => things.list(readerOf(caller, asked), { after, limit }), shown),
     }),
     nounRoute({
       ...common,
@@ -116,7 +113,7 @@ interface Request {
   readonly caller: Caller;
   readonly by: Actor;
   readonly query: Static<typeof ownQuery>;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
 }
 
 const askedIn = ({ caller, by, query, signal }: Request): OwnAsked => ({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
-import { unknownThing, type NounRoute, type PlainAsked } from '#http/noun-route';
+import { type NounRoute, type PlainAsked, unknownThing } from '#http/noun-route';
 import type { Reader } from '#store/grants';
 
 /** Whose things an administrator wants to see or to change. */
@@ -36,3 +36,6 @@ export function ofSomebody(routes: readonly NounRoute[], isThere: (userId: numbe
 
 /** Whether the user is an administrator and the credential may be used as one's. */
 export const isAdministrator = ({ role, scopes }: Pick<Caller, 'role' | 'scopes'>) => role === 'admin' && (scopes === undefined || scopes.includes('admin'));
+
+/** The owner of a user's jobs: owners take turns, and the jobs of a deleted user go. */
+export const jobOwner = (userId: number) => `user:${userId}`;

@@ -1,11 +1,15 @@
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import { Fault } from '#core/fault';
+import { nullable } from '#http/schemas';
 
 /** What a request for a page of a list may say. */
 export const pageQuery = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most so many, 50 by default.' })),
   cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
 };
+
+/** A page, as it is answered. */
+export const pageSchema = <Item extends TSchema>(item: Item) => Type.Object({ items: Type.Array(item), nextCursor: nullable(Type.String()) });
 
 /** Where a list goes on, as clients carry it: a list's name and what its last item is found by. Opaque to them, and good for that list only. */
 export function cursorOf(list: string, place: readonly (string | number)[]): string {
@@ -45,4 +49,25 @@ export function pageOf<Item>(items: readonly Item[], limit: number, cursor: (las
   if (items.length <= limit) return { items, nextCursor: null };
   const shown = items.slice(0, limit);
   return { items: shown, nextCursor: cursor(shown.at(-1)!) };
+}
+
+interface PageAsked {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/**
+ * A page of a list whose items are found by their ids.
+ *
+ * @param read reads that many items behind an id; 0: from the start
+ * @throws Fault `invalid` where the cursor is not one that this list gave
+ */
+export async function pageById<Item extends { readonly id: number }, Shown>(
+  list: string,
+  { limit = 50, cursor }: PageAsked,
+  read: (id: number, limit: number) => Promise<readonly Item[]>,
+  shown: (item: Item) => Shown,
+): Promise<{ items: readonly Shown[]; nextCursor: string | null }> {
+  const { items, nextCursor } = pageOf(await read(idBefore(list, cursor), limit + 1), limit, ({ id }) => cursorOf(list, [id]));
+  return { items: items.map(shown), nextCursor };
 }

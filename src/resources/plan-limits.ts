@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { closed } from '#http/schemas';
 import type { ModelLimits, Plan } from '#core/plan';
 
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -27,7 +28,7 @@ const limits = {
   tokensPerMinute: count('Inference in any 60 seconds (plan tokens).'),
   concurrentStreams: count('Streams at a time.'),
   models: modelNames,
-  modelLimits: Type.Record(Type.String(), Type.Object(modelLimit, { additionalProperties: false }), {
+  modelLimits: Type.Record(Type.String(), closed(modelLimit), {
     maxProperties: 100,
     description: 'Limits of single models, by their names.',
   }),

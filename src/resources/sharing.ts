@@ -5,30 +5,22 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
+import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
-import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
+import { grantsOf, grantTo, includes, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
 
-const GrantItem = Type.Object(
-  {
-    user: Type.Optional(
-      Type.Union([
-        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
-      ]),
-    ),
-    team: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-    everybody: Type.Optional(Type.Literal(true)),
-    right: Type.Enum(['read', 'edit', 'admin']),
-  },
-  { additionalProperties: false },
-);
+const GrantItem = closed({
+  user: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' })]),
+  ),
+  team: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+  everybody: Type.Optional(Type.Literal(true)),
+  right: Type.Enum(['read', 'edit', 'admin']),
+});
 
-export const GrantList = Type.Object(
-  { items: Type.Array(GrantItem, { maxItems: 1000, description: 'All of them; each for a user, a team or everybody.' }) },
-  { additionalProperties: false },
-);
+export const GrantList = closed({ items: Type.Array(GrantItem, { maxItems: 1000, description: 'All of them; each for a user, a team or everybody.' }) });
 
 /** Sharing of things of one kind. */
 export interface Sharing {
@@ -55,6 +47,12 @@ export interface SharingDeps {
   /** May the caller say who else uses the thing? */
   readonly administers: (caller: Caller, thing: number) => Promise<boolean>;
 }
+
+/** May a caller say who else uses a thing? @param one finds a thing, with the right that the caller has to it */
+export const administeredBy =
+  (one: (caller: Caller, id: number) => Promise<{ readonly right: Right | 'owner' }>): SharingDeps['administers'] =>
+  async (caller, id) =>
+    includes((await one(caller, id)).right, 'admin');
 
 export function openSharing({ store, audit, kind, lock, idOf, changed, administers }: SharingDeps): Sharing {
   /** Changes grants and writes both into the trail. */
@@ -158,7 +156,7 @@ export function grantRoutes({ sharing, scope, path, what, administered, mayGiveT
     scope,
     owner: 'caller',
     path: `${path}/grants`,
-    query: Type.Object(ownerQuery, { additionalProperties: false }),
+    query: closed(ownerQuery),
     output: GrantList,
   } as const;
   return [

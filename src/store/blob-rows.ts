@@ -4,6 +4,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Blobs } from '#store/blobs';
 import type { StoreLog } from '#store/log';
 import type { Access, Store } from '#store/open';
+import { repeated } from '#kit/async/repeated';
 
 /** A column whose values are ids of blobs. */
 export interface BlobColumn {
@@ -70,26 +71,17 @@ export interface SweepDeps {
 }
 
 /** Removes, again and again, blobs that no row names: those of rows that were deleted, and those whose process died before it wrote a row. @returns what ends it */
-export function sweepBlobs({ blobs, store, columns, clock, log }: SweepDeps): () => void {
-  let cancel = () => {};
-  let ended = false;
-  const later = (milliseconds: number) => {
-    if (!ended) cancel = clock.after(milliseconds, () => void sweep().then(() => later(every)));
-  };
-  const sweep = async () => {
-    try {
+export const sweepBlobs = ({ blobs, store, columns, clock, log }: SweepDeps): (() => void) =>
+  repeated({
+    clock,
+    milliseconds: every,
+    first,
+    async work() {
       const gone = await blobs.sweep(age, (ids) => namedIn(store, columns, ids));
       if (gone > 0) log.info({ gone }, 'files that nothing names are removed');
-    } catch (error) {
-      if (!ended) log.warn({ err: error }, 'files that nothing names cannot be removed');
-    }
-  };
-  later(first);
-  return () => {
-    ended = true;
-    cancel();
-  };
-}
+    },
+    failed: (cause) => log.warn({ err: cause }, 'files that nothing names cannot be removed'),
+  });
 
 async function namedIn({ db }: Access, columns: readonly BlobColumn[], ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (columns.length === 0) return new Set(ids);

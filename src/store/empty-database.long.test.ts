@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { shippedImage, unpack } from '#store/empty-database';
-import { makeImage } from '#store/empty-database.make';
+import { makeImage } from '../../test/support/make-empty-database.ts';
 import { openEngine } from '#store/engine';
 import { silent } from '#store/log';
 

@@ -1,12 +1,12 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { brotliCompress, brotliDecompress, constants } from 'node:zlib';
+import { brotliDecompress } from 'node:zlib';
 import { exists, syncFolder } from '#store/files';
 
 /*
- * A new embedded database is unpacked from an image (0.2 s) rather than made by initdb (2.5 s and 790 MB of memory). `empty-database.make.ts` makes the image.
- * It holds the files in their order, as JSON head and bytes; the databases template0 and template1 are dropped, since nothing would ever
+ * A new embedded database is unpacked from an image (0.2 s) rather than made by initdb (2.5 s and 790 MB of memory). `test/support/make-empty-database.ts` makes the
+ * image. It holds the files in their order, as JSON head and bytes; the databases template0 and template1 are dropped, since nothing would ever
  * vacuum them and their age would stop the whole cluster after 2³¹ transactions.
  */
 export const shippedImage = new URL('empty-database.br', import.meta.url);
@@ -62,11 +62,4 @@ async function writeSynced(path: string, content: Uint8Array): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-/** The reverse of unpacking; folders stand before what is in them. */
-export function pack(image: Image, contents: readonly Uint8Array[]): Promise<Buffer> {
-  const { BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants;
-  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(image)}\0`), ...contents]);
-  return promisify(brotliCompress)(bytes, { params: { [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS } }); // the copies of one catalogue lie 8 MB apart: only a long window finds them
 }

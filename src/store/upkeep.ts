@@ -4,6 +4,7 @@ import type { Clock } from '#kit/async/clock';
 import { Fault } from '#core/fault';
 import type { Database } from '#store/driver';
 import type { StoreLog } from '#store/log';
+import { repeated } from '#kit/async/repeated';
 
 /*
  * What a PostgreSQL server does by itself in the background and the embedded one never does: checkpoints (without them the journal of the database grows
@@ -28,34 +29,28 @@ interface Upkeep {
 
 /** @returns what ends it */
 export function upkeep({ db, patientDb, folder, clock, log }: Upkeep): () => void {
-  let ended = false;
-  let cancel = () => {};
   let checkpointed = clock.monotonic();
   let vacuumed = clock.monotonic();
   let isFull = false;
 
-  const later = () => {
-    if (!ended) cancel = clock.after(lookMilliseconds, () => void look().then(later));
-  };
-
   async function look(): Promise<void> {
-    try {
-      await watchRoom();
-      if (isFull) return;
-      const now = clock.monotonic();
-      const written = await writtenSinceCheckpoint(db);
-      if (written > checkpointBytes || (written > 0 && now - checkpointed > checkpointMilliseconds)) {
-        await sql`checkpoint`.execute(patientDb);
-        checkpointed = clock.monotonic();
-      }
-      if (now - vacuumed > vacuumMilliseconds) {
-        vacuumed = now;
-        await vacuumWhatNeedsIt(patientDb);
-      }
-    } catch (error) {
-      const isTold = error instanceof Fault && error.code === 'overloaded';
-      if (!ended && !isTold) log.warn({ err: error }, 'the upkeep of the embedded database failed');
+    await watchRoom();
+    if (isFull) return;
+    const now = clock.monotonic();
+    const written = await writtenSinceCheckpoint(db);
+    if (written > checkpointBytes || (written > 0 && now - checkpointed > checkpointMilliseconds)) {
+      await sql`checkpoint`.execute(patientDb);
+      checkpointed = clock.monotonic();
     }
+    if (now - vacuumed > vacuumMilliseconds) {
+      vacuumed = now;
+      await vacuumWhatNeedsIt(patientDb);
+    }
+  }
+
+  function failed(cause: unknown): void {
+    const isTold = cause instanceof Fault && cause.code === 'overloaded';
+    if (!isTold) log.warn({ err: cause }, 'the upkeep of the embedded database failed');
   }
 
   /** A setting of the database's one session, so it is said anew each time: the thread may be another one. */
@@ -67,11 +62,7 @@ export function upkeep({ db, patientDb, folder, clock, log }: Upkeep): () => voi
     isFull = isFullNow; // only now that it was said: else it would be said again
   }
 
-  later();
-  return () => {
-    ended = true;
-    cancel();
-  };
+  return repeated({ clock, milliseconds: lookMilliseconds, work: look, failed });
 }
 
 async function writtenSinceCheckpoint(db: Database): Promise<number> {

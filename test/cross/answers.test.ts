@@ -41,7 +41,7 @@ const faces: readonly Face[] = [
 ];
 
 const recorded = wires.flatMap((wire) => [
-  ...wire.recordings.streams.map(({ name, bytes }) => ({ wire, name: `${wire.name}: stream ${name}`, said: () => wire.readStream(bytes) })),
+  ...wire.recordings.answered.map(({ name, bytes }) => ({ wire, name: `${wire.name}: stream ${name}`, said: () => wire.readStream(bytes) })),
   ...wire.recordings.wholes.map(({ name, body }) => ({ wire, name: `${wire.name}: whole ${name}`, said: () => wire.readWhole(body) })),
 ]);
 
@@ -82,7 +82,7 @@ const genuine = wires.flatMap((wire) => {
   const { reader } = faces.find((face) => face.wire === wire)!;
   const isGenuine = ({ name }: { readonly name: string }) => !name.startsWith('handmade/') && !name.startsWith('vercel/stream-'); // those have arguments in pieces of values
   return [
-    ...wire.recordings.streams.filter(isGenuine).map(({ name, bytes }) => ({
+    ...wire.recordings.answered.filter(isGenuine).map(({ name, bytes }) => ({
       name: `${wire.name}: stream ${name}`,
       read: () => reader.streamed(Buffer.from(bytes).toString()),
       events: () => wire.readStream(bytes),

@@ -1,15 +1,11 @@
 import { messages as messagesDialect } from '#dialects/anthropic/index';
-import * as messagesRecordings from '#dialects/anthropic/recordings/read';
 import type { Dialect, WireTypes } from '#dialects/dialect';
 import { eventFraming } from '#dialects/gemini/framing';
 import { gemini as geminiDialect } from '#dialects/gemini/index';
-import * as geminiRecordings from '#dialects/gemini/recordings/read';
 import { chat as chatDialect } from '#dialects/openai/chat/index';
-import * as chatRecordings from '#dialects/openai/chat/recordings/read';
 import { nothingBefore } from '#dialects/openai/responses/decode-input';
 import { requestOf } from '#dialects/openai/responses/decode-request';
 import { responses as responsesDialect } from '#dialects/openai/responses/index';
-import * as responsesRecordings from '#dialects/openai/responses/recordings/read';
 import { queued } from '#dialects/openai/responses/response';
 import { splitter } from '#kit/upstream/sse';
 import type { GenerateCall } from '#core/call';
@@ -17,11 +13,12 @@ import type { GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
+import { chatRecordings, geminiRecordings, messagesRecordings, responsesRecordings, type Recordings } from '../support/recordings.ts';
 
 /** The four wire formats, each as what a provider speaks and as what a client is shown, all with the same verbs. */
 export interface CrossedWire {
   readonly name: string;
-  readonly recordings: { readonly streams: readonly Stream[]; readonly wholes: readonly Whole[] };
+  readonly recordings: Pick<Recordings, 'answered' | 'wholes'>;
   /** A provider's stream → events. */
   readStream(bytes: Uint8Array): readonly GenerateEvent[];
   /** A provider's whole answer → events. */
@@ -36,16 +33,6 @@ export interface CrossedWire {
   sayRequest(call: GenerateCall): { readonly body: JsonObject; readonly ignored: readonly string[]; readonly unpromised?: boolean };
   /** What a provider is sent, one request after the other, that refuses each of them with the same fault. At most five. */
   sayRefused(call: GenerateCall, fault: Fault): readonly JsonObject[];
-}
-
-interface Stream {
-  readonly name: string;
-  readonly bytes: Uint8Array;
-}
-
-interface Whole {
-  readonly name: string;
-  readonly body: unknown;
 }
 
 export const model = 'm';
@@ -95,7 +82,7 @@ function crossed<Wire extends WireTypes>(dialect: Dialect<Wire>, { recordings, o
 }
 
 export const chat = crossed(chatDialect, {
-  recordings: { streams: chatRecordings.answered, wholes: chatRecordings.wholes },
+  recordings: chatRecordings,
   outside: undefined,
   answer: () => ({ ...identity, usageWanted: true }),
 });
@@ -107,13 +94,13 @@ export const responses = crossed(responsesDialect, {
 });
 
 export const messages = crossed(messagesDialect, {
-  recordings: { streams: messagesRecordings.answered, wholes: messagesRecordings.wholes },
+  recordings: messagesRecordings,
   outside: undefined,
   answer: () => ({ id }),
 });
 
 export const gemini = crossed(geminiDialect, {
-  recordings: { streams: geminiRecordings.answered, wholes: geminiRecordings.wholes },
+  recordings: geminiRecordings,
   outside: { model, stream: false },
   answer: () => ({ id, framing: eventFraming() }),
 });

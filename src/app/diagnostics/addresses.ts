@@ -4,6 +4,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { UpstreamError } from '#kit/upstream/response';
 import type { Check } from './check.ts';
+import { timed } from '#kit/async/timed';
 
 /** The servers beside the providers that the settings name: whether anything answers there. Whether it works is not tried, since that may cost something. */
 export function examineAddresses({ search, rerank, guard }: Settings, upstreams: Pick<Upstreams, 'get'>, clock: Clock): readonly Promise<Check>[] {
@@ -20,12 +21,11 @@ const milliseconds = 5000;
 async function examined(name: string, address: string, upstreams: Pick<Upstreams, 'get'>, clock: Clock): Promise<Check> {
   const url = URL.parse(address);
   if (!url) return { name, state: 'failed', says: 'Its address is no URL.', milliseconds: null };
-  const controller = new AbortController();
-  const cancel = clock.after(milliseconds, () => controller.abort(new Error('Timed out.')));
   const startedAt = clock.monotonic();
   try {
-    const request = { url, path: url.pathname, headers: {}, signal: controller.signal, headSeconds: 60, quietSeconds: 60 };
-    const response = await upstreams.get(request);
+    const response = await timed({ clock, milliseconds, late: new Error('Timed out.') }, (signal) =>
+      upstreams.get({ url, path: url.pathname, headers: {}, signal, headSeconds: 60, quietSeconds: 60 }),
+    );
     const took = Math.round((clock.monotonic() - startedAt) * 10) / 10;
     response.leave();
     const { status } = response;
@@ -35,8 +35,6 @@ async function examined(name: string, address: string, upstreams: Pick<Upstreams
   } catch (error) {
     const says = error instanceof UpstreamError ? `cannot be reached at ${url.host}${codeIn(error)}.` : `does not answer at ${url.host}.`;
     return { name, state: 'failed', says, milliseconds: null };
-  } finally {
-    cancel();
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Quirks } from './quirks.ts';
-import { isTranslated, type GenerateCall } from '#core/call';
+import { type GenerateCall, isTranslated } from '#core/call';
 import { withWholeAnswers } from '#core/whole-answers';
-import { isWebSearch, webSearchName, type CustomTool, type ForeignTool, type FunctionTool, type ToolChoice } from '#core/conversation';
+import { type CustomTool, type ForeignTool, type FunctionTool, isWebSearch, type ToolChoice, webSearchName } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { isEmpty, own, type Extra, type Json, type JsonObject } from '#core/json';
+import { type Extra, isEmpty, type Json, type JsonObject, own } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
@@ -17,7 +17,6 @@ import { encodeConversation } from './encode-conversation.ts';
 import { cacheMark, type Notes } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
-import { schemaLimits } from './schema-limits.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -252,3 +251,15 @@ function encodeToolChoice(choice: ToolChoice | undefined, { parallelToolCalls }:
       return choice satisfies never;
   }
 }
+
+/** What JSON Schemas of answers and of strict tools may say. https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations */
+const keywords: ReadonlySet<string> = new Set(
+  '$schema $ref $defs definitions type enum const anyOf allOf properties required items additionalProperties title description default'.split(' '),
+);
+const formats: ReadonlySet<string> = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid']);
+
+/** JSON values in the schemas of one request. */
+const mostValues = 20_000;
+
+/** @returns limits for the schemas of one request */
+const schemaLimits = (): SchemaLimits => ({ keywords, formats, minItems: 1, left: mostValues });

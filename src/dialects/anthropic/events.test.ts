@@ -8,8 +8,10 @@ import { changed, drawnChanges } from '../../../test/support/drawn-changes.ts';
 import { plainAnswer } from './decode-answer.ts';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
-import { answered, stream, streams, wholes } from './recordings/read.ts';
+import { messagesRecordings } from '../../../test/support/recordings.ts';
 import { decodeResult, encodeResult } from './result.ts';
+
+const { answered, stream, streams, wholes } = messagesRecordings;
 
 const id = 'msg_ours';
 

@@ -1,6 +1,6 @@
-import { Type, type Static, type TSchema } from 'typebox';
-import type { Json, JsonObject } from '#core/json';
+import { Type, type Static } from 'typebox';
 import { carrying } from '../shared/read-fields.ts';
+import { anyObject, anything, optional } from '../shared/schemas.ts';
 
 /** The messages wire, as far as it is decoded. https://platform.claude.com/docs/en/api/messages */
 export const dialect = 'anthropic-messages';
@@ -8,10 +8,6 @@ export const dialect = 'anthropic-messages';
 /** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
-/** One of these forms, or absent; null counts as absent. */
-const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
-const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));
-const anything = Type.Unsafe<Json>(Type.Unknown());
 const limit = (minimum: number, description: string) => Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description });
 const mostBlocks = 100_000;
 

@@ -1,5 +1,5 @@
 import { Type, type Static, type TProperties } from 'typebox';
-import { optional } from './wire.ts';
+import { optional } from '../shared/schemas.ts';
 
 /** Embeddings of the Gemini API (https://ai.google.dev/api/embeddings), and of the cloud platform's `predict`. */
 

@@ -8,8 +8,10 @@ import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { decodeFault } from './faults.ts';
 import { arrayFraming, eventFraming } from './framing.ts';
-import { answered, refusals, stream, wholes } from './recordings/read.ts';
+import { geminiRecordings, geminiRefusals } from '../../../test/support/recordings.ts';
 import { decodeResult, encodeResult } from './result.ts';
+
+const { answered, stream, wholes } = geminiRecordings;
 
 const id = 'ours';
 
@@ -280,7 +282,7 @@ describe('chunks for the client', () => {
 });
 
 describe('a refusal of the provider', () => {
-  test.each(refusals)('$name becomes a fault, with its first sentence where that is about the request', ({ status, text }) => {
+  test.each(geminiRefusals)('$name becomes a fault, with its first sentence where that is about the request', ({ status, text }) => {
     const fault = decodeFault(status, text);
     if (status === 429) expect(fault).toMatchObject({ code: 'rate-limited', details: { elsewhere: true, retryAfter: 34.4 } });
     else expect(fault).toMatchObject({ code: 'not-found', details: { absent: true, elsewhere: true, reason: 'model' } });

@@ -5,7 +5,7 @@ import type { Part } from '#core/conversation';
 import { decodeCount, decodeRequest } from './decode-request.ts';
 import { encodeRequest } from './encode-request.ts';
 import type { Quirks } from './quirks.ts';
-import { requests } from './recordings/read.ts';
+import { geminiRequests } from '../../../test/support/recordings.ts';
 import { jsonSchemaOf } from './schema.ts';
 import { proves } from '../../../test/support/proves.ts';
 
@@ -50,7 +50,7 @@ function normal(body: unknown): unknown {
 }
 
 describe('a genuine request', () => {
-  const generating = requests.filter(({ url }) => /enerateContent/.test(url));
+  const generating = geminiRequests.filter(({ url }) => /enerateContent/.test(url));
 
   test.each(generating)('of $name goes upstream as it came', ({ body }) => {
     expect(again(body)).toEqual(normal(body));
@@ -60,7 +60,7 @@ describe('a genuine request', () => {
     expect(encodeRequest(decode(body), 'm').ignored).toEqual([]);
   });
 
-  test.each(requests.filter(({ url }) => url.includes(':countTokens')))('of $name is one that can be counted', ({ body }) => {
+  test.each(geminiRequests.filter(({ url }) => url.includes(':countTokens')))('of $name is one that can be counted', ({ body }) => {
     expect(decodeCount(body, 'm').turns.length).toBeGreaterThan(0);
   });
 });

@@ -1,17 +1,19 @@
 import { encodeFault } from '#dialects/openai/faults';
-import { alsoBelow, type Face } from '#http/route';
+import { alsoBelow, type Face, type Route } from '#http/route';
 import type { GeneratingDeps } from '../answer.ts';
 import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
-import { embeddingsRoute, type EmbeddingDeps } from './embeddings.ts';
-import { rawRoutes, type RawDeps } from './raw.ts';
+import { type EmbeddingDeps, embeddingsRoute } from './embeddings.ts';
+import { type RawDeps, rawRoutes } from './raw.ts';
 import type { ModelsOf } from '../model-list.ts';
 import { chatModelRoutes } from './models.ts';
-import type { BackgroundDeps } from './responses/background.ts';
+import { type BackgroundDeps, openBackground } from './responses/background.ts';
 import type { KeepingDeps } from './responses/stored-body.ts';
-import { responsesRoutes } from './responses/routes.ts';
-import { speechRoute, type SpeechDeps } from './speech.ts';
+import { type SpeechDeps, speechRoute } from './speech.ts';
 import { root, short } from './root.ts';
+import { conversationRoutes } from './responses/conversations.ts';
+import { responseRoute } from './responses/create.ts';
+import { keptRoutes } from './responses/retrieve.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
 export function chatcompat(
@@ -35,4 +37,10 @@ export function chatcompat(
     ),
     refusal: (fault) => encodeFault(fault),
   };
+}
+
+/** The responses interface: answers that are kept, gone on from, and made in the background. */
+function responsesRoutes(deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
+  const background = openBackground(deps);
+  return [responseRoute(deps, background), ...keptRoutes(deps, background), ...conversationRoutes(deps)];
 }

@@ -7,6 +7,7 @@ import { answerHeaders } from '../answer-headers.ts';
 import { forwarded } from '../forwarded.ts';
 import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
+import { optionalOrNull } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { SendRaw, RawBody, RawRequest } from '#core/raw-request';
@@ -53,7 +54,7 @@ interface Operation {
 
 const model = Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' }));
 const text = Type.String({ minLength: 1 });
-const stream = Type.Optional(Type.Union([Type.Boolean(), Type.Null()]));
+const stream = optionalOrNull(Type.Boolean());
 
 const operations: readonly Operation[] = [
   {
@@ -80,7 +81,7 @@ const operations: readonly Operation[] = [
   {
     name: 'images/generations',
     summary: 'Draws pictures, by a provider that has it.',
-    input: Type.Object({ model, prompt: text, n: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 10 }), Type.Null()])), stream }),
+    input: Type.Object({ model, prompt: text, n: optionalOrNull(Type.Integer({ minimum: 1, maximum: 10 })), stream }),
     model: 'gpt-image-1',
     texts: ['prompt'],
     counts: ({ n }) => ({ pictures: typeof n === 'number' ? n : 1 }),

@@ -6,6 +6,7 @@ import type { JsonObject } from '#core/json';
 import type { Speak, SpeakCall } from '#core/speak';
 import { Speech } from '#http/noun-route';
 import type { Asked, Route } from '#http/route';
+import { optionalOrNull } from '#http/schemas';
 import { answerSpeech } from '../answer-speech.ts';
 import { unlabelled, type GeneratingDeps } from '../answer.ts';
 import { root } from './root.ts';
@@ -16,16 +17,14 @@ export interface SpeechDeps extends Pick<GeneratingDeps, 'limits'> {
   readonly defaultSpeech: () => string;
 }
 
-const orNull = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Optional(Type.Union([schema, Type.Null()]));
-
 const SpeechFields = Type.Object({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, pattern: '^[\\x20-\\x7e]+$' })),
   input: Type.String({ minLength: 1, maxLength: 100_000 }),
   voice: Type.Optional(Type.Union([Type.String({ minLength: 1 }), Type.Object({})])),
-  instructions: orNull(Type.String({ maxLength: 100_000 })),
-  response_format: orNull(Type.String({ maxLength: 100 })),
-  speed: orNull(Type.Number()),
-  stream_format: orNull(Type.String({ maxLength: 100 })),
+  instructions: optionalOrNull(Type.String({ maxLength: 100_000 })),
+  response_format: optionalOrNull(Type.String({ maxLength: 100 })),
+  speed: optionalOrNull(Type.Number()),
+  stream_format: optionalOrNull(Type.String({ maxLength: 100 })),
 });
 
 const fieldsOf = checked(SpeechFields, bodyFault);

@@ -1,8 +1,17 @@
 import { encodeFault } from '#dialects/gemini/faults';
 import { alsoBelow, type Face } from '#http/route';
 import { contentModelRoutes } from './models.ts';
-import { operationRoutes, type OperationDeps } from './operations.ts';
-import { base, namedBy, root, shared, short } from './root.ts';
+import { type OperationDeps, operationRoutes } from './operations.ts';
+
+const root = '/server/gencompat';
+
+/** The versions in the address that clients use, `v1` too, are one interface. */
+const base = `${root}/v1beta`;
+
+/** What SDKs ask that are given the server's address alone. Of `/v1`, which is the chat interface's, only what names them in `x-goog-api-client` is meant. */
+const short = '/v1beta';
+const shared = '/v1';
+const namedBy = 'x-goog-api-client';
 
 /** The interface of content generation, as Google's SDKs speak it. */
 export function gencompat(deps: OperationDeps): Face {

@@ -1,15 +1,17 @@
 import { Type } from 'typebox';
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateChunk, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
-import type { GeneratingDeps } from '../answer.ts';
+import { contextOf, type GeneratingDeps, unlabelled } from '../answer.ts';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { ModelsOf } from '../model-list.ts';
-import { countTokens, type CountDeps } from './count.ts';
 import { embedContent, type EmbeddingDeps } from './embed.ts';
 import { generateContent } from './generate.ts';
 import { embeddingName, namesFor, type StandIns } from './names.ts';
+import { decodeCount } from '#dialects/gemini/decode-request';
+import type { GenerateCall } from '#core/call';
+import type { Context } from '#core/context';
 
 export type OperationDeps = GeneratingDeps & CountDeps & EmbeddingDeps & { readonly models: ModelsOf; readonly standIns: () => StandIns };
 
@@ -94,3 +96,15 @@ function answered(deps: OperationDeps, asked: Asked, address: string): unknown {
 
 const noOperation =
   'There is nothing at this address: it ends with the model, a colon, and generateContent, streamGenerateContent, countTokens, embedContent or batchEmbedContents.';
+
+interface CountDeps {
+  readonly count: (call: GenerateCall, context: Context) => Promise<number>;
+}
+
+/** `countTokens`: the prompt's tokens, as the provider counts them if it can be asked, else as the built-in model does. Costs nothing. */
+async function countTokens({ count }: CountDeps, asked: Asked, model: string, check: (model: string) => unknown) {
+  const { app, body } = unlabelled(asked.json);
+  const call = decodeCount(body, model);
+  check(model);
+  return { totalTokens: await count(call, contextOf(asked, 'gencompat', app, [])) };
+}

@@ -3,6 +3,7 @@ import { requestFields } from '#dialects/anthropic/capabilities';
 import { dialect } from '#dialects/anthropic/wire';
 import { described, ModelDescription } from '../model-description.ts';
 import type { Route } from '#http/route';
+import { nullable } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { Model } from '#core/target';
 import { modelNamed, unknownModel, type KnownModels } from '#core/known-models';
@@ -14,13 +15,13 @@ const ModelObject = Type.Object({
   id: Type.String(),
   display_name: Type.String(),
   created_at: Type.String({ description: 'RFC 3339.' }),
-  max_input_tokens: Type.Union([Type.Integer(), Type.Null()]),
-  max_tokens: Type.Union([Type.Integer(), Type.Null()], { description: 'The most an answer may have.' }),
+  max_input_tokens: nullable(Type.Integer()),
+  max_tokens: nullable(Type.Integer(), { description: 'The most an answer may have.' }),
 });
 
 const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
 
-const id = Type.Union([Type.String(), Type.Null()]);
+const id = nullable(Type.String());
 const ModelPage = Type.Object({ data: Type.Array(ModelObject), has_more: Type.Boolean(), first_id: id, last_id: id });
 
 /** `GET /models`, in pages, and `GET /models/{id}`. */

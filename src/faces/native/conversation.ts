@@ -1,5 +1,4 @@
-import type { Envelope } from './envelopes.ts';
-import { wrapped } from './envelopes.ts';
+import { type Envelope, wrapped } from './envelopes.ts';
 import { nativeRefusal } from '../native-fault.ts';
 import { answerCall, contextOf, type GeneratingDeps, type Words } from '../answer.ts';
 import type { Fault } from '#core/fault';

@@ -2,20 +2,18 @@ import type { TSchema } from 'typebox';
 import type { GeneratingDeps } from '../answer.ts';
 import { nativeRefusal } from '../native-fault.ts';
 import { choiceHeaders } from '#core/choice-headers';
-import type { Fault } from '#core/fault';
+import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import { coerced, unfolded } from '#http/coerce';
-import { Accepted, Conversation, Speech, Updates, type NounRoute, type PlainAsked } from '#http/noun-route';
+import { Accepted, Conversation, eventText, type Framing, type NounRoute, type PlainAsked, Speech, Updates } from '#http/noun-route';
 import type { Exchange } from '#http/exchange';
 import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
 import { inOwnWords } from '../own-words.ts';
-import { lastEventOf } from '../plain-route.ts';
-import { answerConversation } from './conversation.ts';
-import { refuseIgnored } from './strict.ts';
-import { answerUpdates, framingFor } from './updates.ts';
+import { lastEventOf, sendPieces } from '../plain-route.ts';
+import { answerConversation, delimited } from './conversation.ts';
 import { envelopes, wrapped, wrappedSchema } from './envelopes.ts';
 import { spelledNames, withOwnNames, withVendorFields, withVendorNames } from './vendor-names.ts';
 
@@ -129,3 +127,35 @@ const hasNoBody = (method: Route['method']): boolean => method === 'GET' || meth
 
 const answersGet = ({ method, path, scope, spends }: Pick<Route, 'method' | 'path' | 'scope' | 'spends'>): boolean =>
   method === 'POST' && scope !== 'public' && !spends && /\/((get|list|count)-|tokenizer$)/.test(path);
+
+const longestName = 100;
+
+/** @param input the fields that the operation knows; one with `x-ignored` is accepted and not heeded @throws Fault `invalid` naming the first field that would be ignored */
+function refuseIgnored(given: Readonly<Record<string, unknown>>, input: TSchema & { readonly properties?: Readonly<Record<string, object>> }): void {
+  const { properties = {} } = input;
+  const isHeeded = (name: string) => Object.hasOwn(properties, name) && !('x-ignored' in properties[name]!);
+  const ignored = Object.entries(given).find(([name, value]) => value !== null && !isHeeded(name))?.[0];
+  if (ignored === undefined) return;
+  const field = ignored.slice(0, longestName);
+  throw new Fault('invalid', `${field} is ignored here.`, { field });
+}
+
+/** What a client asks for by its `Accept`; undefined: it names neither. */
+function framingFor(exchange: Exchange): Framing | undefined {
+  const accepts = (exchange.header('accept') ?? '').slice(0, 1000);
+  if (/\btext\/event-stream\b/i.test(accepts)) return 'events';
+  return /\btext\/plain\b/i.test(accepts) ? 'text' : undefined;
+}
+
+/** Sends updates as they come: as server-sent events, or as objects with delimiters between them. */
+function answerUpdates(exchange: Exchange, { updates, usual }: Updates): Promise<void> {
+  const isText = (framingFor(exchange) ?? usual) === 'text';
+  const plain = delimited();
+  const framed = isText ? ({ value }: { readonly value: object }) => plain.framed(value) : eventText;
+  const contentType = isText ? 'text/plain; charset=utf-8' : 'text/event-stream; charset=utf-8';
+  return sendPieces(exchange, pieces(updates, framed), ['content-type', contentType, 'x-accel-buffering', 'no']);
+}
+
+async function* pieces<One>(updates: AsyncIterable<One>, framed: (update: One) => string): AsyncGenerator<string> {
+  for await (const update of updates) yield framed(update);
+}

@@ -1,12 +1,11 @@
 import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ForeignTool, Turn } from '#core/conversation';
+import type { ForeignTool, Turn, Resumed, WantedTools } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { fold } from '#core/fold';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
-import type { Resumed, WantedTools } from '#core/conversation';
 import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOf } from '#core/usage';

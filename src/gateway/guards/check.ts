@@ -1,10 +1,9 @@
-import { isConversation } from '#core/routed-call';
+import { isConversation, type RoutedCall } from '#core/routed-call';
 import { Fault, queueFull } from '#core/fault';
 import type { Caller, Context } from '#core/context';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
-import type { RoutedCall } from '#core/routed-call';
 
 /** A check as configured in the settings. */
 export interface CheckSettings {

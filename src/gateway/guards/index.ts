@@ -1,10 +1,10 @@
-import type { Patterns } from '#kit/patterns/index';
+import type { Patterns, Sought } from '#kit/patterns/index';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Guards } from '../rules/guarded.ts';
-import { holdsFor, type Check, type CheckSettings, type Evaluate } from './check.ts';
+import { type Check, type CheckSettings, type Evaluate, holdsFor, type Verdict } from './check.ts';
 import { http } from './http.ts';
-import { local } from './local.ts';
 import { moderation, type ModerationDeps } from './moderation.ts';
+import { entityOf, placeholder } from '#kit/patterns/entities';
 
 export interface GuardsDeps extends ModerationDeps {
   readonly finding: Patterns;
@@ -41,4 +41,16 @@ function lookOf(settings: CheckSettings, { finding, upstreams, ...parts }: Guard
     default:
       return settings.kind satisfies never;
   }
+}
+
+/** Searches for a pattern of the operator, or for personal data, on this machine. */
+function local({ name, kind, pattern = '', entities = [], action }: CheckSettings, finding: Patterns): Evaluate {
+  const sought: Sought =
+    kind === 'regex' ? { type: 'pattern', pattern, mask: placeholder(name) } : { type: 'entities', entities: entities.flatMap((one) => entityOf(one) ?? []) };
+  return async (texts, { runs, context }) => {
+    const yesOrNo = action !== 'mask';
+    const { caller, signal } = context;
+    const found = await finding.look({ sought, texts: yesOrNo ? [...texts, ...runs] : texts, yesOrNo }, { owner: String(caller.userId), signal });
+    return found.map((left): Verdict => (left === undefined ? undefined : action === 'mask' ? { action, text: left } : { action }));
+  };
 }

@@ -1,5 +1,5 @@
 import { parseJson, scan } from '#kit/json/scan';
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Call } from '#core/routed-call';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
@@ -82,22 +82,18 @@ function flaggedIn(answer: unknown): boolean {
 
 /** Sends the texts as one JSON array, so that no text can fake the end of the array: they are data, not instructions. */
 function question(model: string, texts: readonly string[]): GenerateCall {
-  return {
+  return plainCall({
     model,
     turns: [
       { role: 'system', parts: [{ type: 'text', text: instructions }] },
       { role: 'user', parts: [{ type: 'text', text: JSON.stringify(texts) }] },
     ],
-    tools: [],
     output: {
       type: 'schema',
       name: 'verdict',
       schema: { type: 'object', properties: { flagged: { type: 'boolean' } }, required: ['flagged'], additionalProperties: false },
     },
-    sampling: {},
-    stream: false,
-    extra: {},
-  };
+  });
 }
 
 const instructions =

@@ -1,4 +1,4 @@
-import type { Converted } from './converted.ts';
+import type { Converted } from './markdown.ts';
 import { empty } from './refusal.ts';
 import { sniff, textIn } from './sniff.ts';
 

@@ -1,7 +1,6 @@
 import { NodeHtmlMarkdown } from 'node-html-markdown';
-import { Markdown } from './markdown.ts';
+import { Markdown, type Converted } from './markdown.ts';
 import { tooMuch } from './refusal.ts';
-import type { Converted } from './converted.ts';
 
 const deepest = 256;
 const mostTags = 500_000;

@@ -4,6 +4,7 @@ import { ConversionChild, type ChildLimits } from './child.ts';
 import type { ConversionAsked, TypedDocument } from './convert.ts';
 import { joinedAttachments } from './attachments.ts';
 import { ConversionRefused, tooMuch } from './refusal.ts';
+import { timed } from '../async/timed.ts';
 
 export { ConversionRefused, type RefusalReason } from './refusal.ts';
 export type { TypedDocument } from './convert.ts';
@@ -79,16 +80,11 @@ export function openDocuments({ clock = systemClock, size, limits = usual, most 
       try {
         return await users.run({ owner, size: 1, signal }, async () => {
           running++;
-          const over = new AbortController();
-          const stop = clock.after(wholeMilliseconds, () => over.abort(tooMuch('it takes too long')));
-          const leave = () => over.abort(signal.reason);
-          if (signal.aborted) leave();
-          signal.addEventListener('abort', leave, { once: true }); // AbortSignal.any takes no signals of ours
           try {
-            return await joinedAttachments(asked, (wanted) => one(content, wanted, over.signal), over.signal);
+            return await timed({ clock, milliseconds: wholeMilliseconds, late: tooMuch('it takes too long'), signal }, (within) =>
+              joinedAttachments(asked, (wanted) => one(content, wanted, within), within),
+            );
           } finally {
-            signal.removeEventListener('abort', leave);
-            stop();
             running--;
             warm();
           }

@@ -1,8 +1,7 @@
 import PostalMime, { type Address, type Email } from 'postal-mime';
 import { htmlToMarkdown } from './html.ts';
-import { Markdown } from './markdown.ts';
+import { Markdown, type Converted } from './markdown.ts';
 import { corrupt } from './refusal.ts';
-import type { Converted } from './converted.ts';
 
 /** A mail: its head as lines, then its text. Its attachments are converted by whoever asked, each by itself. */
 export async function convertMail(bytes: Uint8Array): Promise<Converted> {

@@ -125,3 +125,13 @@ export function fenced(code: string, language: string): string {
   const fence = '`'.repeat(longest + 1);
   return `${fence}${language}\n${code.trimEnd()}\n${fence}`;
 }
+
+/** What a reader makes of a document. */
+export interface Converted {
+  /** Markdown. */
+  readonly text: string;
+  readonly places: readonly Place[];
+  readonly title?: string;
+  /** Of a mail: the names of its attachments, in order. */
+  readonly attachments?: readonly string[];
+}

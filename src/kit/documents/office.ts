@@ -1,7 +1,6 @@
 import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError, type SupportedFileType } from 'officeparser';
-import { fenced, Markdown, tableLines, writeTable } from './markdown.ts';
+import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
-import type { Converted } from './converted.ts';
 
 /** Elements of all XML of a document: each takes several hundred bytes of memory. */
 const mostElements = 600_000;

@@ -1,9 +1,8 @@
 import { createIsomorphicCanvasFactory, getDocumentProxy, renderPageAsImage } from 'unpdf';
-import { Markdown } from './markdown.ts';
+import { Markdown, type Converted } from './markdown.ts';
 import { checkPdf, mostPages } from './pdf-check.ts';
 import { bodySize, linesOf, writeLines, type PositionedText, type TextLine } from './pdf-layout.ts';
 import { ConversionRefused, corrupt, empty, encrypted, tooMuch } from './refusal.ts';
-import type { Converted } from './converted.ts';
 
 type PdfDocument = Awaited<ReturnType<typeof getDocumentProxy>>;
 type Strategy = 'fast' | 'hi_res' | 'auto';

@@ -1,5 +1,4 @@
-import { inOneLine, fenced, Markdown, writeTable } from './markdown.ts';
-import type { Converted } from './converted.ts';
+import { inOneLine, fenced, Markdown, writeTable, type Converted } from './markdown.ts';
 import type { DocumentType } from './sniff.ts';
 
 /** Documents that are text themselves. @param records each row of a table as lines of its own, `column: value` */

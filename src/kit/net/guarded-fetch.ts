@@ -4,6 +4,7 @@ import type { Clock } from '../async/clock.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
 import { GuardedDial, theInternet, type DialSettings, type Outside } from './guarded-dial.ts';
+import { timed } from '../async/timed.ts';
 
 /**
  * The only way to fetch a URL that a user chose. One parser (WHATWG) reads the URL, every address of its host is checked, and the connection uses a checked
@@ -121,20 +122,13 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
   return {
     async fetch(wanted) {
       wanted.signal.throwIfAborted();
-      const over = new AbortController();
-      const { signal } = over;
-      const cancel = clock.after(seconds * 1000, () => over.abort(new Error('It took too long.')));
-      const left = () => over.abort(wanted.signal.reason);
-      wanted.signal.addEventListener('abort', left);
+      const time = { clock, milliseconds: seconds * 1000, late: new Error('It took too long.'), signal: wanted.signal };
       try {
-        return await users.run({ owner: wanted.owner, size: 1, signal }, () => follow(wanted, signal));
+        return await timed(time, (signal) => users.run({ owner: wanted.owner, size: 1, signal }, () => follow(wanted, signal)));
       } catch (error) {
         wanted.signal.throwIfAborted();
         const isNoRoom = error instanceof UpstreamError && error.problem === 'no-room';
         throw error instanceof QueueFull || isNoRoom ? error : new NotFetched(error);
-      } finally {
-        cancel();
-        wanted.signal.removeEventListener('abort', left);
       }
     },
   };

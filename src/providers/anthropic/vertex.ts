@@ -3,7 +3,6 @@ import type { Quirks } from '#dialects/anthropic/quirks';
 import { Fault } from '#core/fault';
 import type { TargetContext } from '#core/context';
 import type { Address } from '../shared/attempt.ts';
-import type { Credential } from '../shared/credentials.ts';
 import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
@@ -28,14 +27,10 @@ const dialect: typeof messages = {
 
 /** Claude on Google's cloud platform: each region is a target of its own. */
 const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, lessons } = {}) => {
-  const { baseUrl = '', order = 'listed', headers = {} } = settings;
+  const { baseUrl = '', order = 'listed' } = settings;
   const places = vertexPlaces(settings);
   if (places.length === 0) return undefined;
-  const account = signIn(settings.credentials, upstreams, clock);
-  const credential: Credential = {
-    headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
-    refused: () => account.refused(),
-  };
+  const credential = signIn(settings, upstreams, clock);
   const inTurn = [credential];
   const shared = {
     upstreams,

@@ -4,7 +4,7 @@ import { openTokens } from '#kit/tokens/index';
 import type { Part } from '#core/conversation';
 import { fold } from '#core/fold';
 import { promptTokens } from '#core/measure';
-import { ask, callOf, contextOf, distinct, eventsOf, holds, textOf, tool, turn, word, words } from './testing.ts';
+import { ask, callOf, contextOf, distinct, eventsOf, holds, textOf, tool, turn, word, words } from '../../../test/support/built-in-model.ts';
 
 const tokens = await openTokens();
 const text = { type: 'string' };

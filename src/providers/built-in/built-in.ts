@@ -8,14 +8,13 @@ import { toolsIn } from '#dialects/shared/lone-items';
 import { textOf } from '#core/json';
 import { Fault } from '#core/fault';
 import type { Usage } from '#core/event';
-import { ignoredIn, noteOn } from '#core/capabilities';
+import { carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
 import type { Generate } from '#core/generate';
 import type { Context } from '#core/context';
 import { promptSize, promptTokens } from '#core/measure';
 import type { Target } from '#core/target';
 import { droppedExtra } from '#core/dropped-extra';
 import { embedder } from './embed.ts';
-import { support, mostCandidates, mostStops } from './fields.ts';
 import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
 import { openSentences, type Sentences } from './sentence/sentence.ts';
@@ -146,3 +145,31 @@ const longestType = 100;
 const mostTypes = 20;
 
 const unusable = ({ field }: ForeignTool): string => (field === undefined ? noteOn('tools', support) : `${field}: the built-in model does not search`);
+
+const mostCandidates = 128;
+const mostStops = 16;
+
+const chance = 'the output is not sampled';
+
+/** The fields that the built-in model supports. */
+const support: FieldSupport = {
+  dialect: 'built-in',
+  fields: {
+    temperature: ignored(chance),
+    top_p: ignored(chance),
+    top_k: ignored(chance),
+    max_tokens: carried,
+    frequency_penalty: ignored(chance),
+    presence_penalty: ignored(chance),
+    n: translated(`at most ${mostCandidates} answers are generated`),
+    seed: carried,
+    stop: translated(`only the first ${mostStops} sequences are used`),
+    logprobs: carried,
+    logit_bias: ignored(chance),
+    tools: translated('only functions and custom tools are called'),
+    tool_choice: carried,
+    parallel_tool_calls: carried,
+    response_format: carried,
+    reasoning_effort: translated('reasoning is one or two sentences long'),
+  },
+};

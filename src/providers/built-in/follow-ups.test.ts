@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textOf } from './testing.ts';
+import { textOf } from '../../../test/support/built-in-model.ts';
 
 test.each(['Propose 3 follow-up questions.', 'Suggest three follow-up questions', 'Please give me some follow-up questions'])(
   '“%s” gives three questions about what was spoken of',

@@ -3,7 +3,7 @@ import { openTokens } from '#kit/tokens/index';
 import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
 import { answer } from './rules.ts';
-import { ask, callOf, tool, turn } from './testing.ts';
+import { ask, callOf, tool, turn } from '../../../test/support/built-in-model.ts';
 
 const tokens = await openTokens();
 const megabytes = 5 << 20;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ask, capital, distinct, holds, textOf, word } from './testing.ts';
+import { ask, capital, distinct, holds, textOf, word } from '../../../test/support/built-in-model.ts';
 
 const text = { type: 'string' };
 const json = async (...asked: Parameters<typeof textOf>): Promise<unknown> => JSON.parse(await textOf(...asked));

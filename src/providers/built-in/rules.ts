@@ -1,8 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
-import { most, readPrompt, type Prompt } from './prompt.ts';
+import { most, type Prompt, readPrompt } from './prompt.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
-import { followUps, wantsFollowUps } from './follow-ups.ts';
 import { findingsIn } from './findings.ts';
 import { describeMedia } from './media.ts';
 import { isOwn, phrase } from './phrases.ts';
@@ -10,7 +9,7 @@ import { toRepeat } from './repeat.ts';
 import { schemaValue } from './schema/value.ts';
 import { conforms, isObject, namesOf } from './schema/conforms.ts';
 import { Work } from './schema/work.ts';
-import type { Sentence } from './sentences.ts';
+import { empty, type Sentence, wordsOf } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
 /** The content of an answer, before it is truncated, paced and counted. */
@@ -170,4 +169,27 @@ function keysIn(message: string): string[] {
     if (/^["'`]?[\p{L}\p{N}_-]+["'`]?$/u.test(match[0])) break;
   }
   return [...new Set(keys)];
+}
+
+const asking = /^(?:please )?(?:propose|suggest|write|give(?: me)?|list) (?:(?:three|3|some) )?follow-up questions?\b/i;
+
+/** Whether a message asks what could be asked next. */
+const wantsFollowUps = (question: string): boolean => asking.test(question.slice(0, 200));
+
+/** Most sentences of the conversation that are looked at. */
+const mostSentences = 50;
+
+/** Three questions about the words that the end of the conversation is about. */
+function followUps(sentences: readonly Sentence[]): string {
+  const topics: string[] = [];
+  const seen = new Set(['user', 'assistant', 'system']);
+  for (const { text } of sentences.filter(({ by }) => by !== 'system').slice(-mostSentences))
+    for (const [word] of text.slice(0, 1000).matchAll(/[\p{L}\p{M}]{4,30}/gu)) {
+      const [stem = ''] = wordsOf(word);
+      if (seen.has(stem) || empty.has(stem)) continue;
+      seen.add(stem);
+      topics.push(word);
+    }
+  const [first = 'this', second = first, third = second] = topics;
+  return [`What else is there to know about ${first}?`, `Can you give an example of ${second}?`, `Why does ${third} matter here?`].join('\n');
 }

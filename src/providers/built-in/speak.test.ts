@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '#kit/async/clock';
 import { openTokens } from '#kit/tokens/index';
 import type { GenerateEvent } from '#core/event';
 import { builtIn } from './built-in.ts';
-import { callOf, contextOf } from './testing.ts';
+import { callOf, contextOf } from '../../../test/support/built-in-model.ts';
 
 const tokens = await openTokens();
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Turn } from '#core/conversation';
-import { ask, capital, distinct, holds, textOf, tool, turn, usesOf, word } from './testing.ts';
+import { ask, capital, distinct, holds, textOf, tool, turn, usesOf, word } from '../../../test/support/built-in-model.ts';
 
 const text = { type: 'string' };
 

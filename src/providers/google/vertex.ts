@@ -1,7 +1,6 @@
 import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
 import type { JsonObject } from '#core/json';
-import type { Credential } from '../shared/credentials.ts';
 import { knownQuirks } from '../shared/known-quirks.ts';
 import { probe } from '../shared/probe.ts';
 import type { ProviderFactory, ProviderModule } from '../shared/provider.ts';
@@ -13,14 +12,10 @@ import { quirksAt } from './models.ts';
 
 /** Google's cloud platform for models: each region is a target of its own, with its own address and connection pool. */
 const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, lessons } = {}) => {
-  const { baseUrl = '', publisher = 'google', order = 'listed', headers = {} } = settings;
+  const { baseUrl = '', publisher = 'google', order = 'listed' } = settings;
   const locations = vertexPlaces(settings);
   if (locations.length === 0) return undefined;
-  const account = signIn(settings.credentials, upstreams, clock);
-  const credential: Credential = {
-    headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
-    refused: () => account.refused(),
-  };
+  const credential = signIn(settings, upstreams, clock);
   const inTurn = [credential];
   const shared = {
     thoughts: thoughts && { memory: thoughts, origin: 'vertex' },

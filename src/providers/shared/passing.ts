@@ -1,7 +1,6 @@
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
-import { noteMilliseconds } from '#core/event';
-import type { Events } from '#core/event';
+import { noteMilliseconds, type Events } from '#core/event';
 
 /** The sink for the bytes of an answer that is forwarded unparsed. */
 export interface Passage {

@@ -2,13 +2,12 @@ import { bareErrors } from '#dialects/shared/bare-error';
 import type { Decoder } from '#dialects/shared/decoder';
 import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
 import { splitter } from '#kit/upstream/sse';
-import { speaks, type GenerateEvent } from '#core/event';
+import { speaks, type GenerateEvent, type Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { parseAsWritten } from '#kit/json/numbers';
 import { BadJson, type Parsing } from '#kit/json/scan';
 import { foreignLimits, isQuick } from '#kit/json/foreign';
 import { readLargeJson } from '#kit/json/large';
-import type { Events } from '#core/event';
 import type { TargetContext } from '#core/context';
 import { answerFault, asRefusal, whole, type AwaitingWords } from './post.ts';
 

@@ -2,16 +2,25 @@ import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
 import { orAborted } from '#kit/async/or-aborted';
+import { timed } from '#kit/async/timed';
 import type { Credential } from './credentials.ts';
-import type { CredentialSettings } from './provider.ts';
+import type { CredentialSettings, ProviderSettings } from './provider.ts';
 import { fileToken, metadataToken, wellKnownFile, type Token } from './tokens.ts';
 
 /** Seconds before its expiry at which a token is renewed while the old one is still used, and below which callers wait for the new one. */
 const renewSeconds = 300;
 const leastSeconds = 30;
 
-/** The credential of the settings: a key, a token, the file of an account, or the machine's own identity. */
-export function signIn(settings: CredentialSettings = {}, upstreams: Upstreams, clock: Clock): Credential {
+/** The headers of requests to Google's cloud platform, with the credential of the settings: a key, a token, the file of an account, or the machine's own identity. */
+export function signIn({ credentials = {}, headers = {} }: ProviderSettings, upstreams: Upstreams, clock: Clock): Credential {
+  const account = accountOf(credentials, upstreams, clock);
+  return {
+    headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
+    refused: () => account.refused(),
+  };
+}
+
+function accountOf(settings: CredentialSettings, upstreams: Upstreams, clock: Clock): Credential {
   const { apiKey, accessToken, serviceAccountFile: file } = settings;
   if (apiKey !== undefined) return { headers: () => ({ 'x-goog-api-key': apiKey }), refused: () => {} };
   if (accessToken !== undefined) return { headers: () => bearer(accessToken), refused: () => {} };
@@ -29,10 +38,8 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
   let renewing: Promise<Token> | undefined;
 
   const renew = (): Promise<Token> => (renewing ??= renewal());
-  const renewal = (): Promise<Token> => {
-    const controller = new AbortController();
-    const cancel = clock.after(longestMilliseconds, () => controller.abort(new Fault('upstream-failed', notRenewed)));
-    return fetchToken(controller.signal)
+  const renewal = (): Promise<Token> =>
+    timed({ clock, milliseconds: longestMilliseconds, late: new Fault('upstream-failed', notRenewed) }, fetchToken)
       .then((token) => {
         current = { token, at: clock.monotonic() };
         return token;
@@ -41,10 +48,8 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
         throw new Fault('upstream-failed', notRenewed, { key: true, cause: error });
       })
       .finally(() => {
-        cancel();
         renewing = undefined;
       });
-  };
 
   return {
     async headers(signal) {

@@ -1,4 +1,4 @@
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
@@ -72,15 +72,8 @@ const limitsOf = ({ limits = {} }: AgentDefinition, seconds: number): RunLimits 
   tokens: limits.tokens ?? usualTokens,
 });
 
-const firstCall = (model: string, message: string): GenerateCall => ({
-  model,
-  turns: [{ role: 'user', parts: [{ type: 'text', text: message }] }],
-  tools: [],
-  output: { type: 'text' },
-  sampling: {},
-  stream: true,
-  extra: {},
-});
+const firstCall = (model: string, message: string): GenerateCall =>
+  plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: message }] }], stream: true });
 
 /** Bytes of all variables as JSON. */
 const mostVariables = 262_144;

@@ -1,11 +1,10 @@
 import { Type, type Static } from 'typebox';
 import type { JsonObject } from '#core/json';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 import { begun, type NativeAgentDeps } from './beginning.ts';
 import { executed, executing } from './execution.ts';
 import type { Agent, OwnAgent } from './types.ts';
-
-const orNull = <Of extends Parameters<typeof Type.Union>[0][number]>(one: Of) => Type.Union([one, Type.Null()]);
 
 const Item = Type.Object({
   id: Type.Integer(),
@@ -53,12 +52,12 @@ const Executed = Type.Object({
       node_type: Type.Enum(['llm', 'tool']),
       status: Type.String(),
       output: Type.Object({}),
-      error: orNull(Type.String()),
+      error: nullable(Type.String()),
       metadata: Type.Object({}),
     }),
   ),
-  error: orNull(Type.String()),
-  waitsFor: orNull(Type.Object({}, { description: 'As of the run: an approval or a question. It is answered under `/server/mine/runs`.' })),
+  error: nullable(Type.String()),
+  waitsFor: nullable(Type.Object({}, { description: 'As of the run: an approval or a question. It is answered under `/server/mine/runs`.' })),
 });
 
 /** The page of a list whose length is not asked for. */
@@ -96,7 +95,7 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       input: ExecuteFields,
       output: Executed,
       sends: ['text/event-stream', 'text/plain'],
-      async answer({ caller, by, input, files, signal = new AbortController().signal, framing }) {
+      async answer({ caller, by, input, files, signal, framing }) {
         const agent = await deps.agents.runnable(caller, input.agent_id);
         const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '' }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };

@@ -2,11 +2,12 @@ import { Type, type Static } from 'typebox';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { ownQuery, ownThingRoutes } from '../own-things.ts';
 import { ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { Sharing } from '../sharing.ts';
 import { AgentFields, definitionOf, type AgentChecks } from './definition.ts';
 import { kind, mostAgents, type AgentStore } from './store.ts';
@@ -19,7 +20,7 @@ const Shown = Type.Object({
   id: Type.Integer(),
   uuid: Type.String(),
   version: Type.Integer({ description: 'The one that is shown, and that you run.' }),
-  published: Type.Union([Type.Integer({ description: 'The version that others run.' }), Type.Null()]),
+  published: nullable(Type.Integer({ description: 'The version that others run.' })),
   owner: Type.Integer(),
   right: Type.Enum(['read', 'edit', 'admin', 'owner'], {
     description: 'What the caller may do with it. Who may only use it does not see its instructions, model and tools.',
@@ -31,7 +32,7 @@ const Shown = Type.Object({
 const Version = Type.Object({
   ...AgentFields.properties,
   version: Type.Integer(),
-  publishedAt: Type.Union([Type.String(), Type.Null()]),
+  publishedAt: nullable(Type.String()),
   createdAt: Type.String(),
 });
 
@@ -46,7 +47,7 @@ export interface AgentRoutesDeps {
 const root = '/server/mine/agents';
 const common = { scope: 'agent_builder', owner: 'caller', output: Shown } as const;
 const query = ownQuery;
-const pages = Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false });
+const pages = closed({ ...ownerQuery, ...pageQuery });
 
 /** A user's own agents. */
 export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
@@ -98,7 +99,7 @@ function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted
       path: `${root}/:id/versions`,
       summary: 'The versions of one of your agents, the newest first.',
       query: pages,
-      output: Type.Object({ items: Type.Array(Version), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      output: pageSchema(Version),
       async answer({ caller, params, query: { limit = 50, cursor, ...whose } }) {
         const asked = { before: idBefore('agent-versions', cursor), limit: limit + 1 };
         const found = await agents.versions(readerOf(caller, whose), idIn(params, 'id', 'agent'), asked);
@@ -121,10 +122,7 @@ function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted
       path: `${root}/:id/publish`,
       summary: 'Publishes a version of one of your agents: those whom it is shared with run it from now on.',
       query,
-      input: Type.Object(
-        { version: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Absent: the last one.' })) },
-        { additionalProperties: false },
-      ),
+      input: closed({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Absent: the last one.' })) }),
       inputMayBeLeftOut: true,
       output: Version,
       async answer({ caller, by, params, query: whose, input: { version } }) {

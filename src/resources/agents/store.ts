@@ -3,18 +3,15 @@ import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { secretsIn } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
+import { ownRows, type OwnRows, type OwnRowsInside } from '../own-rows.ts';
 import { builtInAgents } from './built-in.ts';
 import type { Agent, AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
 
-export interface AgentStore {
-  /** The agents of a user and those shared with them, by id, those behind `after`. */
-  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnAgent[]>;
+export interface AgentStore extends OwnRows<OwnAgent> {
   /** A page of those by offset, with the built-in ones before them. @param search in the name or the description */
   page(reader: Reader, asked: { readonly offset: number; readonly limit: number; readonly search?: string | undefined }): Promise<AgentPage>;
-  /** @throws Fault `not-found` for one that the reader may not use */
-  one(reader: Reader, id: number): Promise<OwnAgent>;
   /** The built-in one, or the version that the reader runs. @throws Fault `not-found`; `conflict` for one that was not published */
   runnable(reader: Reader, id: number): Promise<Agent | OwnAgent>;
   /** @param author who writes it. @throws Fault `conflict` where the user has as many as a user may have */
@@ -29,10 +26,6 @@ export interface AgentStore {
   version(reader: Reader, id: number, version: number): Promise<AgentVersion>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number): Promise<OwnAgent>;
-  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
-  administered(reader: Reader, id: number): Promise<number>;
-  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
-  lock(inside: Access, id: number): Promise<number | undefined>;
 }
 
 export interface AgentPage {
@@ -68,63 +61,35 @@ export function openAgents(store: Store): AgentStore {
     const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(reader)} where ${may('read', reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<OwnAgent> => {
-    const [agent] = await read(reader, sql`agent.id = ${id} ${lock}`, access);
-    if (!agent) throw unknownThing('agent');
-    return agent;
-  };
-  const editable = async (reader: Reader, id: number, inside?: Access): Promise<OwnAgent> => {
-    const agent = await one(reader, id, inside, inside ? sql`for update of agent` : sql``);
-    if (agent.right === 'read') throw new Fault('forbidden', 'This agent is shared with you to be used, not to be changed.');
-    return agent;
-  };
+  const things = ownRows({ kind, most: mostAgents, read });
   return {
-    list: (reader, { after, limit }) => read(reader, sql`agent.id > ${after} order by agent.id limit ${limit}`),
+    ...things,
     page: (reader, asked) => pageOfAll(store, read, reader, asked),
-    one: (reader, id) => one(reader, id),
     async runnable(reader, id) {
       const own = builtInAgents.find((agent) => agent.id === id);
       if (own) return own;
-      const agent = await one(reader, id);
+      const agent = await things.one(reader, id);
       if (agent.right !== 'owner' && agent.published === null) throw new Fault('conflict', 'This agent was not published: only its owner runs it.');
       return agent;
     },
     add: (userId, definition, author) =>
       store.transaction(async (inside) => {
-        await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
-        const { rows } = await sql<{ agents: number }>`select count(*)::int as agents from agent where owner_id = ${userId}`.execute(inside.db);
-        if (rows[0]!.agents >= mostAgents) throw new Fault('conflict', `A user has at most ${mostAgents} agents: delete one first.`);
-        const made = await sql<{ id: number }>`
-          insert into agent (owner_id, version) select id, 1 from users where id = ${userId} and removed_at is null returning id`.execute(inside.db);
-        if (!made.rows[0]) throw unknownThing('user');
-        await insertVersion(inside, { id: made.rows[0].id, version: 1, definition, author });
-        return one({ userId, teamIds: [] }, made.rows[0].id, inside);
+        await things.checkRoom(inside, userId);
+        const made = await sql<{ id: number }>`insert into agent (owner_id, version) values (${userId}, 1) returning id`.execute(inside.db);
+        const { id } = made.rows[0]!;
+        await insertVersion(inside, { id, version: 1, definition, author });
+        return things.one({ userId, teamIds: [] }, id, inside);
       }),
-    ...versionsOf(store, one, editable),
-    remove: (reader, id) =>
-      store.transaction(async (inside) => {
-        const agent = await one(reader, id, inside, sql`for update of agent`);
-        if (agent.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an agent.');
-        await sql`delete from agent where id = ${id}`.execute(inside.db);
-        await forgetGrants(inside, kind, [id]);
-        return agent;
-      }),
-    async administered(reader, id) {
-      const { right } = await one(reader, id);
-      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this agent, and not say who else may.');
-      return id;
-    },
-    async lock({ db }, id) {
-      const { rows } = await sql<{ owner: number }>`select owner_id as owner from agent where id = ${id} for update`.execute(db);
-      return rows[0]?.owner;
-    },
+    ...versionsOf(store, things),
+    remove: (reader, id) => store.transaction((inside) => things.remove(inside, reader, id)),
   };
 }
 
-type Finds = (reader: Reader, id: number, inside?: Access) => Promise<OwnAgent>;
-
-/** What is done with the versions of agents. @param editable finds an agent that the reader may change, and locks it within a transaction */
-function versionsOf(store: Store, one: Finds, editable: Finds): Pick<AgentStore, 'change' | 'publish' | 'versions' | 'version'> {
+/** What is done with the versions of agents. */
+function versionsOf(
+  store: Store,
+  { one, editable }: Pick<OwnRowsInside<OwnAgent>, 'one' | 'editable'>,
+): Pick<AgentStore, 'change' | 'publish' | 'versions' | 'version'> {
   return {
     change: (reader, id, definition, author) =>
       store.transaction(async (inside) => {

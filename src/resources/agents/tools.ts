@@ -11,6 +11,7 @@ import type { AgentServerTools } from '#core/server-tools';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentTool, Approval } from './types.ts';
+import { plainCall } from '#core/call';
 
 export interface AgentToolsDeps {
   readonly agents: Pick<AgentStore, 'runnable'>;
@@ -223,15 +224,11 @@ export async function called(
       const made = await deps.plugins.run({ caller, name: what.name, id: what.id, digest: what.digest, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');
       const message = made.type === 'question' ? ((await made.whole?.()) ?? made.message) : what.name;
-      const call = {
+      const call = plainCall({
         model: deps.defaultModel(),
         turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: message }] }],
-        tools: [],
         output: (made.type === 'question' ? made.output : undefined) ?? { type: 'text' as const },
-        sampling: {},
-        stream: false,
-        extra: {},
-      };
+      });
       const { candidates } = fold(await wholeAnswer(made.type === 'question' ? deps.generate : made.generate, call, context));
       const text = (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join('');
       return { text, isError: false };

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { scopes, type Scope } from '#http/route';
+import { nullable, optionalOrNull } from '#http/schemas';
 import type { KeyKeeping } from './keeping.ts';
 import { keyName } from './shapes.ts';
 import { mostKeys } from './store.ts';
@@ -12,7 +13,7 @@ const NativeKey = Type.Object({
   name: Type.String(),
   user_id: Type.Integer(),
   key: Type.String({ description: 'Its first and last characters.' }),
-  token_scopes: Type.Union([Type.String(), Type.Null()]),
+  token_scopes: nullable(Type.String()),
   revoked_at: Type.Null(),
   revoked_reason: Type.Null(),
 });
@@ -49,9 +50,7 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models, mcpTools or an expiry.',
       input: Type.Object({
         name: keyName,
-        token_scopes: Type.Optional(
-          Type.Union([Type.String({ maxLength: 1000, description: 'Names of scopes with commas between them; empty or absent: everything.' }), Type.Null()]),
-        ),
+        token_scopes: optionalOrNull(Type.String({ maxLength: 1000, description: 'Names of scopes with commas between them; empty or absent: everything.' })),
       }),
       output: Type.Object({ id: Type.Integer(), key: Type.String() }),
       async answer({ caller, by, input: { name, token_scopes: text } }) {

@@ -1,15 +1,13 @@
 import { Type, type Static } from 'typebox';
 import type { Actor } from '#core/audit';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { KeyKeeping } from './keeping.ts';
-import { KeyObject, KeyPatch, KeyWanted, MadeKey, orNull, RotatedKey, shownKey } from './shapes.ts';
+import { KeyObject, KeyPatch, KeyWanted, MadeKey, RotatedKey, shownKey } from './shapes.ts';
 
-const page = {
-  ...pageQuery,
-};
-const KeyPage = Type.Object({ items: Type.Array(KeyObject), nextCursor: orNull(Type.String()) });
+const KeyPage = pageSchema(KeyObject);
 
 async function pageOfKeys(keys: KeyKeeping, userId: number, { limit = 50, cursor }: { readonly limit?: number; readonly cursor?: string }) {
   const found = await keys.list({ userId, after: idBefore('keys', cursor), limit: limit + 1 });
@@ -17,14 +15,11 @@ async function pageOfKeys(keys: KeyKeeping, userId: number, { limit = 50, cursor
   return pageOf(found.map(shownKey), limit, ({ id }) => cursorOf('keys', [id]));
 }
 
-const Grace = Type.Object(
-  {
-    graceSeconds: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'For so long the text before stays good; 86,400 (a day) by default, 0: not at all.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const Grace = closed({
+  graceSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 2_592_000, description: 'For so long the text before stays good; 86,400 (a day) by default, 0: not at all.' }),
+  ),
+});
 const daySeconds = 86_400;
 
 async function rotated(keys: KeyKeeping, userId: number, keyId: number, { graceSeconds = daySeconds }: Static<typeof Grace>, by: Actor) {
@@ -57,7 +52,7 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       method: 'GET',
       path: root,
       summary: 'Lists the keys of a user that were not revoked.',
-      query: Type.Object(page, { additionalProperties: false }),
+      query: closed(pageQuery),
       output: KeyPage,
       answer: ({ params, query }) => pageOfKeys(keys, idIn(params, 'id', 'user'), query),
     }),
@@ -89,14 +84,14 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
 export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   const root = '/server/mine/keys';
   const common = { scope: 'unscoped', owner: 'caller' } as const;
-  const query = Type.Object(ownerQuery, { additionalProperties: false });
+  const query = closed(ownerQuery);
   return [
     nounRoute({
       ...common,
       method: 'GET',
       path: root,
       summary: 'Lists your keys that were not revoked.',
-      query: Type.Object({ ...ownerQuery, ...page }, { additionalProperties: false }),
+      query: closed({ ...ownerQuery, ...pageQuery }),
       output: KeyPage,
       answer: ({ caller, query: asked }) => pageOfKeys(keys, ownerOf(caller, asked), asked),
     }),

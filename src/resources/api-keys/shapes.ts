@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { scopes } from '#http/route';
+import { scopes, type Scope } from '#http/route';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import type { ApiKey } from './store.ts';
@@ -17,41 +18,32 @@ const mcpTools = names(
 );
 const expiresAt = Type.String({ maxLength: 40, description: 'ISO 8601, in the future; absent: never.' });
 
-type Member = ReturnType<typeof Type.String> | typeof scopeNames | typeof models;
-export const orNull = <Schema extends Member>(schema: Schema) => Type.Union([schema, Type.Null()]);
-
-export const KeyWanted = Type.Object(
-  {
-    ...optionalLimits,
-    name: keyName,
-    scopes: Type.Optional(scopeNames),
-    expiresAt: Type.Optional(expiresAt),
-    models: Type.Optional(models),
-    mcpTools: Type.Optional(mcpTools),
-  },
-  { additionalProperties: false },
-);
+export const KeyWanted = closed({
+  ...optionalLimits,
+  name: keyName,
+  scopes: Type.Optional(scopeNames),
+  expiresAt: Type.Optional(expiresAt),
+  models: Type.Optional(models),
+  mcpTools: Type.Optional(mcpTools),
+});
 export type KeyWanted = Static<typeof KeyWanted>;
 
 /** What narrows the key goes with null. */
-export const KeyPatch = Type.Object(
-  {
-    ...changedLimits,
-    name: Type.Optional(keyName),
-    scopes: Type.Optional(orNull(scopeNames)),
-    expiresAt: Type.Optional(orNull(expiresAt)),
-    models: Type.Optional(orNull(models)),
-    mcpTools: Type.Optional(orNull(mcpTools)),
-  },
-  { additionalProperties: false },
-);
+export const KeyPatch = closed({
+  ...changedLimits,
+  name: Type.Optional(keyName),
+  scopes: optionalOrNull(scopeNames),
+  expiresAt: optionalOrNull(expiresAt),
+  models: optionalOrNull(models),
+  mcpTools: optionalOrNull(mcpTools),
+});
 export type KeyPatch = Static<typeof KeyPatch>;
 
 export const MadeKey = Type.Object({
   id: Type.Integer(),
   name: Type.String(),
   key: Type.String({ description: 'In clear, this once.' }),
-  scopes: orNull(scopeNames),
+  scopes: nullable(scopeNames),
 });
 
 export const RotatedKey = Type.Object({ ...MadeKey.properties, oldUntil: Type.String({ description: 'Until then the text before is good too.' }) });
@@ -61,21 +53,15 @@ export const KeyObject = Type.Object({
   id: Type.Integer(),
   name: Type.String(),
   shown: Type.String({ description: 'Its first and last characters.' }),
-  scopes: orNull(scopeNames),
-  models: orNull(Type.Array(Type.String())),
-  mcpTools: orNull(Type.Array(Type.String())),
+  scopes: nullable(scopeNames),
+  models: nullable(Type.Array(Type.String())),
+  mcpTools: nullable(Type.Array(Type.String())),
   createdAt: Type.String(),
-  expiresAt: orNull(Type.String()),
-  lastUsedAt: orNull(Type.String({ description: 'To within half a minute.' })),
+  expiresAt: nullable(Type.String()),
+  lastUsedAt: nullable(Type.String({ description: 'To within half a minute.' })),
 });
 
 /** A key as it is shown to whoever has it. */
-export function shownKey({ userId: _, createdAt, expiresAt: until, lastUsedAt, limits, ...key }: ApiKey) {
-  return {
-    ...limits,
-    ...key,
-    createdAt: createdAt.toISOString(),
-    expiresAt: until?.toISOString() ?? null,
-    lastUsedAt: lastUsedAt?.toISOString() ?? null,
-  };
-}
+export const shownKey = ({ limits, ...key }: ApiKey) => keyShown({ ...limits, ...key, scopes: key.scopes as readonly Scope[] | null });
+
+const keyShown = shownAs(KeyObject);

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { optionalOrNull } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
@@ -16,7 +17,7 @@ const Message = Type.Object({
   message: Type.String({ pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' }),
 });
 const Messages = Type.Array(Message, { maxItems: mostMessages });
-const jsonData = Type.Optional(Type.Union([Messages, Type.Null()]));
+const jsonData = optionalOrNull(Messages);
 
 const Encoded = (what: string) => Type.Object({ response: Type.String({ description: `JSON of \`data\`, as a text: ${what}.` }), data: Type.Unknown() });
 const said = Type.Object({ response: Type.String(), session_id: Type.Optional(Type.String()) });
@@ -85,7 +86,7 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       input: Type.Object({
         chat_title: title,
         chats: Type.Optional(Type.Union([Type.Object({ chats: Messages }), Messages], { description: 'Messages, or an object that has them as `chats`.' })),
-        session_id: Type.Optional(Type.Union([sessionId, Type.Null()], { description: 'Absent: a new chat is made.' })),
+        session_id: optionalOrNull(sessionId, { description: 'Absent: a new chat is made.' }),
         message: Type.Optional(Type.Union([Message.properties.message, Message], { description: 'A single message.' })),
       }),
       output: said,

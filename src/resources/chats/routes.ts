@@ -1,25 +1,22 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { badCursor, cursorOf, idBefore, pageOf, pageQuery, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
-import { longestTitle, type Chat, type ChatStore } from './store.ts';
+import { longestTitle, type ChatStore } from './store.ts';
 
-const orNull = <Schema extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const mode = Type.Enum(['chat', 'code', 'prose']);
 
-const ChatText = Type.Object(
-  { title: Type.Optional(lineField(longestTitle, 'a title')), folder: Type.Optional(orNull(lineField(100))), mode: Type.Optional(mode) },
-  { additionalProperties: false },
-);
+const ChatText = closed({ title: Type.Optional(lineField(longestTitle, 'a title')), folder: optionalOrNull(lineField(100)), mode: Type.Optional(mode) });
 
 const ChatObject = Type.Object({
   id: Type.String(),
   title: Type.String(),
-  folder: orNull(Type.String()),
+  folder: nullable(Type.String()),
   mode,
   owner: Type.Integer(),
   right: Type.Enum(['read', 'edit', 'admin', 'owner'], { description: 'What the caller may do with it.' }),
@@ -32,28 +29,17 @@ const text = Type.String({ maxLength: 4_194_304, pattern: '^[^\\u0000]*$', expec
 
 const MessageObject = Type.Object({
   id: Type.Integer(),
-  parent: Type.Union([Type.Integer(), Type.Null()], { description: 'The message that it goes on from; several with one parent are branches.' }),
+  parent: nullable(Type.Integer(), { description: 'The message that it goes on from; several with one parent are branches.' }),
   user: speaker,
   message: Type.String(),
-  model: orNull(Type.String()),
-  requestId: orNull(Type.String()),
+  model: nullable(Type.String()),
+  requestId: nullable(Type.String()),
   at: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...chat }: Chat) => ({
-  ...chat,
-  createdAt: createdAt.toISOString(),
-  updatedAt: updatedAt.toISOString(),
-});
-const shownMessage = ({ id, parent, isUser, message, model, requestId, at }: ChatMessage) => ({
-  id,
-  parent,
-  user: isUser ? ('me' as const) : ('gpt' as const),
-  message,
-  model,
-  requestId,
-  at: at.toISOString(),
-});
+const shown = shownAs(ChatObject);
+const messageShown = shownAs(MessageObject);
+const shownMessage = ({ isUser, ...message }: ChatMessage) => messageShown({ ...message, user: isUser ? 'me' : 'gpt' });
 
 /** The UUID in a path. @throws Fault `not-found` where it is none */
 function chatIn({ id = '' }: Readonly<Record<string, string>>): string {
@@ -79,12 +65,9 @@ export function chatRoutes(chats: ChatStore, sharing: Pick<Sharing, 'list' | 'se
 
 const root = '/server/mine/chats';
 const common = { scope: 'query', owner: 'caller', output: ChatObject } as const;
-const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+const OwnerQuery = closed(ownerQuery);
 /** Does the caller see what was said, and not only that there are chats? */
 const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) => ownerOf(caller, whose) === caller.userId;
-const page = {
-  ...pageQuery,
-};
 
 function listRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
@@ -93,16 +76,13 @@ function listRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'GET',
       path: root,
       summary: 'Lists your chats and those shared with you, those that changed last first.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          query: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Only those that have this in their title or in a message.' })),
-          folder: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only those in this folder.' })),
-          ...page,
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(ChatObject), nextCursor: orNull(Type.String()) }),
+      query: closed({
+        ...ownerQuery,
+        query: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Only those that have this in their title or in a message.' })),
+        folder: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Only those in this folder.' })),
+        ...pageQuery,
+      }),
+      output: pageSchema(ChatObject),
       async answer({ caller, query: { query: words, folder, limit = 50, cursor, ...whose } }) {
         const wanted = { query: words?.replaceAll('\0', ''), folder: folder?.replaceAll('\0', ''), before: placeBefore(cursor), limit: limit + 1 };
         const found = await chats.list(readerOf(caller, whose), { ...wanted, titlesOnly: !isOwn(caller, whose) });
@@ -132,15 +112,12 @@ function oneRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'GET',
       path: `${root}/:id`,
       summary: 'A chat with its messages, page by page: about a megabyte of them.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          ...page,
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: mostShown, description: `Most messages, ${mostShown} by default.` })),
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ ...ChatObject.properties, messages: Type.Array(MessageObject), nextCursor: orNull(Type.String()) }),
+      query: closed({
+        ...ownerQuery,
+        ...pageQuery,
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: mostShown, description: `Most messages, ${mostShown} by default.` })),
+      }),
+      output: Type.Object({ ...ChatObject.properties, messages: Type.Array(MessageObject), nextCursor: nullable(Type.String()) }),
       async answer({ caller, params, query: { limit = mostShown, cursor, ...whose } }) {
         const reader = readerOf(caller, whose);
         const id = chatIn(params);
@@ -171,7 +148,7 @@ function oneRoutes(chats: ChatStore): readonly NounRoute[] {
   ];
 }
 
-const parent = Type.Optional(orNull(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'null: none, it begins a chat.' })));
+const parent = optionalOrNull(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'null: none, it begins a chat.' }));
 
 function messageRoutes(chats: ChatStore): readonly NounRoute[] {
   const ofMessages = { ...common, query: OwnerQuery, output: MessageObject } as const;
@@ -185,7 +162,7 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'POST',
       path,
       summary: 'Adds a message to a chat, behind the last one or behind `parent`: another one behind the same is a branch.',
-      input: Type.Object({ parent, user: speaker, message: text }, { additionalProperties: false }),
+      input: closed({ parent, user: speaker, message: text }),
       makes: true,
       async answer({ caller, params, query: whose, input: { parent: behind, user, message } }) {
         const [added] = await chats.append(readerOf(caller, whose), chatIn(params), [{ isUser: user === 'me', message }], behind);
@@ -197,7 +174,7 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
       method: 'PATCH',
       path: `${path}/:message`,
       summary: 'Changes a message of a chat; with another `parent` it moves there, with all that goes on from it.',
-      input: Type.Object({ parent, user: Type.Optional(speaker), message: Type.Optional(text) }, { additionalProperties: false }),
+      input: closed({ parent, user: Type.Optional(speaker), message: Type.Optional(text) }),
       async answer({ caller, params, query: whose, input: { parent: behind, user, message } }) {
         const change = {
           ...(behind === undefined ? {} : { parent: behind }),

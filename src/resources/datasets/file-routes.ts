@@ -2,13 +2,14 @@ import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Blobs } from '#store/blobs';
 import { readableFiles, type Reader } from '#store/grants';
 import type { Store } from '#store/open';
 import { ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf } from '../pagination.ts';
+import { cursorOf, idBefore, pageById, pageOf, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
-import type { DatasetFile, Files } from './files.ts';
+import type { Files } from './files.ts';
 import type { Ingestion } from './ingestion.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Removal } from './removal.ts';
@@ -29,33 +30,28 @@ export interface FileRoutesDeps {
   readonly actingFor: ActingFor;
 }
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
-
 const FileObject = Type.Object({
   id: Type.Integer(),
   filename: Type.String(),
-  type: orNull(Type.String({ description: 'Read from the bytes; null before that.' })),
+  type: nullable(Type.String({ description: 'Read from the bytes; null before that.' })),
   bytes: Type.Integer(),
-  pages: orNull(Type.Integer()),
+  pages: nullable(Type.Integer()),
   passages: Type.Integer(),
   tokens: Type.Integer(),
   state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled']),
-  stage: orNull(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
-  reason: orNull(Type.String()),
-  jobId: orNull(Type.String()),
-  sourceId: orNull(Type.Integer()),
+  stage: nullable(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
+  reason: nullable(Type.String()),
+  jobId: nullable(Type.String()),
+  sourceId: nullable(Type.Integer()),
   createdAt: Type.String(),
 });
 
-const PassageObject = Type.Object({ id: Type.Integer(), page: orNull(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
-const nextCursor = orNull(Type.String());
+const PassageObject = Type.Object({ id: Type.Integer(), page: nullable(Type.Integer()), start: Type.Integer(), end: Type.Integer(), text: Type.String() });
 const common = { scope: 'datasets', owner: 'caller' } as const;
 const path = `${root}/:id/files`;
 const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file', 'file');
 
-function shown({ datasetId: _, createdAt, ...file }: DatasetFile) {
-  return { ...file, createdAt: createdAt.toISOString() };
-}
+const shown = shownAs(FileObject);
 
 /** The files of datasets. */
 export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
@@ -86,13 +82,11 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       path,
       summary: 'The files of a dataset.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(FileObject), nextCursor }),
+      output: pageSchema(FileObject),
       async answer({ caller, params, query }) {
-        const { limit = 50, cursor } = query;
         const reader = readerOf(caller, query);
         const { id } = await datasets.one(reader, datasetIn(params));
-        const found = await files.list(reader, id, { after: idBefore('dataset-files', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-files', [last.id]));
+        return pageById('dataset-files', query, (after, limit) => files.list(reader, id, { after, limit }), shown);
       },
     }),
     nounRoute({
@@ -102,8 +96,8 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       spends: true,
       takes: 'files',
       summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
-      query: Type.Object({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }, { additionalProperties: false }),
-      input: Type.Object({ file: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+      query: closed({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }),
+      input: closed({ file: Type.Optional(Type.Unknown()) }),
       others: { 202: Type.Object({ items: Type.Array(FileObject) }) },
       async answer({ caller: asking, params, query, files: given }) {
         const caller = await actingFor(asking, query);
@@ -228,7 +222,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
       path: `${path}/:file/passages`,
       summary: 'The passages of a file, in order.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(PassageObject), nextCursor }),
+      output: pageSchema(PassageObject),
       async answer({ caller, params, query }) {
         const { limit = 50, cursor } = query;
         const reader = readerOf(caller, query);
@@ -254,7 +248,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         dataset: Type.String({ description: 'The full name.' }),
         fileId: Type.Integer(),
         filename: Type.String(),
-        page: orNull(Type.Integer()),
+        page: nullable(Type.Integer()),
         start: Type.Integer(),
         end: Type.Integer(),
         text: Type.String(),

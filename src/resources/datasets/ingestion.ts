@@ -5,7 +5,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Blobs } from '#store/blobs';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 import { assignJob, expectFile, type Stage } from './files.ts';
 import { faultOfFile } from './names.ts';
 import type { AffordTraining } from './search/types.ts';

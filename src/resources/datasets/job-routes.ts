@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import type { Job, Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
-import { ownerOf as ownerIn, ownerQuery } from '../owner.ts';
-import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
+import { jobOwner, ownerOf as ownerIn, ownerQuery } from '../owner.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { buildingKind, buildingPayloadOf, type SecondIndex } from './second-index.ts';
 import { ingestionKind, payloadOf, progressOf } from './ingestion.ts';
 import { syncKind, syncPayloadOf } from './sources/schedule.ts';
@@ -18,34 +18,29 @@ export interface JobRoutesDeps {
 }
 
 const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
-
 const JobObject = Type.Object({
   id: Type.String(),
   kind: Type.String(),
   state: Type.Enum([...states]),
-  stage: orNull(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
+  stage: nullable(Type.Enum(['store', 'parse', 'chunk', 'embed', 'index'])),
   progress: Type.Number({ minimum: 0, maximum: 1 }),
-  error: orNull(Type.String()),
+  error: nullable(Type.String()),
   tries: Type.Integer(),
-  dataset: orNull(Type.String({ description: 'The full name.' })),
-  filename: orNull(Type.String()),
+  dataset: nullable(Type.String({ description: 'The full name.' })),
+  filename: nullable(Type.String()),
   addedAt: Type.String(),
-  endedAt: orNull(Type.String()),
+  endedAt: nullable(Type.String()),
 });
 
-const JobQuery = Type.Object(
-  {
-    ...ownerQuery,
-    kind: Type.Optional(Type.String({ maxLength: 100 })),
-    state: Type.Optional(Type.Enum([...states])),
-    dataset: Type.Optional(Type.String({ maxLength: 400, description: 'The full name.' })),
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
+const JobQuery = closed({
+  ...ownerQuery,
+  kind: Type.Optional(Type.String({ maxLength: 100 })),
+  state: Type.Optional(Type.Enum([...states])),
+  dataset: Type.Optional(Type.String({ maxLength: 400, description: 'The full name.' })),
+  ...pageQuery,
+});
 
-const OneQuery = Type.Object(ownerQuery, { additionalProperties: false });
+const OneQuery = closed(ownerQuery);
 
 /** A job as it is read from its row. */
 export interface JobRow extends Pick<Job, 'id' | 'kind' | 'state' | 'tries' | 'progress' | 'result' | 'error' | 'addedAt' | 'endedAt'> {
@@ -98,7 +93,7 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
       path: root,
       summary: 'Your jobs, newest first.',
       query: JobQuery,
-      output: Type.Object({ items: Type.Array(JobObject), nextCursor: orNull(Type.String()) }),
+      output: pageSchema(JobObject),
       async answer({ caller, query: { kind, state, dataset, limit = 50, cursor, owner } }) {
         const userId = ownerIn(caller, { owner });
         const conditions = [sql`owner = ${jobOwner(userId)} and kind = any(${shownKinds}::text[])`];

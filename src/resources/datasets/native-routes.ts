@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { optionalOrNull } from '#http/schemas';
 import type { Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Dataset, Datasets } from './store.ts';
@@ -19,7 +20,6 @@ export interface NativeDatasetDeps {
   readonly defaultModel: () => string;
 }
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Optional(Type.Union([kind, Type.Null()]));
 const dataset = Type.String({ minLength: 1, maxLength: 400, description: 'The full name, as /server/get-datasets gives it.' });
 const email = Type.String({ maxLength: 254, pattern: '^.{3}', expected: 'must be an e-mail address' });
 const common = { scope: 'datasets', owner: 'caller', method: 'POST' } as const;
@@ -51,8 +51,8 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
       summary: 'Makes a dataset of yours.',
       input: Type.Object({
         dataset: Type.String({ maxLength: 400, description: 'A short name of 4 to 99 characters.' }),
-        classification: orNull(Type.String({ maxLength: 100, description: 'Unclassified or CUI; anything else is Unclassified.' })),
-        is_tabular: orNull(Type.Boolean()),
+        classification: optionalOrNull(Type.String({ maxLength: 100, description: 'Unclassified or CUI; anything else is Unclassified.' })),
+        is_tabular: optionalOrNull(Type.Boolean()),
       }),
       output: Type.Object({ dataset: Type.String({ description: 'The full name.' }) }),
       async answer({ caller, input }) {
@@ -87,7 +87,7 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
       ...common,
       path: '/user/get-datasets-with-permissions',
       summary: 'The datasets that you may use, and what you may do with each.',
-      input: Type.Object({ check_permissions: orNull(Type.Boolean()) }),
+      input: Type.Object({ check_permissions: optionalOrNull(Type.Boolean()) }),
       output: Type.Array(Permissions),
       answer: async ({ caller }) => (await datasets.all(caller)).map(permissionsOf),
     }),
@@ -120,7 +120,7 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
   const Given = Type.Object({
     dataset,
     email,
-    permissions: orNull(Type.String({ maxLength: 100, description: 'read, edit or admin; write is edit, anything else read.' })),
+    permissions: optionalOrNull(Type.String({ maxLength: 100, description: 'read, edit or admin; write is edit, anything else read.' })),
   });
   return [
     nounRoute({
@@ -147,7 +147,10 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
       ...common,
       path: '/user/deassign-dataset',
       summary: 'Takes a dataset away from a user with whom it was shared; without an e-mail address, from yourself.',
-      input: Type.Object({ dataset, email: orNull(Type.String({ maxLength: 254, pattern: '^(?:|.{3,})$', expected: 'must be an e-mail address, or empty' })) }),
+      input: Type.Object({
+        dataset,
+        email: optionalOrNull(Type.String({ maxLength: 254, pattern: '^(?:|.{3,})$', expected: 'must be an e-mail address, or empty' })),
+      }),
       async answer({ caller, by, input }) {
         const { id } = await datasets.named(caller, input.dataset);
         await sharing.take(caller, id, input.email || caller.email, by);

@@ -2,8 +2,9 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
@@ -28,15 +29,12 @@ export type ActingFor = (caller: Caller, query: { readonly owner?: number | unde
 export const root = '/server/mine/datasets';
 const common = { scope: 'datasets', owner: 'caller' } as const;
 
-const NewDataset = Type.Object(
-  {
-    name: Type.String({ maxLength: 400, description: '4 to 99 characters.' }),
-    classification: Type.Optional(Type.Enum(['Unclassified', 'CUI'])),
-    isTabular: Type.Optional(Type.Boolean()),
-    embedding: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'The model that makes its vectors; absent: the default one.' })),
-  },
-  { additionalProperties: false },
-);
+const NewDataset = closed({
+  name: Type.String({ maxLength: 400, description: '4 to 99 characters.' }),
+  classification: Type.Optional(Type.Enum(['Unclassified', 'CUI'])),
+  isTabular: Type.Optional(Type.Boolean()),
+  embedding: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'The model that makes its vectors; absent: the default one.' })),
+});
 
 const DatasetObject = Type.Object({
   id: Type.Integer(),
@@ -51,58 +49,25 @@ const DatasetObject = Type.Object({
   bytes: Type.Integer(),
   embedding: Type.Object({
     model: Type.String(),
-    dimensions: Type.Union([Type.Integer(), Type.Null()]),
-    building: Type.Union([Type.Number(), Type.Null()], { description: 'How far the vectors of another model are, from 0 to 1.' }),
+    dimensions: nullable(Type.Integer()),
+    building: nullable(Type.Number(), { description: 'How far the vectors of another model are, from 0 to 1.' }),
   }),
   createdAt: Type.String(),
   updatedAt: Type.String(),
 });
 
-export const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+export const OwnerQuery = closed(ownerQuery);
 
-export const PageQuery = Type.Object(
-  {
-    ...ownerQuery,
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
+export const PageQuery = closed({
+  ...ownerQuery,
+  ...pageQuery,
+});
 
 export const datasetIn = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'dataset');
 
-function shown({
-  id,
-  name,
-  fullName,
-  ownerId,
-  right,
-  classification,
-  isTabular,
-  model,
-  dimensions,
-  building,
-  createdAt,
-  updatedAt,
-  files,
-  passages,
-  bytes,
-}: Dataset & DatasetSizes) {
-  return {
-    id,
-    name,
-    dataset: fullName,
-    owner: ownerId,
-    right,
-    classification,
-    isTabular,
-    files,
-    passages,
-    bytes,
-    embedding: { model, dimensions, building },
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
-}
+const datasetShown = shownAs(DatasetObject);
+const shown = ({ fullName, ownerId, model, dimensions, building, ...dataset }: Dataset & DatasetSizes) =>
+  datasetShown({ ...dataset, dataset: fullName, owner: ownerId, embedding: { model, dimensions, building } });
 
 const wholeOf = (datasets: Datasets) => async (dataset: Dataset) => shown({ ...dataset, ...(await datasets.sizes(dataset.id)) });
 
@@ -137,12 +102,8 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
       path: root,
       summary: 'The datasets that you may use.',
       query: PageQuery,
-      output: Type.Object({ items: Type.Array(DatasetObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ caller, query }) {
-        const { limit = 50, cursor } = query;
-        const found = await datasets.list(readerOf(caller, query), { after: idBefore('datasets', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('datasets', [last.id]));
-      },
+      output: pageSchema(DatasetObject),
+      answer: ({ caller, query }) => pageById('datasets', query, (after, limit) => datasets.list(readerOf(caller, query), { after, limit }), shown),
     }),
     nounRoute({
       ...common,

@@ -6,7 +6,7 @@ import type { RunningJob } from '#store/job';
 import { Postponed } from '#store/job-pauses';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 import type { IngestingDeps } from './ingesting.ts';
 import type { PassageIndex } from './search/types.ts';
 import type { VectorTables } from './search/vector-tables.ts';

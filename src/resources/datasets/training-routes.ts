@@ -5,6 +5,7 @@ import { Fault } from '#core/fault';
 import { requestId as newRequestId } from '#kit/crypto/ids';
 import { Accepted, nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
+import { nullable, optionalOrNull } from '#http/schemas';
 import type { Job } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
@@ -37,7 +38,6 @@ const longestText = 1_000_000;
 /** Of a text as the answer repeats it. */
 const shownText = 1000;
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Optional(Type.Union([kind, Type.Null()]));
 const dataset = Type.String({ maxLength: 400, description: 'The full name of a dataset.' });
 const vector = Type.Array(Type.Number());
 const Accepting = Type.Object({ response: Type.String(), job_id: Type.String({ description: 'Of the job that goes on.' }), embedding: Type.Literal('') });
@@ -48,8 +48,6 @@ export function trainingRoutes(deps: TrainingDeps): readonly NounRoute[] {
   const trained = openTrained(deps);
   return [textRoute(deps, trained), fileRoute(deps, trained), arrayRoute(deps, trained), statusRoute(deps)];
 }
-
-const neverAborted = new AbortController().signal;
 
 /** The dataset that is named; none where the name says that none is meant. */
 async function wanted(
@@ -70,15 +68,15 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     summary: 'Makes the vector of a text and, with force_dataset, puts it into that dataset.',
     input: Type.Object({
       content: Type.String(),
-      context: orNull(Type.String({ maxLength: 1000, description: 'A short title of the text.' })),
-      force_dataset: orNull(dataset),
-      skip_vectordb: orNull(Type.Boolean({ description: 'Only the vector is made.' })),
-      summarize: orNull(Type.Boolean({ description: 'A summary is put in, in place of the text.' })),
-      summarize_model: orNull(Type.String({ maxLength: 256 })),
+      context: optionalOrNull(Type.String({ maxLength: 1000, description: 'A short title of the text.' })),
+      force_dataset: optionalOrNull(dataset),
+      skip_vectordb: optionalOrNull(Type.Boolean({ description: 'Only the vector is made.' })),
+      summarize: optionalOrNull(Type.Boolean({ description: 'A summary is put in, in place of the text.' })),
+      summarize_model: optionalOrNull(Type.String({ maxLength: 256 })),
     }),
     output: Type.Object({ response: Type.String(), embedding: vector }),
     others: { 202: Accepting },
-    async answer({ caller, by, input, signal = neverAborted }) {
+    async answer({ caller, by, input, signal }) {
       const given = storable(input.content);
       if (given.trim() === '') throw new Fault('invalid', 'content must be a text that is not empty.', { field: 'content' });
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');
@@ -117,7 +115,7 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     path: '/server/train-with-file',
     spends: true,
     summary: 'Puts a file into a dataset. From 1 MB on, with async, and beyond 1,000 vectors, the answer is 202 with a job_id.',
-    input: Type.Object({ dataset: orNull(dataset), force_dataset: orNull(dataset), async: orNull(Type.Boolean()) }),
+    input: Type.Object({ dataset: optionalOrNull(dataset), force_dataset: optionalOrNull(dataset), async: optionalOrNull(Type.Boolean()) }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
     others: { 202: Accepting },
     async answer({ caller, input, files, signal }) {
@@ -147,10 +145,10 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     summary: 'Puts texts into a dataset. From 1 MB on, and beyond 1,000 vectors, the answer is 202 with a job_id.',
     input: Type.Object({
       data: Type.Array(Type.String(), { minItems: 1, maxItems: 10_000 }),
-      dataset: orNull(dataset),
-      force_dataset: orNull(dataset),
-      context: orNull(Type.String({ maxLength: 1000 })),
-      filename: orNull(Type.String({ maxLength: 1000 })),
+      dataset: optionalOrNull(dataset),
+      force_dataset: optionalOrNull(dataset),
+      context: optionalOrNull(Type.String({ maxLength: 1000 })),
+      filename: optionalOrNull(Type.String({ maxLength: 1000 })),
     }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(Type.Array(vector)) }),
     others: { 202: Accepting },
@@ -178,15 +176,15 @@ const stage = { store: 'parsing', parse: 'parsing', chunk: 'gating', embed: 'emb
 const Status = Type.Object({
   job_id: Type.String(),
   status: Type.Enum(['queued', 'running', 'succeeded', 'partial', 'failed']),
-  stage: Type.Union([Type.Enum(['parsing', 'gating', 'embedding', 'storing']), Type.Null()]),
+  stage: nullable(Type.Enum(['parsing', 'gating', 'embedding', 'storing'])),
   filename: Type.String(),
   dataset: Type.String(),
   chunk_count: Type.Integer(),
   failed_chunk_count: Type.Integer(),
   message: Type.String(),
   created_at: Type.String(),
-  started_at: Type.Union([Type.String(), Type.Null()]),
-  finished_at: Type.Union([Type.String(), Type.Null()]),
+  started_at: nullable(Type.String()),
+  finished_at: nullable(Type.String()),
 });
 
 function statusRoute({ store }: TrainingDeps): NounRoute {

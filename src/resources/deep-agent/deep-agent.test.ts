@@ -6,7 +6,7 @@ import type { AgentServerTool } from '#core/server-tools';
 import { deepAgent, type DeepAgentDeps } from './deep-agent.ts';
 import { mostCycles } from './limits.ts';
 import type { DeepQuestion } from '../deep-question.ts';
-import { fakeRun, type FakeRunDeps, type Script, type Told } from './testing.ts';
+import { fakeRun, type FakeRunDeps, type Script, type Told } from '../../../test/support/fakes/run.ts';
 
 const question = (over: Partial<DeepQuestion> = {}): DeepQuestion => {
   const text = over.text ?? 'Who built the mill, and when did it burn down?';

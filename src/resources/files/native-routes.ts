@@ -1,9 +1,8 @@
-import { Type, type Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { ConvertDocument, DocumentText } from '#core/document';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
-import { pagesOf } from './pages.ts';
 
 const Asked = Type.Object({
   file: Type.Optional(
@@ -46,7 +45,7 @@ export function fileRoutes({ convert }: { readonly convert: ConvertDocument }): 
         const converted: Converted[] = [];
         let bytes = 0;
         for (const file of files) {
-          const document = await read(convert, file, { strategy, records, owner: String(caller.userId), ...(signal ? { signal } : {}) });
+          const document = await read(convert, file, { strategy, records, owner: String(caller.userId), signal });
           bytes += Buffer.byteLength(document.text);
           if (bytes > mostBytes) throw new Fault('too-large', `file: the texts of the files are longer than ${mostBytes} bytes.`, { field: 'file' });
           converted.push({ filename: file.filename, document });
@@ -96,3 +95,25 @@ function answerOf(converted: readonly Converted[]): Static<typeof Answer> {
 /** As the clients of the reference service know it, with its spaces. */
 const pageLine = (filename: string, page: number | string) =>
   `{"document_metadata": {"filename": ${JSON.stringify(filename)}, "page_number": ${JSON.stringify(page)}}}`;
+
+interface Page {
+  /** From 1: the page, slide or sheet. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** A document page by page, or sheet by sheet; one that has neither is one page. What lies between two belongs to the first of them. */
+function pagesOf({ text, places }: DocumentText): readonly Page[] {
+  const pages: { number: number; from: number }[] = [];
+  const sheets: string[] = [];
+  let last: number | string | undefined;
+  for (const { page, sheet, start } of places) {
+    const name = page ?? sheet;
+    if (name === undefined || name === last) continue;
+    last = name;
+    if (sheet !== undefined && !sheets.includes(sheet)) sheets.push(sheet);
+    pages.push({ number: page ?? sheets.indexOf(sheet!) + 1, from: pages.length === 0 ? 0 : start });
+  }
+  if (pages.length === 0) return [{ number: 1, text: text.trim() }];
+  return pages.map(({ number, from }, at) => ({ number, text: text.slice(from, pages[at + 1]?.from).trim() }));
+}

@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/async/clock';
 import { batched } from '#store/batch';
 import type { ThoughtRoom, ThoughtRow, ThoughtTable } from './table.ts';
+import { repeated } from '#kit/async/repeated';
 
 /** The table of thoughts, as calls may use it: one that is slow or away neither fails nor delays them. */
 export interface ThoughtDatabase {
@@ -45,7 +46,6 @@ export function openThoughtDatabase({ table, clock, log, room }: ThoughtDatabase
   let awayUntil = -Infinity;
   let last: Promise<unknown> | undefined;
   let isClosed = false;
-  let cancelPurge = () => {};
 
   const isAway = () => clock.monotonic() < awayUntil;
   const leave = () => void (awayUntil = clock.monotonic() + awayMilliseconds);
@@ -63,16 +63,15 @@ export function openThoughtDatabase({ table, clock, log, room }: ThoughtDatabase
       void work.then(resolve, reject).finally(cancel);
     });
 
-  const purgeLater = () => {
-    cancelPurge = clock.after(purgeMilliseconds, () => {
+  const stopPurging = repeated({
+    clock,
+    milliseconds: purgeMilliseconds,
+    async work() {
       budget = newBudget(room);
-      void table
-        .purge(room)
-        .catch((error: unknown) => failed('Old thoughts could not be deleted.', error))
-        .then(() => (isClosed ? undefined : purgeLater()));
-    });
-  };
-  purgeLater();
+      await table.purge(room);
+    },
+    failed: (cause) => failed('Old thoughts could not be deleted.', cause),
+  });
 
   return {
     read(userId, names) {
@@ -93,7 +92,7 @@ export function openThoughtDatabase({ table, clock, log, room }: ThoughtDatabase
     written: () => (last && !isAway() ? inTime(last) : undefined),
     async close() {
       isClosed = true;
-      cancelPurge();
+      stopPurging();
       if (last) await inTime(last);
     },
   };

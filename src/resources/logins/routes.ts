@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 import type { Logins } from './logins.ts';
 
 const LoginObject = Type.Object({
@@ -8,7 +9,7 @@ const LoginObject = Type.Object({
   ip: Type.String(),
   type: Type.Literal('login'),
   status: Type.Enum(['Success', 'Failure']),
-  comment: Type.Union([Type.String(), Type.Null()]),
+  comment: nullable(Type.String()),
 });
 
 const [usual, most] = [5, 100];

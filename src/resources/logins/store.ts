@@ -3,6 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import { networkOf } from '#kit/net/client-network';
 import { batched } from '#store/batch';
 import type { Store } from '#store/open';
+import { repeated } from '#kit/async/repeated';
 
 /** A request for a token, a sign-in or a sign-up. */
 export interface Attempt {
@@ -85,15 +86,12 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
     crowded: 'Too many sign-ins wait to be recorded.',
   });
   const written = () => Promise.all(waiting);
-  let cancel = () => {};
-  const tidyLater = () => {
-    cancel = clock.after(tidyMilliseconds, () => {
-      tidy(store, months())
-        .catch((error: unknown) => log('Old records of sign-ins could not be removed: it is tried again in a minute.', error))
-        .finally(tidyLater);
-    });
-  };
-  tidyLater();
+  const stopTidying = repeated({
+    clock,
+    milliseconds: tidyMilliseconds,
+    work: () => tidy(store, months()),
+    failed: (cause) => log('Old records of sign-ins could not be removed: it is tried again in a minute.', cause),
+  });
 
   return {
     record(attempt) {
@@ -120,7 +118,7 @@ export function openLoginStore({ store, clock, months, log }: LoginStoreDeps): L
       return rows[0]!.counted;
     },
     async close() {
-      cancel();
+      stopTidying();
       await written();
     },
   };

@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/async/clock';
+import { repeated } from '#kit/async/repeated';
 
 /** What forgets what is old, some at a time. */
 export interface Forgetting {
@@ -9,23 +10,12 @@ export interface Forgetting {
 const pauseMilliseconds = 60_000;
 
 /** Forgets what is old, every minute. @returns what ends it */
-export function forgetting(all: readonly Forgetting[], clock: Clock, log: (problem: string, cause: unknown) => void): () => void {
-  let cancel = () => {};
-  let isOver = false;
-  const forget = async () => {
-    for (const one of all) while (!isOver && !(await one.forgetOld()));
-  };
-  const later = () => {
-    if (isOver) return;
-    cancel = clock.after(pauseMilliseconds, () => {
-      void forget()
-        .catch((error: unknown) => log('Old calls of tools of MCP servers could not be deleted: it is tried again.', error))
-        .then(later);
-    });
-  };
-  later();
-  return () => {
-    isOver = true;
-    cancel();
-  };
-}
+export const forgetting = (all: readonly Forgetting[], clock: Clock, log: (problem: string, cause: unknown) => void): (() => void) =>
+  repeated({
+    clock,
+    milliseconds: pauseMilliseconds,
+    async work(isEnded) {
+      for (const one of all) while (!isEnded() && !(await one.forgetOld()));
+    },
+    failed: (cause) => log('Old calls of tools of MCP servers could not be deleted: it is tried again.', cause),
+  });

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { optionalOrNull } from '#http/schemas';
 import type { McpRoutesDeps } from './routes.ts';
 import { nativeFields, oauthOf, refuseStdio } from './shapes.ts';
 import { permittedUrl } from './policy.ts';
@@ -133,7 +134,7 @@ function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDe
       method: 'POST',
       path: '/server/list-mcp-servers',
       summary: 'Your MCP servers, those shared with you, and those of the operator.',
-      input: Type.Object({ include_inactive: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])) }),
+      input: Type.Object({ include_inactive: optionalOrNull(Type.Boolean()) }),
       inputMayBeLeftOut: true,
       output: Type.Object({ response: Type.Array(NativeServer), count: Type.Integer() }),
       async answer({ caller, input: { include_inactive: inactive } }) {
@@ -155,13 +156,13 @@ function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDe
       method: 'POST',
       path: '/server/list-mcp-tools',
       summary: 'The tools of your MCP servers that you may call.',
-      input: Type.Object({ refresh: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])) }),
+      input: Type.Object({ refresh: optionalOrNull(Type.Boolean()) }),
       inputMayBeLeftOut: true,
       output: Type.Object({
         response: Type.Array(Type.Object({ tool: Type.Unknown(), server: Type.Unknown(), unique_id: Type.String() })),
         count: Type.Integer(),
       }),
-      async answer({ caller, by, input: { refresh: asked }, signal = new AbortController().signal }) {
+      async answer({ caller, by, input: { refresh: asked }, signal }) {
         const refresh = asked ?? false;
         if (refresh) await enters({ caller, by, signal });
         await met();

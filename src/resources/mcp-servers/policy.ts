@@ -1,7 +1,7 @@
 import { Fault } from '#core/fault';
 import { isInner } from '#kit/net/public-addresses';
 import type { Program } from '#kit/mcp/child';
-import type { Approval } from './approval.ts';
+import type { McpDefinition } from '#kit/mcp/definitions';
 
 /** What the operator allows: the settings `mcp`. */
 export interface McpPolicy {
@@ -50,4 +50,19 @@ export function entryOf(address: string, { whitelist }: Pick<McpPolicy, 'whiteli
 function isSame(url: URL, address: string): boolean {
   const listed = URL.parse(address);
   return listed !== null && listed.origin === url.origin && listed.pathname === url.pathname;
+}
+
+/** Which calls a user is asked for: none, the first of each definition of a tool that may change things, or every one. */
+export type Approval = 'never' | 'first' | 'always';
+
+const strictness: readonly Approval[] = ['never', 'first', 'always'];
+
+/** Of several, the strictest holds. */
+export function strictest(...all: readonly (Approval | null | undefined)[]): Approval {
+  return strictness[Math.max(0, ...all.map((one) => (one ? strictness.indexOf(one) : 0)))]!;
+}
+
+/** @param approved the digest that the user has approved; undefined: none */
+export function needsApproval(approval: Approval, { isReadOnly, digest }: McpDefinition, approved: string | undefined): boolean {
+  return approval === 'always' || (approval === 'first' && !isReadOnly && approved !== digest);
 }

@@ -4,6 +4,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { mayCall } from '#core/mcp-offers';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { McpFailure } from '#kit/mcp/connection';
 import type { Reader } from '#store/grants';
 import { isAdministrator, ownerOf, readerOf } from '../owner.ts';
@@ -52,7 +53,6 @@ const toolShown = ({ definition: { name, description, inputSchema, digest }, isA
 
 const query = ownQuery;
 const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', 'MCP server');
-const never = () => new AbortController().signal;
 
 /** A user's own MCP servers, those shared with them, and the operator's. */
 export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
@@ -110,7 +110,7 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       path: `${root}/:id/tools`,
       summary: 'The tools of an MCP server, asked anew.',
       output: Type.Object({ items: Type.Array(ToolObject) }),
-      async answer({ caller, by, params, query: whose, signal = never() }) {
+      async answer({ caller, by, params, query: whose, signal }) {
         await enters({ caller, by, signal });
         const found = await asFaults(async () => tools.of(await whoIs(caller, whose), idOf(params), { signal, refresh: true }));
         return { items: found.map(toolShown) };
@@ -121,17 +121,14 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       method: 'POST',
       path: `${root}/:id/tools/:tool/approve`,
       summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
-      input: Type.Object(
-        {
-          digest: Type.Optional(
-            Type.String({ maxLength: 100, description: 'Of the definition that you have seen: where the tool has another by now, the answer is 409.' }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
+      input: closed({
+        digest: Type.Optional(
+          Type.String({ maxLength: 100, description: 'Of the definition that you have seen: where the tool has another by now, the answer is 409.' }),
+        ),
+      }),
       inputMayBeLeftOut: true,
       output: ToolObject,
-      async answer({ caller, by, params, query: whose, input: { digest }, signal = never() }) {
+      async answer({ caller, by, params, query: whose, input: { digest }, signal }) {
         await enters({ caller, by, signal });
         const tool = { server: idOf(params), tool: params['tool'] ?? '', digest };
         return toolShown(await asFaults(async () => tools.approve(await whoIs(caller, whose), tool, by, signal)));
@@ -142,7 +139,7 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
       method: 'POST',
       path: `${root}/:id/test`,
       summary: 'Connects to an MCP server, and calls one of its tools if you name one. Nobody is asked for an approval: whoever writes the call approves it.',
-      input: Type.Object({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }, { additionalProperties: false }),
+      input: closed({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }),
       inputMayBeLeftOut: true,
       output: Type.Object({
         state: Type.Enum(['ok', 'unreachable', 'refused', 'sign-in']),
@@ -151,7 +148,7 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
         result: Type.Optional(Type.Object({ text: Type.String(), isError: Type.Boolean() })),
         error: Type.Optional(Type.String()),
       }),
-      async answer({ caller, by, params, query: whose, input: { tool, arguments: args = {} }, signal = never() }) {
+      async answer({ caller, by, params, query: whose, input: { tool, arguments: args = {} }, signal }) {
         await enters({ caller, by, signal });
         const [who, id, began] = [await whoIs(caller, whose), idOf(params), performance.now()];
         const milliseconds = () => Math.round(performance.now() - began);
@@ -182,7 +179,7 @@ function signInRoutes({ tools, signIns, enters }: McpRoutesDeps): readonly NounR
       path: `${root}/:id/oauth`,
       summary: 'Begins to sign you in at an MCP server: open the address in a browser within ten minutes. Never open one that somebody else began.',
       output: Type.Object({ url: Type.String({ description: 'At the authorization server of the MCP server.' }) }),
-      async answer({ caller, by, params, query: { owner = caller.userId }, signal = never() }) {
+      async answer({ caller, by, params, query: { owner = caller.userId }, signal }) {
         if (owner !== caller.userId || owner === 0)
           throw new Fault('forbidden', 'Users sign in at MCP servers themselves: nobody does it for another user.', { field: 'owner' });
         await enters({ caller, by, signal });

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
@@ -17,39 +18,32 @@ const reserved =
   /^(host|content-length|content-type|accept|accept-encoding|transfer-encoding|connection|upgrade|te|trailer|keep-alive|last-event-id|expect|(proxy|mcp|sec)-.*)$/i;
 const mostHeaders = 20;
 
-export const ServerFields = Type.Object(
-  {
-    name: Type.String(nameRule),
-    url,
-    type: Type.Optional(Type.String({ maxLength: 50, ...plain, description: 'A word of your own; how the server speaks is found out.' })),
-    description: Type.Optional(Type.String({ maxLength: 1000, ...plain })),
-    metadata: Type.Optional(Type.Unknown({ description: 'Any JSON of your own, of at most 16 KB.' })),
-    headers: Type.Optional(
-      Type.Unsafe<Record<string, string>>(
-        Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192, pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$', expected: 'must be a text without control characters' }, writeOnly: true, description: 'Sent with every request; may hold `{{secret.NAME}}`. Never given back; left out of a PUT: as they were, while the address is the same.' }), // prettier-ignore
-      ),
+export const ServerFields = closed({
+  name: Type.String(nameRule),
+  url,
+  type: Type.Optional(Type.String({ maxLength: 50, ...plain, description: 'A word of your own; how the server speaks is found out.' })),
+  description: Type.Optional(Type.String({ maxLength: 1000, ...plain })),
+  metadata: Type.Optional(Type.Unknown({ description: 'Any JSON of your own, of at most 16 KB.' })),
+  headers: Type.Optional(
+    Type.Unsafe<Record<string, string>>(
+      Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192, pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$', expected: 'must be a text without control characters' }, writeOnly: true, description: 'Sent with every request; may hold `{{secret.NAME}}`. Never given back; left out of a PUT: as they were, while the address is the same.' }), // prettier-ignore
     ),
-    tools: Type.Optional(
-      Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }), Type.Null()], {
-        description: 'The only tools that may be called; null: all.',
-      }),
-    ),
-    approval: Type.Optional(
-      Type.Union([Type.Enum(['first', 'always', 'never']), Type.Null()], {
-        description: 'Which calls its users are asked for. The stricter of this and the operator’s holds.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+  tools: optionalOrNull(Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 1000 }), {
+    description: 'The only tools that may be called; null: all.',
+  }),
+  approval: optionalOrNull(Type.Enum(['first', 'always', 'never']), {
+    description: 'Which calls its users are asked for. The stricter of this and the operator’s holds.',
+  }),
+});
 
 /** Fields of the native interface. */
 export const nativeFields = {
   server_name: Type.String(nameRule),
   server_url: url,
-  server_type: Type.Optional(Type.Union([Type.String({ maxLength: 50, ...plain }), Type.Null()])),
-  description: Type.Optional(Type.Union([Type.String({ maxLength: 1000, ...plain }), Type.Null()])),
-  metadata_json: Type.Optional(Type.Union([Type.String({ maxLength: 16_384, ...plain }), Type.Null()])),
+  server_type: optionalOrNull(Type.String({ maxLength: 50, ...plain })),
+  description: optionalOrNull(Type.String({ maxLength: 1000, ...plain })),
+  metadata_json: optionalOrNull(Type.String({ maxLength: 16_384, ...plain })),
 };
 
 /** @throws Fault `invalid` naming the field, `forbidden` for an address that the operator does not allow */
@@ -79,46 +73,31 @@ export const ServerObject = Type.Object({
   type: Type.String(),
   description: Type.String(),
   metadata: Type.Unknown(),
-  tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  approval: Type.Union([Type.Enum(['first', 'always', 'never']), Type.Null()]),
+  tools: nullable(Type.Array(Type.String())),
+  approval: nullable(Type.Enum(['first', 'always', 'never'])),
   active: Type.Boolean(),
   state: Type.Enum(['ok', 'unreachable', 'refused', 'sign-in']),
-  lastError: Type.Union([Type.String(), Type.Null()]),
-  lastSeenAt: Type.Union([Type.String(), Type.Null()]),
+  lastError: nullable(Type.String()),
+  lastSeenAt: nullable(Type.String()),
   oauth: Type.Enum(['none', 'needed', 'connected', 'failed']),
-  owner: Type.Union([Type.Integer(), Type.Null()], { description: 'Null: the operator’s.' }),
+  owner: nullable(Type.Integer(), { description: 'Null: the operator’s.' }),
   right: Type.Enum(['read', 'edit', 'admin', 'owner'], { description: 'What the caller may do with it.' }),
   createdAt: Type.String(),
   updatedAt: Type.String(),
 });
 
 export const shown = (server: McpServer): Static<typeof ServerObject> => {
-  const {
-    hasHeaders: _,
-    operatorName: __,
-    signIn: ___,
-    isFirstOfName: ____,
-    signInError,
-    metadata,
-    tools,
-    lastError,
-    lastSeenAt,
-    createdAt,
-    updatedAt,
-    ...rest
-  } = server;
-  return {
-    ...rest,
+  const { signInError, metadata, lastError } = server;
+  return serverShown({
+    ...server,
     state: isUnasked(server) ? 'unreachable' : stateOf(server),
     lastError: isUnasked(server) ? unasked : (signInError ?? lastError),
     metadata: metadata === null ? null : jsonIn(metadata),
-    tools: tools === null ? null : [...tools],
-    lastSeenAt: lastSeenAt?.toISOString() ?? null,
     oauth: oauthOf(server),
-    createdAt: createdAt.toISOString(),
-    updatedAt: updatedAt.toISOString(),
-  };
+  });
 };
+
+const serverShown = shownAs(ServerObject);
 
 /** How the server is for its reader, who may be signed in where others are not. */
 export const stateOf = ({ state, signIn }: Pick<McpServer, 'state' | 'signIn'>) => (signIn === null || signIn === 'connected' ? state : 'sign-in');

@@ -11,6 +11,8 @@ import type { Store } from '#store/open';
 import { patient } from '#store/patience';
 import { actorOf, SignInRows, type BegunRow, type SignInKey, type SignInRow } from './sign-in-rows.ts';
 import { kind } from './store.ts';
+import { repeated } from '#kit/async/repeated';
+import { timed } from '#kit/async/timed';
 
 /** How users sign in at MCP servers, each for themselves: OAuth 2.1. Tokens go to no other origin than that of the server that they are for. */
 export interface SignIns {
@@ -169,15 +171,8 @@ const askingOf =
 
 const deadline =
   (clock: Clock) =>
-  async <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> => {
-    const late = new AbortController();
-    const cancel = clock.after(askMilliseconds, () => late.abort(new SignInFailure('The authorization server of the MCP server did not answer in time.')));
-    try {
-      return await work(late.signal);
-    } finally {
-      cancel();
-    }
-  };
+  <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+    timed({ clock, milliseconds: askMilliseconds, late: new SignInFailure('The authorization server of the MCP server did not answer in time.') }, work);
 
 interface Renewals {
   /** The access token in place of one that a server refused, or that is over. Undefined: there is none. */
@@ -273,11 +268,10 @@ interface Hold {
 const hasEnded = 'The sign-in at the MCP server has ended.';
 const unrenewed = 'The sign-in at the MCP server could not be renewed, which is tried again later.';
 
-function sweeping(rows: SignInRows, clock: Clock, log: SignInsDeps['log']): () => void {
-  let cancel = clock.after(sweepMilliseconds, sweep);
-  function sweep(): void {
-    cancel = clock.after(sweepMilliseconds, sweep);
-    rows.sweep().catch((error: unknown) => log('Sign-ins that were begun and not ended could not be deleted.', error));
-  }
-  return () => cancel();
-}
+const sweeping = (rows: SignInRows, clock: Clock, log: SignInsDeps['log']): (() => void) =>
+  repeated({
+    clock,
+    milliseconds: sweepMilliseconds,
+    work: () => rows.sweep(),
+    failed: (cause) => log('Sign-ins that were begun and not ended could not be deleted.', cause),
+  });

@@ -7,7 +7,7 @@ import type { McpTrouble } from '#kit/mcp/connection';
 import type { Audit } from '#store/auditing';
 import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
-import type { Approval } from './approval.ts';
+import type { Approval } from './policy.ts';
 import { forgetSignIns, type SignInState } from './sign-in-rows.ts';
 
 export interface McpServer {

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import type { Plan } from '#core/plan';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import { databaseNow } from '#store/database-clock';
 import type { Store } from '#store/open';
 import { ownerOf, ownerQuery } from '../owner.ts';
@@ -18,25 +19,23 @@ export interface MineDeps extends Reading {
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
 }
 
-const orNull = <Schema extends ReturnType<typeof Type.String>>(schema: Schema) => Type.Union([schema, Type.Null()]);
-
 export const whoami = {
   id: Type.Integer(),
   email: Type.String(),
   role: Type.String(),
   plan: Type.String(),
   status: Type.String(),
-  scopes: Type.Union([Type.Array(Type.String()), Type.Null()], { description: 'Of the credential; null: it may do everything.' }),
+  scopes: nullable(Type.Array(Type.String()), { description: 'Of the credential; null: it may do everything.' }),
   teams: Type.Array(Type.Object({ id: Type.Integer(), name: Type.String(), admin: Type.Boolean() })),
   balances: Type.Array(
     Type.Object({
       owner: Type.String({ description: '`user:1`, `team:2` or `key:3`.' }),
       limit: Type.String(),
-      model: orNull(Type.String()),
+      model: nullable(Type.String()),
       of: Type.Number(),
       used: Type.Number(),
       left: Type.Number(),
-      resetsAt: orNull(Type.String({ description: 'Null for limits of a minute, which count the last 60 seconds, of streams and of storage.' })),
+      resetsAt: nullable(Type.String({ description: 'Null for limits of a minute, which count the last 60 seconds, of streams and of storage.' })),
     }),
   ),
 };
@@ -50,7 +49,7 @@ export function mineRoutes(deps: MineDeps): readonly NounRoute[] {
       method: 'GET',
       path: '/server/mine',
       summary: 'Who you are, and what is left of your limits; for administrators also of another user.',
-      query: Type.Object(ownerQuery, { additionalProperties: false }),
+      query: closed(ownerQuery),
       output: Type.Object(whoami),
       answer: ({ caller, query }) => described(deps, caller, ownerOf(caller, query)),
     }),
@@ -64,7 +63,7 @@ const FullUser = Type.Object({
   max_train_tokens: Type.Integer(),
   force_models: Type.Array(Type.String()),
   enabled_models: Type.Array(Type.String(), { description: 'Names of the models that the caller may ask.' }),
-  token_scopes: orNull(Type.String({ description: 'Of the credential, with commas between them.' })),
+  token_scopes: nullable(Type.String({ description: 'Of the credential, with commas between them.' })),
   plan_type: Type.String(),
   paid: Type.Boolean(),
   role: Type.String(),

@@ -3,6 +3,7 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, WithSession, type NounRoute } from '#http/noun-route';
+import { closed, nullable } from '#http/schemas';
 import { emailAddress, pastedAddress } from '../email-address.ts';
 import { newPassword } from '../password-field.ts';
 import { described, whoami, type MineDeps } from './routes.ts';
@@ -23,7 +24,7 @@ export interface SigningIn {
 export type SessionRoutesDeps = SigningIn & MineDeps;
 
 const path = '/server/session';
-const expiresAt = Type.Union([Type.String(), Type.Null()], { description: 'Of a session: when it ends if it is not used again. Null for an API key.' });
+const expiresAt = nullable(Type.String(), { description: 'Of a session: when it ends if it is not used again. Null for an API key.' });
 const SessionObject = Type.Object({ ...whoami, expiresAt });
 
 /** Signing in and out, by the cookie of a session. */
@@ -37,10 +38,7 @@ export function sessionRoutes(deps: SessionRoutesDeps): readonly NounRoute[] {
       ...forBrowsers,
       path,
       summary: 'Signs you in with e-mail address and password: the answer has the cookie of a session.',
-      input: Type.Object(
-        { email: pastedAddress, password: Type.String({ minLength: 1, maxLength: 8192, description: 'The password of this user.' }) },
-        { additionalProperties: false },
-      ),
+      input: closed({ email: pastedAddress, password: Type.String({ minLength: 1, maxLength: 8192, description: 'The password of this user.' }) }),
       answer: async ({ by, input: { email, password } }) => begun(await deps.signIn(email.trim().toLowerCase(), password, by.address ?? '')),
     }),
     nounRoute({
@@ -49,7 +47,7 @@ export function sessionRoutes(deps: SessionRoutesDeps): readonly NounRoute[] {
       makes: true,
       missing: () => (deps.takesNewUsers() ? undefined : 'People cannot sign up here: ask an administrator.'),
       summary: 'Makes you a user and signs you in, where newUsers.signup is on; elsewhere 404.',
-      input: Type.Object({ email: emailAddress, password: newPassword }, { additionalProperties: false }),
+      input: closed({ email: emailAddress, password: newPassword }),
       answer: async ({ by, input: { email, password } }) => begun(await deps.signUp({ email: email.toLowerCase(), password }, by)),
     }),
     nounRoute({

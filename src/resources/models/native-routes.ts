@@ -3,6 +3,7 @@ import type { Caller } from '#core/context';
 import type { KnownModels } from '#core/known-models';
 import type { Ability, Model } from '#core/target';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 
 export interface ModelListDeps {
   /** What a caller may ask. */
@@ -12,7 +13,7 @@ export interface ModelListDeps {
 }
 
 const format = Type.Optional(Type.Enum(['keys', 'full'], { description: '`keys` (the default): names alone; `full`: what is known of each.' }));
-const orNull = Type.Union([Type.String(), Type.Null()]);
+const textOrNull = nullable(Type.String());
 /** A limit that is not known: clients count with an integer. */
 const noLimit = Number.MAX_SAFE_INTEGER;
 
@@ -28,17 +29,17 @@ const FullModel = Type.Object({
   id: Type.String(),
   display_name: Type.String(),
   vendor: Type.String(),
-  tier: Type.Union([Type.Enum(['standard', 'flagship', 'fast', 'economy']), Type.Null()]),
+  tier: nullable(Type.Enum(['standard', 'flagship', 'fast', 'economy'])),
   aliases: Type.Array(Type.String()),
   capabilities: Type.Array(Type.Enum(['text', 'vision_input', 'audio_input', 'video_input'])),
   cui_capable: Type.Boolean(),
   paid_only: Type.Boolean(),
-  date_added: orNull,
+  date_added: textOrNull,
   limits: Type.Object({ max_context: Type.Integer(), max_output: Type.Integer() }, { description: `Tokens; ${noLimit} where no limit is known.` }),
-  token_conversion_rate: Type.Union([Type.Object({ prompt: Type.Number(), completion: Type.Number() }), Type.Null()], {
+  token_conversion_rate: nullable(Type.Object({ prompt: Type.Number(), completion: Type.Number() }), {
     description: 'Plan tokens for a model token.',
   }),
-  deprecation: Type.Object({ state: Type.Enum(['active', 'deprecated', 'sunset']), message: orNull, replacement_id: orNull, sunset_at: orNull }),
+  deprecation: Type.Object({ state: Type.Enum(['active', 'deprecated', 'sunset']), message: textOrNull, replacement_id: textOrNull, sunset_at: textOrNull }),
 });
 
 /** The models that answer, in the words of the native interface. */

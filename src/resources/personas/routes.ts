@@ -1,29 +1,27 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, shownAs } from '#http/schemas';
 import { lineField } from '../line-field.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import type { Sharing } from '../sharing.ts';
-import { mostPersonas, type OwnPersona, type PersonaStore } from './store.ts';
+import { mostPersonas, type PersonaStore } from './store.ts';
 
 /** A text of several lines. The database has no place for the character 0. */
 const lines = '^[^\\u0000]*$';
 const isText = 'must be a text without the character U+0000';
 
-const PersonaText = Type.Object(
-  {
-    name: lineField(100),
-    description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
-    prompt: Type.String({
-      minLength: 1,
-      maxLength: 100_000,
-      pattern: lines,
-      expected: isText,
-      description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const PersonaText = closed({
+  name: lineField(100),
+  description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
+  prompt: Type.String({
+    minLength: 1,
+    maxLength: 100_000,
+    pattern: lines,
+    expected: isText,
+    description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
+  }),
+});
 
 const PersonaObject = Type.Object({
   id: Type.Integer(),
@@ -36,7 +34,7 @@ const PersonaObject = Type.Object({
   updatedAt: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...persona }: OwnPersona) => ({ ...persona, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
+const shown = shownAs(PersonaObject);
 
 /** A user's own personas. */
 export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {

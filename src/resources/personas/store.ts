@@ -1,8 +1,8 @@
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
-import { unknownThing } from '#http/noun-route';
-import { allows, forgetGrants, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
+import { ownRows, type OwnRows } from '../own-rows.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 
 /** A persona that a user made. */
@@ -15,13 +15,9 @@ export interface OwnPersona extends Persona {
 
 export type PersonaText = Pick<Persona, 'name' | 'description' | 'prompt'>;
 
-export interface PersonaStore {
-  /** The personas of a user and those shared with them, by id, those behind `after`. */
-  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPersona[]>;
+export interface PersonaStore extends OwnRows<OwnPersona> {
   /** Those of `list` without their prompts: the reader's own first, then by id. */
   names(reader: Reader): Promise<readonly Pick<Persona, 'id' | 'name' | 'description'>[]>;
-  /** @throws Fault `not-found` for one that the reader may not use */
-  one(reader: Reader, id: number): Promise<OwnPersona>;
   /** The built-in one, or one that the reader may use. @throws Fault `not-found` */
   usable(reader: Reader, id: number): Promise<Persona>;
   /** @throws Fault `conflict` where the user has as many as a user may have */
@@ -30,12 +26,8 @@ export interface PersonaStore {
   change(reader: Reader, id: number, text: PersonaText, by: number): Promise<OwnPersona>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number): Promise<OwnPersona>;
-  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
-  administered(reader: Reader, id: number): Promise<number>;
   /** Those who wrote of a passage in the prompt of a persona that the reader may use: by their rights the reader may read it. */
   citers(reader: Reader, passageId: number): Promise<readonly Reader[]>;
-  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
-  lock(inside: Access, id: number): Promise<number | undefined>;
 }
 
 /** Most personas of a user. */
@@ -63,58 +55,37 @@ export function openPersonas(store: Store): PersonaStore {
     const { rows } = await sql<Row>`select ${columnsFor(reader)} from persona where ${may('read', reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<OwnPersona> => {
-    const [persona] = await read(reader, sql`id = ${id} ${lock}`, access);
-    if (!persona) throw unknownThing('persona');
-    return persona;
-  };
+  const things = ownRows({ kind, most: mostPersonas, read });
   return {
-    list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    ...things,
     async names(reader) {
       const { rows } = await sql<Pick<Persona, 'id' | 'name' | 'description'>>`
         select id, name, description from persona where ${may('read', reader)}
         order by owner_id <> ${reader.userId}::bigint, id limit ${mostNamed}`.execute(store.db);
       return rows;
     },
-    one: (reader, id) => one(reader, id),
     async usable(reader, id) {
-      return builtInPersonas.find((persona) => persona.id === id) ?? (await one(reader, id));
+      return builtInPersonas.find((persona) => persona.id === id) ?? (await things.one(reader, id));
     },
     add: (userId, { name, description, prompt }) =>
       store.transaction(async (inside) => {
-        await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
-        const { rows } = await sql<{ personas: number }>`select count(*)::int as personas from persona where owner_id = ${userId}`.execute(inside.db);
-        if (rows[0]!.personas >= mostPersonas) throw new Fault('conflict', `A user has at most ${mostPersonas} personas: delete one first.`);
+        await things.checkRoom(inside, userId);
         const made = await sql<{ id: number }>`
-          insert into persona (owner_id, name, description, prompt) select id, ${name}, ${description}, ${prompt} from users
-          where id = ${userId} and removed_at is null returning id`.execute(inside.db);
-        if (!made.rows[0]) throw unknownThing('user');
-        await cite(inside, made.rows[0].id, prompt, userId);
-        return one({ userId, teamIds: [] }, made.rows[0].id, inside);
+          insert into persona (owner_id, name, description, prompt) values (${userId}, ${name}, ${description}, ${prompt}) returning id`.execute(inside.db);
+        const { id } = made.rows[0]!;
+        await cite(inside, id, prompt, userId);
+        return things.one({ userId, teamIds: [] }, id, inside);
       }),
     change: (reader, id, { name, description, prompt }, by) =>
       store.transaction(async (inside) => {
-        const { right } = await one(reader, id, inside, sql`for update`);
-        if (right === 'read') throw new Fault('forbidden', 'This persona is shared with you to be used, not to be changed.');
+        await things.editable(reader, id, inside);
         await sql`update persona set name = ${name}, description = ${description}, prompt = ${prompt}, updated_at = clock_timestamp() where id = ${id}`.execute(
           inside.db,
         );
         await cite(inside, id, prompt, by);
-        return one(reader, id, inside);
+        return things.one(reader, id, inside);
       }),
-    remove: (reader, id) =>
-      store.transaction(async (inside) => {
-        const persona = await one(reader, id, inside, sql`for update`);
-        if (persona.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes a persona.');
-        await sql`delete from persona where id = ${id}`.execute(inside.db);
-        await forgetGrants(inside, kind, [id]);
-        return persona;
-      }),
-    async administered(reader, id) {
-      const { right } = await one(reader, id);
-      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this persona, and not say who else may.');
-      return id;
-    },
+    remove: (reader, id) => store.transaction((inside) => things.remove(inside, reader, id)),
     async citers(reader, passageId) {
       const { rows } = await sql<Reader>`
         select cited.user_id as "userId", array(select team_id from team_members where team_members.user_id = cited.user_id) as "teamIds"
@@ -123,10 +94,6 @@ export function openPersonas(store: Store): PersonaStore {
           where passage_id = ${passageId} and ${may('read', reader)} limit ${mostCiters}
         ) as cited join users on users.id = cited.user_id and users.removed_at is null`.execute(store.db);
       return rows;
-    },
-    async lock({ db }, id) {
-      const { rows } = await sql<{ owner: number }>`select owner_id as owner from persona where id = ${id} for update`.execute(db);
-      return rows[0]?.owner;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { Fault } from '#core/fault';
 import { optionalLimits, optionalStorage } from '../plan-limits.ts';
 import type { Plans } from './store.ts';
@@ -11,7 +12,7 @@ const residency = Type.Optional(
     description: 'A list of regions under `residency` of a provider: no other place is ever asked for its users, and no provider without regions.',
   }),
 );
-const PlanInput = Type.Object({ ...optionalLimits, ...optionalStorage, residency }, { additionalProperties: false });
+const PlanInput = closed({ ...optionalLimits, ...optionalStorage, residency });
 
 const PlanObject = Type.Object({
   name: Type.String(),

@@ -1,6 +1,8 @@
-import { Type, type Static } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { nullable } from '#http/schemas';
 import type { JsonObject } from '#core/json';
 import { propertiesOf } from './values.ts';
+import type { Plugin } from './types.ts';
 
 export const Field = Type.Object({
   name: Type.String(),
@@ -8,7 +10,7 @@ export const Field = Type.Object({
   type: Type.Enum(['text', 'textarea', 'select', 'file', 'number', 'bool']),
   required: Type.Boolean(),
   default: Type.Unknown(),
-  options: Type.Union([Type.Array(Type.Unknown()), Type.Null()]),
+  options: nullable(Type.Array(Type.Unknown())),
 });
 
 /** How the line of a field begins. Clients fill the text in with a function that takes braces for places. */
@@ -38,4 +40,22 @@ function typeOf({ type, enum: choices, maxLength }: JsonObject): Static<typeof F
   if (type === 'number' || type === 'integer') return 'number';
   if (type === 'string') return typeof maxLength === 'number' && maxLength > longText ? 'textarea' : 'text';
   return 'textarea'; // JSON
+}
+
+/** The values in a message that calls a plugin: a line for each field, as `get-plugins` shows it; else all of it is the text. */
+export function valuesIn(message: string, { fields, fileMode }: Pick<Plugin, 'fields' | 'fileMode'>): Readonly<Record<string, string>> {
+  const all = fields ? fieldsOf(fields, fileMode).filter(({ type }) => type !== 'file') : [];
+  const text = `\n${message.replace(/^\s{1,1000}/, '')}`;
+  const places = all.flatMap((field) => {
+    const mark = `\n${lineOf(field)}`;
+    const at = text.indexOf(mark);
+    return at < 0 ? [] : [{ name: field.name, at, from: at + mark.length }];
+  });
+  const sorted = places.toSorted((a, b) => a.at - b.at);
+  if (sorted[0]?.at !== 0) {
+    const only = all.find(({ name }) => name === 'text') ?? all.find(({ required }) => required) ?? all[0];
+    return only && text.trim() !== '' ? { [only.name]: text.trim() } : {};
+  }
+  const values = sorted.map(({ name, from }, index) => [name, text.slice(from, sorted[index + 1]?.at).trim()] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== ''));
 }

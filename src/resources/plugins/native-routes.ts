@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 import { builtInPlugins } from './built-in.ts';
 import { Field, fieldsOf, lineOf } from './field-list.ts';
 import type { PluginStore } from './store.ts';
@@ -15,7 +16,7 @@ const Item = Type.Object({
   paid_only: Type.Boolean(),
   regex: Type.Null(),
   prompt_template: Type.String({ description: 'How a message calls it: `[[plugin_name]]`, and a line for each field.' }),
-  fields: Type.Union([Type.Array(Field), Type.Null()]),
+  fields: nullable(Type.Array(Field)),
 });
 
 /** Plugins of users in a list for clients that read no pages: of their own, and shared. */

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { ownQuery, ownThingRoutes } from '../own-things.ts';
 import { ownerOf, readerOf } from '../owner.ts';
 import type { Sharing } from '../sharing.ts';
@@ -23,12 +24,12 @@ const PluginObject = Type.Object({
   updatedAt: Type.String(),
 });
 
-const Exported = Type.Object({ format: Type.Literal('dragoman-plugin'), version: Type.Literal(1), plugin: PluginFields }, { additionalProperties: false });
+const Exported = closed({ format: Type.Literal('dragoman-plugin'), version: Type.Literal(1), plugin: PluginFields });
 
 export interface PluginRoutesDeps {
   readonly plugins: PluginStore;
   readonly sharing: Pick<Sharing, 'list' | 'set'>;
-  readonly checks: (caller: Caller, signal: AbortSignal | undefined) => PluginChecks;
+  readonly checks: (caller: Caller, signal: AbortSignal) => PluginChecks;
 }
 
 /** A user's own plugins. */

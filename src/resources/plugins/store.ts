@@ -2,22 +2,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
-import { unknownThing } from '#http/noun-route';
-import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
+import { ownRows, type OwnRows } from '../own-rows.ts';
 import type { RunnablePlugin } from '../plugin-run.ts';
 import { builtInPlugins } from './built-in.ts';
 import { placesIn } from './template.ts';
 import type { Definition, OwnPlugin, Plugin, PluginText } from './types.ts';
 
-export interface PluginStore {
-  /** The plugins of a user and those shared with them, by id, those behind `after`. */
-  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly OwnPlugin[]>;
+export interface PluginStore extends OwnRows<OwnPlugin> {
   /** All of them without what is in them, each name once: that which `named` gives. */
   runnable(reader: Reader): Promise<readonly RunnablePlugin[]>;
-  /** @throws Fault `not-found` for one that the reader may not use */
-  one(reader: Reader, id: number): Promise<OwnPlugin>;
   /** The one of a name that the reader may use: a built-in one, else the reader's own, else the first that is shared with them or a team of theirs, else with everybody. Undefined: there is none. */
   named(reader: Reader, name: string): Promise<Plugin | OwnPlugin | undefined>;
   /** @throws Fault `conflict` for a name that is taken, and where the user has as many as a user may have */
@@ -26,10 +22,6 @@ export interface PluginStore {
   change(reader: Reader, id: number, text: PluginText): Promise<OwnPlugin>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number): Promise<OwnPlugin>;
-  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
-  administered(reader: Reader, id: number): Promise<number>;
-  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
-  lock(inside: Access, id: number): Promise<number | undefined>;
 }
 
 /** Most plugins of a user. */
@@ -60,20 +52,15 @@ export function openPlugins(store: Store): PluginStore {
     const { rows } = await sql<Row>`select ${columnsFor(reader)} from plugin where ${may('read', reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<OwnPlugin> => {
-    const [plugin] = await read(reader, sql`id = ${id} ${lock}`, access);
-    if (!plugin) throw unknownThing('plugin');
-    return plugin;
-  };
+  const things = ownRows({ kind, most: mostPlugins, read });
   return {
-    list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    ...things,
     async runnable(reader) {
       const { rows } = await sql<Omit<RunnablePlugin, 'fields'> & { readonly fields: JsonObject | null }>`
         select distinct on (lower(name)) name, title, description, fields from plugin where ${may('read', reader)}
         order by lower(name), owner_id <> ${reader.userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id limit ${mostRunnable}`.execute(store.db);
       return rows.map(({ fields, ...row }) => ({ ...row, ...(fields ? { fields } : {}) }));
     },
-    one: (reader, id) => one(reader, id),
     async named(reader, name) {
       const own = builtInPlugins.find((plugin) => plugin.name === name.toLowerCase());
       if (own || !/^[\w-]{1,64}$/.test(name)) return own;
@@ -87,21 +74,17 @@ export function openPlugins(store: Store): PluginStore {
       store
         .transaction(async (inside) => {
           refuseReserved(text);
-          await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
-          const { rows } = await sql<{ plugins: number }>`select count(*)::int as plugins from plugin where owner_id = ${userId}`.execute(inside.db);
-          if (rows[0]!.plugins >= mostPlugins) throw new Fault('conflict', `A user has at most ${mostPlugins} plugins: delete one first.`);
+          await things.checkRoom(inside, userId);
           const made = await sql<{ id: number }>`
-            insert into plugin (owner_id, name, title, description, category, kind, definition, fields, file_mode) select id, ${valuesOf(text)} from users
-            where id = ${userId} and removed_at is null returning id`.execute(inside.db);
-          if (!made.rows[0]) throw unknownThing('user');
-          return one({ userId, teamIds: [] }, made.rows[0].id, inside);
+            insert into plugin (owner_id, name, title, description, category, kind, definition, fields, file_mode) values (${userId}, ${valuesOf(text)})
+            returning id`.execute(inside.db);
+          return things.one({ userId, teamIds: [] }, made.rows[0]!.id, inside);
         })
         .catch(taken),
     change: (reader, id, text) =>
       store
         .transaction(async (inside) => {
-          const before = await one(reader, id, inside, sql`for update`);
-          if (before.right === 'read') throw new Fault('forbidden', 'This plugin is shared with you to be used, not to be changed.');
+          const before = await things.editable(reader, id, inside);
           if (before.right !== 'owner') refuseOfOwner(before, text);
           refuseReserved(text);
           await sql`
@@ -109,26 +92,10 @@ export function openPlugins(store: Store): PluginStore {
               definition = ${JSON.stringify(text.definition)}::json, fields = ${text.fields ? JSON.stringify(text.fields) : null}::json, file_mode = ${text.fileMode},
               updated_at = clock_timestamp()
             where id = ${id}`.execute(inside.db);
-          return one(reader, id, inside);
+          return things.one(reader, id, inside);
         })
         .catch(taken),
-    remove: (reader, id) =>
-      store.transaction(async (inside) => {
-        const plugin = await one(reader, id, inside, sql`for update`);
-        if (plugin.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes a plugin.');
-        await sql`delete from plugin where id = ${id}`.execute(inside.db);
-        await forgetGrants(inside, kind, [id]);
-        return plugin;
-      }),
-    async administered(reader, id) {
-      const { right } = await one(reader, id);
-      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this plugin, and not say who else may.');
-      return id;
-    },
-    async lock({ db }, id) {
-      const { rows } = await sql<{ owner: number }>`select owner_id as owner from plugin where id = ${id} for update`.execute(db);
-      return rows[0]?.owner;
-    },
+    remove: (reader, id) => store.transaction((inside) => things.remove(inside, reader, id)),
   };
 }
 

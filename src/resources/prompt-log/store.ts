@@ -6,6 +6,7 @@ import { steps } from '#core/steps';
 import type { Store } from '#store/open';
 import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
+import { repeated } from '#kit/async/repeated';
 
 /** The first characters of a prompt and of its answer. */
 export interface KeptText {
@@ -74,15 +75,12 @@ const pieceRows = 500;
 
 export function openPromptStore({ store, seal, clock, bodies, days, log }: PromptStoreDeps): PromptStore {
   const queue = openQueue({ write: (batches) => insert(store, seal, { at: clock.now(), bodies: bodies(), batches }), clock, log });
-  let cancel = () => {};
-  const tidyLater = () => {
-    cancel = clock.after(tidyMilliseconds, () => {
-      tidy(store, days())
-        .catch((error: unknown) => log('Old prompts could not be removed: it is tried again in a minute.', error))
-        .finally(tidyLater);
-    });
-  };
-  tidyLater();
+  const stopTidying = repeated({
+    clock,
+    milliseconds: tidyMilliseconds,
+    work: () => tidy(store, days()),
+    failed: (cause) => log('Old prompts could not be removed: it is tried again in a minute.', cause),
+  });
   return {
     record: queue.add,
     async list(userId, wanted) {
@@ -97,7 +95,7 @@ export function openPromptStore({ store, seal, clock, bodies, days, log }: Promp
       return text?.kept === undefined ? undefined : shown(text);
     },
     async close() {
-      cancel();
+      stopTidying();
       await queue.written();
     },
   };

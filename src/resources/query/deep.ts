@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ignoringTools } from '#core/ignoring';
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
 import type { Turn } from '#core/conversation';
 import type { Events } from '#core/event';
@@ -63,16 +63,7 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
     });
 
   return new Conversation({
-    call: {
-      dialect: 'native',
-      model: modelIn(fields.model, deps.defaults().chat),
-      turns,
-      tools: [],
-      output: { type: 'text' },
-      sampling: {},
-      stream: false,
-      extra: {},
-    },
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns }),
     generate: inBothVerbs(async function* (call, context) {
       yield await answer(call, context);
     }, answer),

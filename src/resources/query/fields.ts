@@ -1,9 +1,8 @@
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
+import { nullable, optionalOrNull } from '#http/schemas';
 import type { JsonObject } from '#core/json';
 
 /** Null counts as absent. */
-const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
-
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`; also `user`, `assistant`, `ai`, `system`.' }),
   message: Type.String(),
@@ -17,9 +16,9 @@ const Tool = Type.Object({
   type: Type.Literal('function'),
   function: Type.Object({
     name: toolName,
-    description: optional(Type.String()),
-    parameters: optional(anyObject('JSON Schema of the arguments: an object schema.')),
-    strict: optional(Type.Boolean()),
+    description: optionalOrNull(Type.String()),
+    parameters: optionalOrNull(anyObject('JSON Schema of the arguments: an object schema.')),
+    strict: optionalOrNull(Type.Boolean()),
   }),
 });
 
@@ -37,13 +36,13 @@ const message = Type.Union([Type.String({ minLength: 1 }), Type.Array(Message, {
   description: 'The question, or the conversation so far.',
 });
 
-const model = optional(Type.String({ maxLength: 256, description: 'Absent or `auto`: the chat model of the settings.' }));
+const model = optionalOrNull(Type.String({ maxLength: 256, description: 'Absent or `auto`: the chat model of the settings.' }));
 
 const AskedFields = {
   message,
-  dataset: optional(dataset),
+  dataset: optionalOrNull(dataset),
   model,
-  app_name: optional(Type.String({ maxLength: 200, description: 'For the books.' })),
+  app_name: optionalOrNull(Type.String({ maxLength: 200, description: 'For the books.' })),
 };
 
 /** The id of a run. */
@@ -55,43 +54,43 @@ const ignored = Type.Optional(Type.Unknown({ description: 'Ignored.', 'x-ignored
 /** Fields of `/server/query`. Unknown ones are ignored. */
 export const QueryFields = Type.Object({
   ...AskedFields,
-  persona: optional(
+  persona: optionalOrNull(
     Type.Union([Type.Number(), Type.String({ maxLength: 200 })], { description: 'The id of a persona; what is no integer means the default, 1.' }),
   ),
-  system_prompt: optional(Type.String({ description: "In place of the persona's." })),
-  limit_references: optional(
+  system_prompt: optionalOrNull(Type.String({ description: "In place of the persona's." })),
+  limit_references: optionalOrNull(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Most passages; 0: nothing is looked up; absent: as many as fit, at most 25.' }),
   ),
-  temperature: optional(Type.Number({ minimum: 0, maximum: 2, default: 0 })),
-  live: optional(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: '1: the web is searched; 2: two of the pages are read as well.' })),
-  streaming: optional(Type.Boolean({ default: false })),
-  usage: optional(Type.Boolean({ default: false, description: 'Whether the answer has figures in `usage`.' })),
-  timezone: optional(Type.String({ maxLength: 100, description: 'IANA name, for the date that the model is told.' })),
-  tools: optional(Type.Array(Tool, { maxItems: 10_000 })),
-  tool_choice: optional(ToolChoice),
-  reasoning_effort: optional(Type.Enum(['low', 'medium', 'high'])),
-  mode: optional(
+  temperature: optionalOrNull(Type.Number({ minimum: 0, maximum: 2, default: 0 })),
+  live: optionalOrNull(Type.Integer({ minimum: 0, maximum: 2, default: 0, description: '1: the web is searched; 2: two of the pages are read as well.' })),
+  streaming: optionalOrNull(Type.Boolean({ default: false })),
+  usage: optionalOrNull(Type.Boolean({ default: false, description: 'Whether the answer has figures in `usage`.' })),
+  timezone: optionalOrNull(Type.String({ maxLength: 100, description: 'IANA name, for the date that the model is told.' })),
+  tools: optionalOrNull(Type.Array(Tool, { maxItems: 10_000 })),
+  tool_choice: optionalOrNull(ToolChoice),
+  reasoning_effort: optionalOrNull(Type.Enum(['low', 'medium', 'high'])),
+  mode: optionalOrNull(
     Type.Enum(['chat', 'deep_agent'], {
       default: 'chat',
       description: '`deep_agent`: a run is begun that researches the question. The answer comes at once and names it in `added_obj.deep_agent_id`.',
     }),
   ),
-  deep_agent_id: optional(
+  deep_agent_id: optionalOrNull(
     Type.Integer({
       ...runId,
       description: 'With `mode` `deep_agent`: a run of yours. Where it waits for an answer, `message` is the answer; else its report is read first.',
     }),
   ),
-  prior_deep_agent_ids: optional(
+  prior_deep_agent_ids: optionalOrNull(
     Type.Array(Type.Integer(runId), { maxItems: 5, description: 'With `mode` `deep_agent`: runs of yours whose reports are read first.' }),
   ),
-  enabled_mcp_tools: optional(
+  enabled_mcp_tools: optionalOrNull(
     Type.Union([Type.Array(Type.String({ maxLength: 300 }), { maxItems: 1000 }), anyObject()], {
       description:
         'Tools that the gateway calls: unique ids of `/server/list-mcp-tools`, or `{"<server id>": [["<tool>", <whether to ask before each call>]]}`.',
     }),
   ),
-  tools_to_execute: optional(
+  tools_to_execute: optionalOrNull(
     Type.Array(Type.String({ maxLength: 300 }), {
       maxItems: 100,
       description: 'Ids of calls that needed an approval and have it now. The message must be the same.',
@@ -108,14 +107,13 @@ export const FollowUpFields = Type.Object(AskedFields);
 export type FollowUpFields = Static<typeof FollowUpFields>;
 
 const ModelTokens = Type.Object({ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer(), total_tokens: Type.Integer() });
-const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const range = Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: 'From, to before; in code points.' });
 
 const CitationItem = Type.Object({
   index: Type.Integer(),
   dataset: Type.String(),
   filename: Type.String(),
-  page: orNull(Type.Integer()),
+  page: nullable(Type.Integer()),
   range,
   quote: Type.String(),
   chunk_id: Type.Integer({ description: 'Opens it under `/server/mine/passages/{id}`.' }),
@@ -132,8 +130,8 @@ export const completionMembers = {
   references: Type.String(),
   embedding_down: Type.Boolean(),
   vectors_down: Type.Boolean({ description: 'The passages were found by their words alone.' }),
-  added_obj: orNull(Type.Object({ deep_agent_id: Type.Integer({ description: 'Of the run, for `/server/get-deep-agent` and `/server/mine/runs/{id}`.' }) })),
-  tool_calls: orNull(
+  added_obj: nullable(Type.Object({ deep_agent_id: Type.Integer({ description: 'Of the run, for `/server/get-deep-agent` and `/server/mine/runs/{id}`.' }) })),
+  tool_calls: nullable(
     Type.Array(
       Type.Object({
         id: Type.String(),
@@ -152,8 +150,8 @@ export const completionMembers = {
     }),
   ),
   tool_responses: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), response: Type.String(), is_error: Type.Boolean() })),
-  usage: orNull(Type.Object({ model_tokens: ModelTokens, ...ModelTokens.properties, plan_tokens: Type.Integer() })),
-  provenance: orNull(
+  usage: nullable(Type.Object({ model_tokens: ModelTokens, ...ModelTokens.properties, plan_tokens: Type.Integer() })),
+  provenance: nullable(
     Type.Object({
       model: Type.String(),
       datasets: Type.String(),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { inBothVerbs, wholeAnswer } from '#core/generate';
@@ -15,6 +15,7 @@ import { instructionsFor, noMaterial, withMaterial, type Material } from './mate
 import { preparing } from './preparing.ts';
 import { materialFor, refuseLong, systemTurn } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
+import { timed } from '#kit/async/timed';
 
 const mostQuestions = 3;
 const longestQuestion = 300;
@@ -41,17 +42,13 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
   };
 
   return new Conversation({
-    call: {
+    call: plainCall({
       dialect: 'native',
       model: modelIn(fields.model, deps.defaults().followUp),
       turns,
-      tools: [],
-      output: { type: 'text' },
       sampling: { maxTokens: 400 },
-      stream: false,
-      extra: {},
       asked: questionOf(turns),
-    },
+    }),
     generate: patient(preparing(prepared, deps.generate), deps),
     streams: false,
     app: fields.app_name ?? undefined,
@@ -86,18 +83,15 @@ function asked(turns: readonly Turn[]): readonly Turn[] {
 /** Gives up after ten seconds: no question is an answer too. */
 function patient(inner: QueryDeps['generate'], { clock }: QueryDeps): QueryDeps['generate'] {
   const answer = async (call: GenerateCall, context: Context): Promise<Events> => {
-    const over = new AbortController();
-    const cancel = clock.after(patienceMilliseconds, () => over.abort(tooLate));
-    const left = () => over.abort(context.signal.reason);
-    context.signal.addEventListener('abort', left, { once: true });
+    let within: AbortSignal | undefined;
     try {
-      return await orAborted(wholeAnswer(inner, call, { ...context, signal: over.signal }), over.signal);
+      return await timed({ clock, milliseconds: patienceMilliseconds, late: tooLate, signal: context.signal }, (signal) => {
+        within = signal;
+        return orAborted(wholeAnswer(inner, call, { ...context, signal }), signal);
+      });
     } catch (error) {
-      if (over.signal.reason !== tooLate) throw error;
+      if (within?.reason !== tooLate) throw error;
       return [{ type: 'started', model: '', ignored: [] }];
-    } finally {
-      cancel();
-      context.signal.removeEventListener('abort', left);
     }
   };
   return inBothVerbs(async function* (call, context) {

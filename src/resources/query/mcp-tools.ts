@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ignoringTools } from '#core/ignoring';
 import type { Caller, Context } from '#core/context';
-import type { ForeignTool, TakenCalls, Turn } from '#core/conversation';
+import type { ForeignTool, TakenCalls, Turn, WaitingCalls, WantedTool } from '#core/conversation';
 import { Fault } from '#core/fault';
 import type { GenerateResult } from '#core/fold';
-import type { WaitingCalls, WantedTool } from '#core/conversation';
 import type { QueryFields } from './fields.ts';
 
 /** Keeps calls of tools that wait for their user. */

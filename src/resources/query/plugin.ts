@@ -10,6 +10,7 @@ import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
 import { query } from './query.ts';
+import { plainCall } from '#core/call';
 
 export interface AskedOfPlugin {
   readonly caller: Caller;
@@ -21,7 +22,7 @@ export interface AskedOfPlugin {
   /** What stands behind the name in a message. */
   readonly text?: string;
   readonly files: readonly UploadedFile[];
-  readonly signal: AbortSignal | undefined;
+  readonly signal: AbortSignal;
   readonly streams?: true;
 }
 
@@ -54,7 +55,7 @@ export async function maybeTagged(deps: QueryDeps, asked: Omit<AskedOfPlugin, 'n
 }
 
 const runOf = ({ plugins }: QueryDeps, { caller, name, values, text, files, signal }: AskedOfPlugin) =>
-  plugins.run({ caller, name, values, ...(text === undefined ? {} : { text }), files, signal: signal ?? new AbortController().signal });
+  plugins.run({ caller, name, values, ...(text === undefined ? {} : { text }), files, signal });
 
 function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, text, files, streams }: AskedOfPlugin): Conversation {
   if (run.type === 'question') {
@@ -67,16 +68,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });
   const uuid = randomUUID();
   return new Conversation({
-    call: {
-      dialect: 'native',
-      model: modelIn(fields.model, deps.defaults().chat),
-      turns: [{ role: 'user', parts: [{ type: 'text', text: '' }] }],
-      tools: [],
-      output: { type: 'text' },
-      sampling: {},
-      stream: false,
-      extra: {},
-    },
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [{ role: 'user', parts: [{ type: 'text', text: '' }] }] }),
     generate: run.generate,
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { TakenCalls, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
@@ -55,7 +55,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   };
 
   return new Conversation({
-    call: {
+    call: plainCall({
       dialect: 'native',
       model: modelIn(fields.model, deps.defaults().chat),
       turns,
@@ -65,9 +65,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
       output,
       sampling: typeof fields.temperature === 'number' ? { temperature: fields.temperature } : {},
       ...(fields.reasoning_effort ? { reasoning: { effort: fields.reasoning_effort } } : {}),
-      stream: false,
-      extra: {},
-    },
+    }),
     generate: preparing(prepared, deps.generate),
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,

@@ -1,4 +1,4 @@
-import type { GenerateCall } from '#core/call';
+import { type GenerateCall, plainCall } from '#core/call';
 import type { Turn } from '#core/conversation';
 import type { Context } from '#core/context';
 import { fold } from '#core/fold';
@@ -7,6 +7,7 @@ import { stepOf } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
 import { questionOf, textOfTurn } from './turns.ts';
+import { timed } from '#kit/async/timed';
 
 export interface RewordingDeps {
   readonly generate: Generate;
@@ -37,23 +38,19 @@ export async function questionFor(turns: readonly Turn[], { generate, clock, mod
     )
     .filter(({ role }) => role !== 'system');
   if (model === undefined || before.length === 0 || !refersBack(question)) return asItIs;
-  const over = new AbortController();
-  const cancel = clock.after(patienceMilliseconds, () => over.abort(new Error('The question was not worded anew in time.')));
-  const left = () => over.abort(context.signal.reason);
-  context.signal.addEventListener('abort', left, { once: true });
+  const time = { clock, milliseconds: patienceMilliseconds, late: new Error('The question was not worded anew in time.'), signal: context.signal };
   try {
     const { tier: _, targets: __, ...own } = context;
-    const answer = wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal: over.signal });
-    const text = fold(await orAborted(answer, over.signal))
+    const answer = await timed(time, (signal) =>
+      orAborted(wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal }), signal),
+    );
+    const text = fold(answer)
       .candidates[0]?.parts.map((part) => (part.type === 'text' ? part.text : ''))
       .join('');
     return text?.trim().split('\n', 1)[0]?.slice(0, mostCharacters).toWellFormed() || asItIs;
   } catch {
     context.signal.throwIfAborted();
     return asItIs;
-  } finally {
-    cancel();
-    context.signal.removeEventListener('abort', left);
   }
 }
 
@@ -62,7 +59,7 @@ function rewording(model: string, before: readonly Turn[], question: string): Ge
     .slice(-mostTurns)
     .map((turn) => `${turn.role === 'user' ? 'User' : 'Assistant'}: ${textOfTurn(turn).slice(0, mostOfTurn).toWellFormed()}`);
   const text = `${shown.join('\n')}\n\nLast question: ${question.slice(0, mostCharacters).toWellFormed()}`;
-  return {
+  return plainCall({
     model,
     turns: [
       {
@@ -76,12 +73,8 @@ function rewording(model: string, before: readonly Turn[], question: string): Ge
       },
       { role: 'user', parts: [{ type: 'text', text }] },
     ],
-    tools: [],
-    output: { type: 'text' },
     sampling: { maxTokens: 200 },
-    stream: false,
-    extra: {},
-  };
+  });
 }
 
 /** Words that stand for something said before, in some languages. */

@@ -4,6 +4,7 @@ import { Fault } from '#core/fault';
 import { hasScope } from '#core/scopes';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
+import { optionalOrNull } from '#http/schemas';
 import type { QueryDeps } from './deps.ts';
 import { Completion, completionMembers, FollowUpFields, QueryFields } from './fields.ts';
 import { followUp } from './follow-up.ts';
@@ -13,9 +14,9 @@ import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plug
 const PluginFields = Type.Object({
   ...QueryFields.properties,
   message: Type.Optional(Type.Union(QueryFields.properties.message.anyOf, { description: 'May be left out where `plugin_values` say everything.' })),
-  plugin_name: Type.Optional(Type.Union([Type.String({ maxLength: 200 }), Type.Null()])),
-  plugin: Type.Optional(Type.Union([Type.String({ maxLength: 200 }), Type.Null()], { description: 'The same.' })),
-  plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])),
+  plugin_name: optionalOrNull(Type.String({ maxLength: 200 })),
+  plugin: optionalOrNull(Type.String({ maxLength: 200 }), { description: 'The same.' }),
+  plugin_values: optionalOrNull(Type.Object({})),
 });
 
 const { model, live, streaming, usage, temperature, app_name, dataset, limit_references, reasoning_effort } = QueryFields.properties;
@@ -27,7 +28,7 @@ const ExecuteFields = Type.Object({
   plugin_values: Type.Object({}, { description: 'The values of its fields, as `get-plugins` lists them.' }),
   ...asQuestion,
 });
-const WithFileFields = Type.Object({ plugin_name: name, plugin_values: Type.Optional(Type.Union([Type.Object({}), Type.Null()])), ...asQuestion });
+const WithFileFields = Type.Object({ plugin_name: name, plugin_values: optionalOrNull(Type.Object({})), ...asQuestion });
 
 const streams = ['text/plain', 'text/event-stream'];
 

@@ -17,7 +17,7 @@ export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly No
       input: Type.Object({
         deep_agent_id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'As `/server/query` gave it, in `added_obj`.' }),
       }),
-      async answer({ caller, input, lastEventId, signal = new AbortController().signal }) {
+      async answer({ caller, input, lastEventId, signal }) {
         const id = String(input.deep_agent_id);
         const after = afterOf(lastEventId);
         const { kind } = await runs.one(caller.userId, id);

@@ -1,17 +1,16 @@
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
 import type { JsonObject } from '#core/json';
 import type { ShownRun } from '#core/run';
 import { nounRoute, Updates, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery } from '../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { cursorOf, idBefore, pageOf, pageQuery, pageSchema } from '../pagination.ts';
 import type { OpenRuns } from './store.ts';
 import { afterOf, updatesOf } from './updates.ts';
 
 const object = Type.Unsafe<JsonObject>(Type.Object({}));
-const orNull = <Of extends Parameters<typeof Type.Union>[0][number]>(one: Of) => Type.Union([one, Type.Null()]);
-
 const WaitsForObject = Type.Union([
-  Type.Object({ type: Type.Literal('approval'), call: Type.String(), server: orNull(Type.String()), tool: Type.String(), arguments: object }),
+  Type.Object({ type: Type.Literal('approval'), call: Type.String(), server: nullable(Type.String()), tool: Type.String(), arguments: object }),
   Type.Object({
     type: Type.Literal('question'),
     question: Type.String(),
@@ -24,25 +23,25 @@ const WaitsForObject = Type.Union([
 const RunObject = Type.Object({
   id: Type.Integer(),
   kind: Type.Enum(['agent', 'deep_agent']),
-  agentId: orNull(Type.Integer()),
-  version: orNull(Type.Integer()),
+  agentId: nullable(Type.Integer()),
+  version: nullable(Type.Integer()),
   state: Type.Enum(['running', 'waiting', 'completed', 'failed', 'cancelled']),
-  waitsFor: orNull(WaitsForObject),
-  message: orNull(Type.String({ description: 'The answer, when the run is completed.' })),
-  error: orNull(Type.String({ description: 'Why it failed.' })),
+  waitsFor: nullable(WaitsForObject),
+  message: nullable(Type.String({ description: 'The answer, when the run is completed.' })),
+  error: nullable(Type.String({ description: 'Why it failed.' })),
   steps: Type.Integer({ description: 'Answers of models.' }),
   calls: Type.Integer({ description: 'Calls of tools.' }),
   planTokens: Type.Integer(),
-  costUsd: orNull(Type.Number()),
+  costUsd: nullable(Type.Number()),
   requestId: Type.String(),
   startedAt: Type.String(),
-  endedAt: orNull(Type.String()),
+  endedAt: nullable(Type.String()),
 });
 
 const id = { minLength: 1, maxLength: 200 };
 const root = '/server/mine/runs';
 const common = { scope: 'agent_builder', owner: 'caller', output: RunObject } as const;
-const query = Type.Object(ownerQuery, { additionalProperties: false });
+const query = closed(ownerQuery);
 
 /** A user's runs. Another's is not there. */
 export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
@@ -52,17 +51,14 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
       method: 'GET',
       path: root,
       summary: 'Lists your runs of agents, the newest first; they are kept for 30 days.',
-      query: Type.Object(
-        {
-          ...ownerQuery,
-          ...pageQuery,
-          kind: Type.Optional(RunObject.properties.kind),
-          state: Type.Optional(RunObject.properties.state),
-          agentId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(RunObject), nextCursor: orNull(Type.String()) }),
+      query: closed({
+        ...ownerQuery,
+        ...pageQuery,
+        kind: Type.Optional(RunObject.properties.kind),
+        state: Type.Optional(RunObject.properties.state),
+        agentId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
+      }),
+      output: pageSchema(RunObject),
       async answer({ caller, query: { limit = 50, cursor, kind, state, agentId, ...whose } }) {
         const found = await runs.list(ownerOf(caller, whose), { kind, state, agentId, before: idBefore('runs', cursor), limit: limit + 1 });
         const { items, nextCursor } = pageOf(found, limit, ({ number }) => cursorOf('runs', [number]));
@@ -85,7 +81,7 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
       summary: 'The events of a run as server-sent events: from the start, or behind `Last-Event-ID`, and then as they come.',
       query,
       sends: ['text/event-stream'],
-      async answer({ caller, params, query: whose, lastEventId, signal = new AbortController().signal }) {
+      async answer({ caller, params, query: whose, lastEventId, signal }) {
         const userId = ownerOf(caller, whose);
         const run = await runs.one(userId, params['id']!);
         return new Updates(updatesOf(runs.follow(userId, run.id, { after: afterOf(lastEventId), signal })));
@@ -112,14 +108,11 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
       path: `${root}/:id/approve`,
       summary: 'Approves or refuses a call that a run waits for.',
       query,
-      input: Type.Object(
-        {
-          call: Type.String({ ...id, description: 'Of `waitsFor`.' }),
-          approved: Type.Boolean(),
-          always: Type.Optional(Type.Boolean({ description: 'Later calls of the tool need no approval, where it may be given once for all.' })),
-        },
-        { additionalProperties: false },
-      ),
+      input: closed({
+        call: Type.String({ ...id, description: 'Of `waitsFor`.' }),
+        approved: Type.Boolean(),
+        always: Type.Optional(Type.Boolean({ description: 'Later calls of the tool need no approval, where it may be given once for all.' })),
+      }),
       answer: async ({ caller, params, query: whose, input: { call, approved, always = false } }) =>
         shown(await runs.approve({ userId: ownerOf(caller, whose), by: caller }, params['id']!, call, { approved, always })),
     }),
@@ -129,10 +122,11 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
       path: `${root}/:id/answer`,
       summary: 'Answers a question that a run waits for.',
       query,
-      input: Type.Object(
-        { question: Type.String({ ...id, description: 'Of `waitsFor`.' }), action: Type.Enum(['accept', 'decline', 'cancel']), content: Type.Optional(object) },
-        { additionalProperties: false },
-      ),
+      input: closed({
+        question: Type.String({ ...id, description: 'Of `waitsFor`.' }),
+        action: Type.Enum(['accept', 'decline', 'cancel']),
+        content: Type.Optional(object),
+      }),
       answer: async ({ caller, params, query: whose, input: { question, action, content } }) =>
         shown(await runs.answer({ userId: ownerOf(caller, whose), by: caller }, params['id']!, question, { action, ...(content ? { content } : {}) })),
     }),
@@ -147,36 +141,5 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
   ];
 }
 
-const shown = ({
-  id: runId,
-  kind,
-  agentId,
-  version,
-  state,
-  waitsFor,
-  message,
-  error,
-  steps,
-  calls,
-  planTokens,
-  costUsd,
-  requestId,
-  startedAt,
-  endedAt,
-}: ShownRun): Static<typeof RunObject> => ({
-  id: Number(runId),
-  kind,
-  agentId,
-  version,
-  state,
-  waitsFor,
-  message,
-  error,
-  steps,
-  calls,
-  planTokens,
-  costUsd,
-  requestId,
-  startedAt: startedAt.toISOString(),
-  endedAt: endedAt?.toISOString() ?? null,
-});
+const shownRun = shownAs(RunObject);
+const shown = ({ id: runId, ...run }: ShownRun) => shownRun({ ...run, id: Number(runId) });

@@ -9,12 +9,13 @@ import type { Sealer } from '#kit/crypto/sealing';
 import { isElicitedSchema, problemOf, type ElicitedSchema } from '#kit/mcp/elicitation';
 import { jobs, type Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 import { follow } from './follow.ts';
 import { LiveWaits } from './live-question.ts';
 import { RunRows, topic, type FoundRun, type RunsWanted } from './rows.ts';
 import type { Approval } from './tool-call.ts';
 import { endingOf, workOn, type RunWorkerDeps } from './worker.ts';
+import { repeated } from '#kit/async/repeated';
 
 /** The runs of users, and what their users do with them. */
 export interface OpenRuns extends Runs {
@@ -231,23 +232,12 @@ function goingOn({ store, rows, working }: { readonly store: Store; readonly row
 }
 
 /** Deletes old runs from time to time. @returns what ends it */
-function purging(rows: RunRows, clock: Clock, log: RunsDeps['log']): () => void {
-  let cancel = () => {};
-  let isClosed = false;
-  const purge = async () => {
-    while (!isClosed && (await rows.purge(keptDays)) > 0);
-  };
-  const later = () => {
-    if (isClosed) return;
-    cancel = clock.after(purgeMilliseconds, () => {
-      void purge()
-        .catch((error: unknown) => log('Old runs could not be deleted: it is tried again.', error))
-        .then(later);
-    });
-  };
-  later();
-  return () => {
-    isClosed = true;
-    cancel();
-  };
-}
+const purging = (rows: RunRows, clock: Clock, log: RunsDeps['log']): (() => void) =>
+  repeated({
+    clock,
+    milliseconds: purgeMilliseconds,
+    async work(isEnded) {
+      while (!isEnded() && (await rows.purge(keptDays)) > 0);
+    },
+    failed: (cause) => log('Old runs could not be deleted: it is tried again.', cause),
+  });

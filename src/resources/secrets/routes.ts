@@ -1,28 +1,26 @@
 import { Type } from 'typebox';
 import { secretName } from '#core/secrets';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, shownAs } from '#http/schemas';
 import { ownThingRoutes } from '../own-things.ts';
 import type { Sharing } from '../sharing.ts';
-import { mostSecrets, type Secret, type SecretStore } from './store.ts';
+import { mostSecrets, type SecretStore } from './store.ts';
 
-const SecretText = Type.Object(
-  {
-    name: Type.String({
-      pattern: secretName.source,
-      expected: 'must be a letter and up to 63 letters, digits and underscores',
-      description: 'The name in `{{secret.NAME}}`.',
-    }),
-    value: Type.String({
-      minLength: 1,
-      maxLength: 65_536,
-      pattern: '^[^\\u0000]*$',
-      expected: 'must be a text of 1 to 65536 characters without the character U+0000',
-      writeOnly: true,
-      description: 'Is never given back.',
-    }),
-  },
-  { additionalProperties: false },
-);
+const SecretText = closed({
+  name: Type.String({
+    pattern: secretName.source,
+    expected: 'must be a letter and up to 63 letters, digits and underscores',
+    description: 'The name in `{{secret.NAME}}`.',
+  }),
+  value: Type.String({
+    minLength: 1,
+    maxLength: 65_536,
+    pattern: '^[^\\u0000]*$',
+    expected: 'must be a text of 1 to 65536 characters without the character U+0000',
+    writeOnly: true,
+    description: 'Is never given back.',
+  }),
+});
 
 const SecretObject = Type.Object({
   id: Type.Integer(),
@@ -33,7 +31,7 @@ const SecretObject = Type.Object({
   updatedAt: Type.String(),
 });
 
-const shown = ({ createdAt, updatedAt, ...secret }: Secret) => ({ ...secret, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() });
+const shown = shownAs(SecretObject);
 
 /** A user's own secrets, and those shared with them: names alone. */
 export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {

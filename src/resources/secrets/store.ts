@@ -5,8 +5,9 @@ import { secretsIn, withSecrets, type ResolveSecrets } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Audit } from '#store/auditing';
-import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
+import { ownRows, type OwnRows } from '../own-rows.ts';
 
 /** A secret, without its value, which nothing gives back. */
 export interface Secret {
@@ -23,23 +24,15 @@ export interface SecretText {
   readonly value: string;
 }
 
-export interface SecretStore {
-  /** The secrets of a user and those shared with them, by id, those behind `after`. */
-  list(reader: Reader, asked: { readonly after: number; readonly limit: number }): Promise<readonly Secret[]>;
+export interface SecretStore extends OwnRows<Secret> {
   /** The names of a user's own secrets, sorted. */
   names(userId: number): Promise<readonly string[]>;
-  /** @throws Fault `not-found` for one that the reader may not use */
-  one(reader: Reader, id: number): Promise<Secret>;
   /** @throws Fault `conflict` for a name that the user has, and where they have as many as a user may have */
   add(userId: number, text: SecretText, by: Actor): Promise<Secret>;
   /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` for a name that its owner has */
   change(reader: Reader, id: number, text: SecretText, by: Actor): Promise<Secret>;
   /** @throws Fault `not-found`; `forbidden` where it is another's */
   remove(reader: Reader, id: number, by: Actor): Promise<Secret>;
-  /** The id, for who may say who else uses it. @throws Fault `not-found`, `forbidden` */
-  administered(reader: Reader, id: number): Promise<number>;
-  /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
-  lock(inside: Access, id: number): Promise<number | undefined>;
   /** A user's own secret of a name comes before one that is shared with them; of several shared ones the oldest counts, and those that everybody has come last. */
   readonly resolve: ResolveSecrets;
 }
@@ -72,70 +65,47 @@ export function openSecrets({ store, seal, audit }: SecretStoreDeps): SecretStor
       from secret where ${allows(kind, 'read', reader, thing)} and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level) }));
   };
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<Secret> => {
-    const [secret] = await read(reader, sql`id = ${id} ${lock}`, access);
-    if (!secret) throw unknownThing(kind);
-    return secret;
-  };
+  const things = ownRows({ kind, most: mostSecrets, read });
   const sealed = (owner: number, { name, value }: SecretText) => seal.seal(Buffer.from(value), contextOf(owner, name));
   const refuseTwice = async ({ db }: Access, owner: number, name: string, except = 0) => {
     const { rows } = await sql`select from secret where owner_id = ${owner} and name = ${name} and id <> ${except}`.execute(db);
     if (rows.length > 0) throw new Fault('conflict', `There is a secret ${name} already.`, { field: 'name' });
   };
   return {
-    list: (reader, { after, limit }) => read(reader, sql`id > ${after} order by id limit ${limit}`),
+    ...things,
     async names(userId) {
       const { rows } = await sql<{ name: string }>`select name from secret where owner_id = ${userId} order by name collate "C"`.execute(store.db);
       return rows.map(({ name }) => name);
     },
-    one: (reader, id) => one(reader, id),
     add: (userId, text, by) =>
       store.transaction(async (inside) => {
-        const { db } = inside;
-        // the user's row is locked: two requests at once make no more than one may
-        const user = await sql`select from users where id = ${userId} and removed_at is null for update`.execute(db);
-        if (user.rows.length === 0) throw unknownThing('user');
-        const { rows } = await sql<{ secrets: number }>`select count(*)::int as secrets from secret where owner_id = ${userId}`.execute(db);
-        if (rows[0]!.secrets >= mostSecrets) throw new Fault('conflict', `A user has at most ${mostSecrets} secrets: delete one first.`);
+        await things.checkRoom(inside, userId);
         await refuseTwice(inside, userId, text.name);
         const made = await sql<{ id: number }>`
-          insert into secret (owner_id, name, sealed) values (${userId}, ${text.name}, ${sealed(userId, text)}) returning id`.execute(db);
+          insert into secret (owner_id, name, sealed) values (${userId}, ${text.name}, ${sealed(userId, text)}) returning id`.execute(inside.db);
         const { id } = made.rows[0]!;
         await audit(inside, { by, action: 'secret.create', target: { kind, id }, after: { name: text.name, owner: userId } });
-        return one({ userId, teamIds: [] }, id, inside);
+        return things.one({ userId, teamIds: [] }, id, inside);
       }),
     change: (reader, id, text, by) =>
       store.transaction(async (inside) => {
-        const before = await one(reader, id, inside);
-        if (before.right === 'read') throw new Fault('forbidden', 'This secret is shared with you to be used, not to be changed.');
+        const before = things.checkEditable(await things.one(reader, id, inside));
         await sql`select from users where id = ${before.owner} for update`.execute(inside.db);
         await refuseTwice(inside, before.owner, text.name, id);
         const changed = await sql`
           update secret set name = ${text.name}, sealed = ${sealed(before.owner, text)}, updated_at = clock_timestamp() where id = ${id}`.execute(inside.db);
         if (changed.numAffectedRows === 0n) throw unknownThing(kind);
-        const after = await one(reader, id, inside);
+        const after = await things.one(reader, id, inside);
         // the values are not in the trail: that there is a new one shows by its time
         await audit(inside, { by, action: 'secret.change', target: { kind, id }, before: inTrail(before), after: inTrail(after) });
         return after;
       }),
     remove: (reader, id, by) =>
       store.transaction(async (inside) => {
-        const secret = await one(reader, id, inside, sql`for update`);
-        if (secret.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes a secret.');
-        await sql`delete from secret where id = ${id}`.execute(inside.db);
-        await forgetGrants(inside, kind, [id]);
+        const secret = await things.remove(inside, reader, id);
         await audit(inside, { by, action: 'secret.delete', target: { kind, id }, before: { name: secret.name, owner: secret.owner } });
         return secret;
       }),
-    async administered(reader, id) {
-      const { right } = await one(reader, id);
-      if (right !== 'owner' && right !== 'admin') throw new Fault('forbidden', 'You may use this secret, and not say who else may.');
-      return id;
-    },
-    async lock({ db }, id) {
-      const { rows } = await sql<{ owner: number }>`select owner_id as owner from secret where id = ${id} for update`.execute(db);
-      return rows[0]?.owner;
-    },
     resolve: resolving(store, seal),
   };
 }

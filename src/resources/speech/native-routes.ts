@@ -5,6 +5,7 @@ import { modelNamed, shownName, unknownModel, type KnownModels } from '#core/kno
 import type { Speak, SpeakCall } from '#core/speak';
 import { placesOf, type Model } from '#core/target';
 import { nounRoute, Speech, type NounRoute } from '#http/noun-route';
+import { nullable, optionalOrNull } from '#http/schemas';
 import { spokenText } from '#kit/text/spoken-text';
 
 export interface SpeechDeps {
@@ -15,7 +16,7 @@ export interface SpeechDeps {
   readonly defaultSpeech: () => string;
 }
 
-const word = (description: string) => Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()], { description }));
+const word = (description: string) => optionalOrNull(Type.String({ maxLength: 256 }), { description });
 
 const SpeechFields = Type.Object({
   text: Type.String({ minLength: 1, maxLength: 100_000, description: 'Markdown: its marks are not spoken.' }),
@@ -30,7 +31,7 @@ const Voice = Type.Object({
   voice: Type.String(),
   model: Type.String(),
   provider: Type.String(),
-  language_code: Type.Union([Type.String(), Type.Null()], { description: 'Null: whatever the text is in.' }),
+  language_code: nullable(Type.String(), { description: 'Null: whatever the text is in.' }),
 });
 
 /** Texts as sound, in the words of the native interface. */

@@ -2,6 +2,7 @@ import { jobs } from '#store/jobs';
 import { openConversations, type Conversations } from './conversations.ts';
 import { openRuns, type Runs } from './runs.ts';
 import { openStoredResponses, type StoredDeps, type StoredResponses } from './store.ts';
+import { repeated } from '#kit/async/repeated';
 
 export interface Keeping<Body> {
   readonly responses: StoredResponses<Body>;
@@ -23,18 +24,12 @@ export function openKeeping<Body>(deps: StoredDeps & Pick<Keeping<Body>, 'log'> 
   const { store, clock, log } = deps;
   const responses = openStoredResponses<Body>(deps);
   const working = jobs({ store, clock });
-  let isClosed = false;
-  let cancelTimer = () => {};
-  const purgeLater = (milliseconds: number) => {
-    if (isClosed) return;
-    cancelTimer = clock.after(milliseconds, () => {
-      void responses
-        .purge()
-        .catch((error: unknown) => log('Old responses could not be deleted.', error))
-        .then((done) => purgeLater(done === false ? soonMilliseconds : purgeMilliseconds));
-    });
-  };
-  purgeLater(purgeMilliseconds);
+  const stopPurging = repeated({
+    clock,
+    milliseconds: purgeMilliseconds,
+    work: async () => ((await responses.purge()) ? purgeMilliseconds : soonMilliseconds),
+    failed: (cause) => log('Old responses could not be deleted.', cause),
+  });
   return {
     responses,
     conversations: openConversations(deps, responses),
@@ -42,8 +37,7 @@ export function openKeeping<Body>(deps: StoredDeps & Pick<Keeping<Body>, 'log'> 
     log,
     running: () => working.running(),
     async close(graceSeconds) {
-      isClosed = true;
-      cancelTimer();
+      stopPurging();
       await working.close(graceSeconds);
     },
   };

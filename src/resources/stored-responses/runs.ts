@@ -2,7 +2,7 @@ import { Fault } from '#core/fault';
 import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 import type { Entry } from './entry-table.ts';
 import type { StoredResponses } from './store.ts';
 

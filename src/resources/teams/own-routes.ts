@@ -1,26 +1,21 @@
 import { Type } from 'typebox';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Store } from '#store/open';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
-import { usersNamed, type Team, type Teams } from './store.ts';
+import { usersNamed, type MemberKey, type Team, type Teams } from './store.ts';
 
-const MembersPatch = Type.Object(
-  {
-    members: Type.Array(
-      Type.Union([
-        Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-        Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' }),
-      ]),
-      { maxItems: 10_000, description: 'All members, by their ids or e-mail addresses.' },
-    ),
-  },
-  { additionalProperties: false },
-);
+const MembersPatch = closed({
+  members: Type.Array(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address.' })]),
+    { maxItems: 10_000, description: 'All members, by their ids or e-mail addresses.' },
+  ),
+});
 
-const textOrNull = Type.Union([Type.String(), Type.Null()]);
-const namesOrNull = Type.Union([Type.Array(Type.String()), Type.Null()]);
+const textOrNull = nullable(Type.String());
+const namesOrNull = nullable(Type.Array(Type.String()));
 
 const MemberKeyObject = Type.Object({
   ...optionalLimits,
@@ -35,13 +30,6 @@ const MemberKeyObject = Type.Object({
   expiresAt: textOrNull,
   lastUsedAt: textOrNull,
 });
-
-const PageQuery = Type.Object(
-  {
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
 
 const root = '/server/mine/teams/:id';
 const common = { scope: 'unscoped', owner: 'caller' } as const;
@@ -83,20 +71,15 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
       method: 'GET',
       path: `${root}/keys`,
       summary: 'The keys of the members of a team that you administer.',
-      query: PageQuery,
-      output: Type.Object({ items: Type.Array(MemberKeyObject), nextCursor: textOrNull }),
-      async answer({ caller, params, query: { limit = 50, cursor } }) {
+      query: closed(pageQuery),
+      output: pageSchema(MemberKeyObject),
+      async answer({ caller, params, query }) {
         const { id } = await administered(teams, params, caller.userId);
-        const found = await teams.keys(id, { after: idBefore('team-keys', cursor), limit: limit + 1 });
-        const shown = found.map(({ limits, createdAt, expiresAt, lastUsedAt, ...key }) => ({
-          ...limits,
-          ...key,
-          createdAt: createdAt.toISOString(),
-          expiresAt: expiresAt?.toISOString() ?? null,
-          lastUsedAt: lastUsedAt?.toISOString() ?? null,
-        }));
-        return pageOf(shown, limit, (last) => cursorOf('team-keys', [last.id]));
+        return pageById('team-keys', query, (after, limit) => teams.keys(id, { after, limit }), shownKey);
       },
     }),
   ];
 }
+
+const keyShown = shownAs(MemberKeyObject);
+const shownKey = ({ limits, ...key }: MemberKey) => keyShown({ ...limits, ...key });

@@ -1,8 +1,9 @@
 import { Type, type Static } from 'typebox';
 import { lineField } from '../line-field.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
@@ -15,11 +16,14 @@ const admins = Type.Array(userId, {
   description: 'Ids of the users who say who its members are, and see their keys and what is charged to it.',
 });
 
-const NewTeam = Type.Object({ name, plan, members: Type.Optional(members), admins: Type.Optional(admins), ...optionalLimits }, { additionalProperties: false });
-const TeamPatch = Type.Object(
-  { name: Type.Optional(name), plan: Type.Optional(plan), members: Type.Optional(members), admins: Type.Optional(admins), ...changedLimits },
-  { additionalProperties: false },
-);
+const NewTeam = closed({ name, plan, members: Type.Optional(members), admins: Type.Optional(admins), ...optionalLimits });
+const TeamPatch = closed({
+  name: Type.Optional(name),
+  plan: Type.Optional(plan),
+  members: Type.Optional(members),
+  admins: Type.Optional(admins),
+  ...changedLimits,
+});
 export const TeamObject = Type.Object({
   id: Type.Integer(),
   name: Type.String(),
@@ -28,12 +32,6 @@ export const TeamObject = Type.Object({
   admins: Type.Array(Type.Integer()),
   ...optionalLimits,
 });
-const TeamQuery = Type.Object(
-  {
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
 
 const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
@@ -63,12 +61,9 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       method: 'GET',
       path: root,
       summary: 'Lists the teams, oldest first.',
-      query: TeamQuery,
-      output: Type.Object({ items: Type.Array(TeamObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ query: { limit = 50, cursor } }) {
-        const after = idBefore('teams', cursor);
-        return pageOf((await teams.list({ after, limit: limit + 1 })).map(shownTeam), limit, ({ id }) => cursorOf('teams', [id]));
-      },
+      query: closed(pageQuery),
+      output: pageSchema(TeamObject),
+      answer: ({ query }) => pageById('teams', query, (after, limit) => teams.list({ after, limit }), shownTeam),
     }),
     nounRoute({
       ...common,

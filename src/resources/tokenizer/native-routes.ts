@@ -43,7 +43,7 @@ export function tokenizerRoutes({ models, count }: TokenizerDeps): readonly Noun
         const names = known ? new Set(placesOf(known.targets).map(({ model }) => model)) : new Set([name]);
         const vocabularies = new Set([...names].map(vocabularyOf));
         const [vocabulary = 'o200k'] = vocabularies;
-        const asking = { owner: String(caller.userId), signal: signal ?? new AbortController().signal };
+        const asking = { owner: String(caller.userId), signal };
         const tokens = await count(content, vocabulary, asking);
         const { input, output } = known?.rate ?? { input: 1, output: 1 };
         return {

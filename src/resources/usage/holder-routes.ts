@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { nullable, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { Audit } from '#store/auditing';
 import { presumedAliveSeconds, type Holder, type Holders, type Taken } from './holders.ts';
 
-const timeOrNull = (description: string) => Type.Union([Type.String({ description }), Type.Null()]);
+const timeOrNull = (description: string) => nullable(Type.String({ description }));
 
 const HolderObject = Type.Object({
   id: Type.String(),
@@ -12,7 +13,7 @@ const HolderObject = Type.Object({
   startedAt: Type.String(),
   seenAt: Type.String({ description: 'Time of the last heartbeat.' }),
   closedAt: timeOrNull('Time at which the holder was closed.'),
-  how: Type.Union([Type.Enum(['closed', 'adopted', 'written-off']), Type.Null()]),
+  how: nullable(Type.Enum(['closed', 'adopted', 'written-off'])),
   by: timeOrNull('The machine or administrator that closed it; null if it closed itself.'),
   accounts: Type.Integer({ description: 'Number of accounts that it still holds leases on.' }),
 });
@@ -58,6 +59,4 @@ export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute
   ];
 }
 
-function shown({ startedAt, seenAt, closedAt, silentSeconds: _, ...holder }: Holder) {
-  return { ...holder, startedAt: startedAt.toISOString(), seenAt: seenAt.toISOString(), closedAt: closedAt?.toISOString() ?? null };
-}
+const shown = shownAs(HolderObject);

@@ -1,11 +1,13 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed, nullable, optionalOrNull } from '#http/schemas';
 import { instantOf } from '#kit/async/instant';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { ends } from '#core/usage-row';
 import { ownerOf, ownerQuery } from '../owner.ts';
+import { pageSchema } from '../pagination.ts';
 import type { UsageFilter } from './filters.ts';
 import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, itemsOf, report } from './reports.ts';
@@ -42,7 +44,7 @@ const usageQuery = {
   ...filters,
 };
 
-const milliseconds = (description: string) => Type.Union([Type.Number(), Type.Null()], { description });
+const milliseconds = (description: string) => nullable(Type.Number(), { description });
 
 const sums = {
   requests: Type.Integer(),
@@ -50,7 +52,7 @@ const sums = {
   cachedTokens: Type.Integer({ description: 'Prompt tokens that providers read from their caches.' }),
   outputTokens: Type.Integer(),
   planTokens: Type.Integer(),
-  costUsd: Type.Union([Type.Number(), Type.Null()], { description: 'US dollars, of the calls whose price is known; null: of none.' }),
+  costUsd: nullable(Type.Number(), { description: 'US dollars, of the calls whose price is known; null: of none.' }),
   unpriced: Type.Integer({ description: 'Calls whose price is not known.' }),
   errors: Type.Integer({ description: 'Requests that were refused or failed, except those that the client abandoned or cancelled.' }),
   firstTokenP50Ms: milliseconds('Half of the answers began within so many milliseconds, to five per cent.'),
@@ -70,7 +72,7 @@ const UsageItem = Type.Object(
     day: Type.Optional(Type.String({ description: '2026-11-21, in `tz`.' })),
     hour: Type.Optional(Type.String({ description: '2026-11-21T14:00, in `tz`.' })),
     provider: Type.Optional(Type.String()),
-    team: Type.Optional(Type.Union([Type.Integer(), Type.Null()], { description: 'A row is under each team that it was charged to; null: under none.' })),
+    team: optionalOrNull(Type.Integer(), { description: 'A row is under each team that it was charged to; null: under none.' }),
     balance: Type.Optional(Type.String()),
     ...sums,
   },
@@ -87,7 +89,7 @@ const logsQuery = {
 
 const userId = { userId: id('Id of a user.') };
 
-const numberOrNull = Type.Union([Type.Number(), Type.Null()]);
+const numberOrNull = nullable(Type.Number());
 
 export const logItem = {
   requestId: Type.String(),
@@ -190,7 +192,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       ...common,
       path: `${root}/usage`,
       summary: 'What was used in a time, in sums.',
-      query: Type.Object({ ...usageQuery, ...whose }, { additionalProperties: false }),
+      query: closed({ ...usageQuery, ...whose }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
       async answer({ caller, params, query }) {
         const { format, groupBy = '', tz } = query;
@@ -206,8 +208,8 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       ...common,
       path: `${root}/logs`,
       summary: 'The log of requests, newest first.',
-      query: Type.Object({ ...logsQuery, ...whose }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(Type.Object(logItem)), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
+      query: closed({ ...logsQuery, ...whose }),
+      output: pageSchema(Type.Object(logItem)),
       async answer({ caller, params, query }) {
         const { format, limit = 50, cursor, from, to } = query;
         const only = await within(caller, params, query);
@@ -220,7 +222,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       ...common,
       path: `${root}/logs/:requestId`,
       summary: 'One request with each attempt; the further steps of one that took several stand in `steps`.',
-      query: Type.Object(byOwner, { additionalProperties: false }),
+      query: closed(byOwner),
       output: LogDetailObject,
       async answer({ caller, by, params, query }) {
         const { requestId = '' } = params;

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { newPassword } from '../password-field.ts';
@@ -25,13 +26,10 @@ export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRou
       givesRights: true,
       owner: 'caller',
       summary: 'Sets your password. Your sessions, and access tokens that were had by the password before, end, but for the one that you came with.',
-      input: Type.Object(
-        {
-          old: Type.Optional(Type.String({ maxLength: 256, description: 'The password that you have now; left out where you have none.' })),
-          new: newPassword,
-        },
-        { additionalProperties: false },
-      ),
+      input: closed({
+        old: Type.Optional(Type.String({ maxLength: 256, description: 'The password that you have now; left out where you have none.' })),
+        new: newPassword,
+      }),
       output: Type.Object({}),
       async answer({ caller, by, input: { old, new: wanted } }) {
         const id = caller.userId;

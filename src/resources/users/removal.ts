@@ -3,7 +3,7 @@ import { isObject } from '#core/json';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { firstOf } from '#store/pieces';
-import { jobOwner } from '../job-owner.ts';
+import { jobOwner } from '../owner.ts';
 
 /** A table whose rows belong to users (`user_id`), of which one user may have very many. */
 export interface OwnedTable {

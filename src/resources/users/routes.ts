@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
+import { closed } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { PlanNames } from '#core/plan-names';
 import type { Caller } from '#core/context';
@@ -28,33 +29,24 @@ const role = Type.Enum(['user', 'auditor', 'admin']);
 const status = Type.Enum(['active', 'suspended']);
 const plan = Type.String({ minLength: 1, maxLength: 64, description: 'The name of a plan.' });
 
-const NewUser = Type.Object(
-  { email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(newPassword) },
-  { additionalProperties: false },
-);
+const NewUser = closed({ email, plan: Type.Optional(plan), role: Type.Optional(role), password: Type.Optional(newPassword) });
 
 /** A limit of the user's own stands above the plan's; null takes it away. */
-const UserPatch = Type.Object(
-  {
-    plan: Type.Optional(plan),
-    role: Type.Optional(role),
-    status: Type.Optional(status),
-    password: Type.Optional(newPassword),
-    ...changedLimits,
-    ...changedStorage,
-  },
-  { additionalProperties: false },
-);
+const UserPatch = closed({
+  plan: Type.Optional(plan),
+  role: Type.Optional(role),
+  status: Type.Optional(status),
+  password: Type.Optional(newPassword),
+  ...changedLimits,
+  ...changedStorage,
+});
 
 const UserObject = Type.Object({ id: Type.Integer(), email: Type.String(), plan, role, status, ...optionalLimits, ...optionalStorage });
 
-const UserQuery = Type.Object(
-  {
-    query: Type.Optional(Type.String({ maxLength: 254, description: 'A part of the e-mail address.' })),
-    ...pageQuery,
-  },
-  { additionalProperties: false },
-);
+const UserQuery = closed({
+  query: Type.Optional(Type.String({ maxLength: 254, description: 'A part of the e-mail address.' })),
+  ...pageQuery,
+});
 
 const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
@@ -94,11 +86,8 @@ export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan,
       path: root,
       summary: 'Lists the users, oldest first.',
       query: UserQuery,
-      output: Type.Object({ items: Type.Array(UserObject), nextCursor: Type.Union([Type.String(), Type.Null()]) }),
-      async answer({ query: { query: text = '', limit = 50, cursor } }) {
-        const after = idBefore('users', cursor);
-        return pageOf((await users.list({ text, after, limit: limit + 1 })).map(shownUser), limit, ({ id }) => cursorOf('users', [id]));
-      },
+      output: pageSchema(UserObject),
+      answer: ({ query: { query: text = '', ...asked } }) => pageById('users', asked, (after, limit) => users.list({ text, after, limit }), shownUser),
     }),
     nounRoute({
       ...common,

@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { badCursor, cursorOf, pageOf, pageQuery, placeOf } from '../pagination.ts';
-import type { Vote, VoteStore } from './store.ts';
+import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
+import type { VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
 export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly NounRoute[] {
@@ -27,7 +28,6 @@ export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly N
   ];
 }
 
-const orNull = Type.Union([Type.String(), Type.Null()]);
 const time = (description: string) => Type.Optional(Type.String({ maxLength: 40, description: `ISO 8601. ${description}` }));
 
 const VoteObject = Type.Object({
@@ -37,10 +37,10 @@ const VoteObject = Type.Object({
   uuid: Type.String(),
   requestId: Type.String(),
   model: Type.String(),
-  message: Type.Union([Type.String(), Type.Null()], { description: 'What was asked; null where it is not kept, and for auditors.' }),
-  answer: orNull,
+  message: nullable(Type.String(), { description: 'What was asked; null where it is not kept, and for auditors.' }),
+  answer: nullable(Type.String()),
   passages: Type.Array(
-    Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: Type.Union([Type.Integer(), Type.Null()]), text: Type.String() }),
+    Type.Object({ id: Type.Integer(), dataset: Type.String(), filename: Type.String(), page: nullable(Type.Integer()), text: Type.String() }),
   ),
 });
 
@@ -53,16 +53,13 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
       scope: 'admin',
       owner: 'admin',
       summary: 'Answers that users voted against, with what was asked and what the answer was made from; newest first. That they were looked at is audited.',
-      query: Type.Object(
-        {
-          ...pageQuery,
-          userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
-          from: time('Not before.'),
-          to: time('Before.'),
-        },
-        { additionalProperties: false },
-      ),
-      output: Type.Object({ items: Type.Array(VoteObject), nextCursor: orNull }),
+      query: closed({
+        ...pageQuery,
+        userId: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only of this user.' })),
+        from: time('Not before.'),
+        to: time('Before.'),
+      }),
+      output: pageSchema(VoteObject),
       async answer({ caller, by, query: { limit = 50, cursor, userId, from, to } }) {
         const wanted = { userId, from: timeIn('from', from), to: timeIn('to', to), before: placeBefore(cursor), limit: limit + 1 };
         const found = await votes.list(wanted);
@@ -75,17 +72,7 @@ export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: 
   ];
 }
 
-const shown = ({ at, id, userId, uuid, requestId, model, message, answer, passages }: Vote) => ({
-  id,
-  at: at.toISOString(),
-  userId,
-  uuid,
-  requestId,
-  model,
-  message,
-  answer,
-  passages,
-});
+const shown = shownAs(VoteObject);
 
 /** Auditors see that there was a vote, and no prompts. */
 const withoutTexts = (vote: ReturnType<typeof shown>) => ({ ...vote, message: null, answer: null, passages: [] });

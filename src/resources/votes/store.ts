@@ -5,6 +5,7 @@ import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
+import { repeated } from '#kit/async/repeated';
 
 /** An answer as it is kept for those who vote on it. */
 export interface KeptAnswer {
@@ -65,15 +66,12 @@ const pieceRows = 1000;
 
 export function openVotes(deps: VoteStoreDeps): VoteStore {
   const { store, seal, clock, bodies, log } = deps;
-  let cancel = () => {};
-  const tidyLater = () => {
-    cancel = clock.after(tidyMilliseconds, () => {
-      tidy(store, bodies().days)
-        .catch((error: unknown) => log('Old answers that nobody voted on could not be removed: it is tried again.', error))
-        .finally(tidyLater);
-    });
-  };
-  tidyLater();
+  const stopTidying = repeated({
+    clock,
+    milliseconds: tidyMilliseconds,
+    work: () => tidy(store, bodies().days),
+    failed: (cause) => log('Old answers that nobody voted on could not be removed: it is tried again.', cause),
+  });
   return {
     async keep({ uuid, userId, requestId, model, message, answer, passages }) {
       const body = {
@@ -98,7 +96,7 @@ export function openVotes(deps: VoteStoreDeps): VoteStore {
         order by date_trunc('milliseconds', voted_at) desc, id desc limit ${limit}`.execute(store.db);
       return rows.map(({ sealed, ...row }) => ({ ...row, ...(sealed ? opened(seal, row.uuid, sealed) : nothingKept) }));
     },
-    close: () => cancel(),
+    close: stopTidying,
   };
 }
 

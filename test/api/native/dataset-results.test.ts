@@ -7,7 +7,7 @@ import { systemClock } from '#kit/async/clock';
 import { grantTo } from '#store/grants';
 import { openStore } from '#store/open';
 import { openPassageIndex } from '../../../src/resources/datasets/search/index.ts';
-import { filed, migrations, newDataset, newFile } from '../../../src/resources/datasets/search/testing.ts';
+import { filed, migrations, newDataset, newFile } from '../../support/datasets.ts';
 import { onBothDatabases, type Place } from '../../support/databases.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited, type Answer, type Person } from './visitors.ts';

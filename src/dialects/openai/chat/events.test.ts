@@ -9,8 +9,10 @@ import { fold } from '#core/fold';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { encodeFaultFrame } from './faults.ts';
-import { answered, stream, wholes } from './recordings/read.ts';
+import { chatRecordings } from '../../../../test/support/recordings.ts';
 import { decodeResult, encodeResult } from './result.ts';
+
+const { answered, stream, wholes } = chatRecordings;
 
 const identity = { id: 'chatcmpl-ours', created: 1_780_000_000 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Fault, statuses, type FaultCode } from '#core/fault';
 import { decodeFault, encodeFault } from './faults.ts';
-import { refusalText } from './recordings/read.ts';
+import { chatRefusal } from '../../../../test/support/recordings.ts';
 
 describe('a fault in the words of this wire', () => {
   const table: Record<FaultCode, readonly [string, string]> = {
@@ -48,7 +48,7 @@ describe("a provider's refusal", () => {
 
   test.each<[number, string, object]>([
     [429, error({ ...secret, code: 'rate_limit_exceeded' }), { code: 'rate-limited', details: { elsewhere } }],
-    [429, refusalText('vercel/openai-error.1'), { code: 'upstream-failed', details: { elsewhere: undefined, key: true } }],
+    [429, chatRefusal('vercel/openai-error.1'), { code: 'upstream-failed', details: { elsewhere: undefined, key: true } }],
     [503, '', { code: 'overloaded', details: { elsewhere } }],
     [529, error({ ...secret, type: 'overloaded_error' }), { code: 'overloaded', details: { elsewhere } }],
     [500, error({ code: 500, status: 'RESOURCE_EXHAUSTED' }), { code: 'overloaded', details: { elsewhere } }],
@@ -118,7 +118,7 @@ describe("a provider's refusal", () => {
     [400, error({ ...secret, code: 'content_filter', param: 'prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
     [
       400,
-      refusalText('vercel/reasoning-model-legacy-parameter-error'),
+      chatRefusal('vercel/reasoning-model-legacy-parameter-error'),
       {
         code: 'invalid',
         message: expect.stringMatching(/^The provider did not accept max_tokens. It says: Unsupported parameter: 'max_tokens' is not supported/) as string,

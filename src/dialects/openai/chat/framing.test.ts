@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { splitter } from '#kit/upstream/sse';
-import { streams } from './recordings/read.ts';
+import { chatRecordings } from '../../../../test/support/recordings.ts';
 
 function frames(pieces: readonly Uint8Array[]): readonly string[] {
   const { push, end } = splitter({ maxLine: 1 << 20 });
@@ -19,7 +19,7 @@ function stretches(bytes: Buffer): readonly Buffer[] {
 const same = (one: readonly string[], other: readonly string[]) => one.length === other.length && one.every((frame, at) => frame === other[at]);
 
 describe('the frames of a recording are the same', () => {
-  test.each(streams)('$name, cut at every byte', ({ bytes }) => {
+  test.each(chatRecordings.streams)('$name, cut at every byte', ({ bytes }) => {
     const wrong: string[] = [];
     for (const stretch of stretches(bytes)) {
       const whole = frames([stretch]);
@@ -30,7 +30,7 @@ describe('the frames of a recording are the same', () => {
     expect(wrong).toEqual([]);
   });
 
-  test.each(streams)('$name, byte by byte', ({ bytes }) => {
+  test.each(chatRecordings.streams)('$name, byte by byte', ({ bytes }) => {
     expect(frames(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)))).toEqual(frames([bytes]));
   });
 });

@@ -4,7 +4,7 @@ import type { GenerateEvent } from '#core/event';
 import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { PassingFrames, textIn } from './passthrough.ts';
-import { answered } from './recordings/read.ts';
+import { chatRecordings } from '../../../../test/support/recordings.ts';
 
 const done = Buffer.from('data: [DONE]\n\n');
 
@@ -48,7 +48,7 @@ const withoutField = (events: readonly GenerateEvent[]) => events.filter((event)
 
 const withoutUsage = (events: readonly GenerateEvent[]) => events.filter(({ type }) => type !== 'usage');
 
-const recordings = answered
+const recordings = chatRecordings.answered
   .filter(({ bytes }) => !bytes.includes('\r') && bytes[0] !== 0xef)
   .flatMap(({ name, bytes }) => [
     { name, bytes },

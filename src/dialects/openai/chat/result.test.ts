@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { speaks, type GenerateEvent } from '#core/event';
 import { fold } from '#core/fold';
-import { wholes } from './recordings/read.ts';
+import { chatRecordings } from '../../../../test/support/recordings.ts';
 import { changed, drawnChanges } from '../../../../test/support/drawn-changes.ts';
 import { plainAnswer } from './decode-answer.ts';
 import { decodeResult, encodeResult } from './result.ts';
+
+const { wholes } = chatRecordings;
 
 const identity = { id: 'chatcmpl-ours', created: 1_780_000_000 };
 

@@ -1,6 +1,6 @@
-import { Type, type Static, type TSchema } from 'typebox';
-import type { JsonObject } from '#core/json';
+import { Type, type Static } from 'typebox';
 import { carrying } from '../../shared/read-fields.ts';
+import { anyObject, optional } from '../../shared/schemas.ts';
 
 /**
  * The chat completion wire, as far as it is decoded: requests of clients as one schema, answers of upstreams as types without guaranteed members.
@@ -11,9 +11,6 @@ export const dialect = 'openai-chat';
 /** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 
-/** One of these forms, or absent; null counts as absent. */
-const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
-const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));
 const integer = (minimum: number, maximum: number = Number.MAX_SAFE_INTEGER) => Type.Integer({ minimum, maximum });
 
 const ContentPart = Type.Union([

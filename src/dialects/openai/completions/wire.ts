@@ -1,9 +1,8 @@
 import { Type, type Static } from 'typebox';
+import { optional } from '../../shared/schemas.ts';
 
 /** The legacy completions, of one prompt. https://platform.openai.com/docs/api-reference/completions */
 export const dialect = 'openai-completions';
-
-const orNull = <Schema extends Parameters<typeof Type.Optional>[0]>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** Fields that chat has too are checked by its schema. */
 export type CompletionRequest = Static<typeof CompletionRequest>;
@@ -11,12 +10,12 @@ export const CompletionRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
     prompt: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 1 })], { description: 'One text.' }),
-    echo: orNull(Type.Boolean()),
-    suffix: orNull(Type.String()),
-    logprobs: orNull(Type.Integer({ minimum: 0, maximum: 5 })),
-    best_of: orNull(Type.Integer({ minimum: 1, maximum: 20 })),
-    n: orNull(Type.Integer({ minimum: 1, maximum: 128 })),
-    stream: orNull(Type.Boolean()),
+    echo: optional(Type.Boolean()),
+    suffix: optional(Type.String()),
+    logprobs: optional(Type.Integer({ minimum: 0, maximum: 5 })),
+    best_of: optional(Type.Integer({ minimum: 1, maximum: 20 })),
+    n: optional(Type.Integer({ minimum: 1, maximum: 128 })),
+    stream: optional(Type.Boolean()),
   },
   { additionalProperties: true },
 );

@@ -9,9 +9,11 @@ import type { JsonObject } from '#core/json';
 import { decoder } from './decoder.ts';
 import { requestOf } from './decode-request.ts';
 import { Encoder } from './encoder.ts';
-import { failed, streams, wholes } from './recordings/read.ts';
+import { responsesRecordings } from '../../../../test/support/recordings.ts';
 import { queued } from './response.ts';
 import { decodeResult, encodeResult } from './result.ts';
+
+const { answered, stream, wholes } = responsesRecordings;
 
 const identity = { id: 'resp_0123456789abcdefghijkl', created: 1_800_000_000 };
 const tools = [{ type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
@@ -45,7 +47,7 @@ function alike(result: GenerateResult): unknown {
   return JSON.parse(text) as unknown;
 }
 
-describe.each(streams)('the stream $name', ({ bytes }) => {
+describe.each(answered)('the stream $name', ({ bytes }) => {
   test('is finished once and has its usage', () => {
     const events = decoded(bytes);
     expect(events.filter(({ type }) => type === 'started' || type === 'finished').map(({ type }) => type)).toEqual(['started', 'finished']);
@@ -92,7 +94,7 @@ test.each([
 });
 
 test('a spent quota inside of a stream is a fault that another provider may mend', () => {
-  expect(() => decoded(failed)).toThrow(
+  expect(() => decoded(stream('vercel/openai-error'))).toThrow(
     expect.objectContaining({ code: 'upstream-failed', details: expect.objectContaining({ key: true }) as unknown }) as Error,
   );
 });
@@ -133,7 +135,7 @@ const kinds = new Map(
 const wrongInResponse = conforms('Response');
 
 const answers: Readonly<Record<string, readonly GenerateEvent[]>> = {
-  ...Object.fromEntries(streams.map(({ name, bytes }) => [name, decoded(bytes)])),
+  ...Object.fromEntries(answered.map(({ name, bytes }) => [name, decoded(bytes)])),
   'a refusal': [
     { type: 'started', model: 'm', ignored: [] },
     { type: 'refusal', candidate: 0, text: 'No.' },

@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import type { Json, JsonObject } from '#core/json';
 import { carrying } from '../../shared/read-fields.ts';
+import { anyObject, anything, optional } from '../../shared/schemas.ts';
 
 /** The responses wire, as far as it is decoded. https://platform.openai.com/docs/api-reference/responses, https://www.openresponses.org */
 export const dialect = 'openai-responses';
@@ -13,10 +13,6 @@ export const sisterFields: ReadonlySet<string> = new Set(
   'metadata prompt_cache_key prompt_cache_retention safety_identifier service_tier user verbosity'.split(' '),
 );
 
-/** One of these forms, or absent; null counts as absent. */
-const optional = <Schemas extends TSchema[]>(...schemas: [...Schemas]) => Type.Optional(Type.Union([...schemas, Type.Null()]));
-const anyObject = (description?: string) => Type.Unsafe<JsonObject>(Type.Object({}, description ? { description } : {}));
-const anything = Type.Unsafe<Json>(Type.Unknown());
 const mostItems = 10_000;
 
 /** Items of types that are not understood are carried for providers of this wire: new types come without a new version of the API. The tag is for the compiler. */

@@ -4,6 +4,7 @@ import { checkMetadata, itemsOf } from '#dialects/openai/responses/decode-reques
 import { listedItems } from '#dialects/openai/responses/listed-items';
 import { Item, Metadata } from '#dialects/openai/responses/wire';
 import type { Asked, Route } from '#http/route';
+import { optionalOrNull } from '#http/schemas';
 import { checked } from '#kit/json/check';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
@@ -20,9 +21,9 @@ const ConversationObject = Type.Object({
   metadata: Metadata,
 });
 const ConversationItem = Type.Object({ id: Type.String(), type: Type.String() });
-const metadata = Type.Optional(Type.Union([Metadata, Type.Null()]));
+const metadata = optionalOrNull(Metadata);
 const items = Type.Array(Item, { maxItems: 20 });
-const NewConversation = Type.Object({ items: Type.Optional(Type.Union([items, Type.Null()])), metadata });
+const NewConversation = Type.Object({ items: optionalOrNull(items), metadata });
 const ChangedConversation = Type.Object({ metadata });
 const NewItems = Type.Object({ items: Type.Array(Item, { minItems: 1, maxItems: 20 }) });
 

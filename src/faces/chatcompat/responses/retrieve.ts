@@ -3,6 +3,7 @@ import { listedItems } from '#dialects/openai/responses/listed-items';
 import { ResponseObject } from '#dialects/openai/responses/wire';
 import type { GeneratingDeps } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
+import { nullable } from '#http/schemas';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
@@ -77,8 +78,8 @@ export const ItemPage = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(Type.Object({ id: Type.String(), type: Type.String() })),
   has_more: Type.Boolean(),
-  first_id: Type.Union([Type.String(), Type.Null()]),
-  last_id: Type.Union([Type.String(), Type.Null()]),
+  first_id: nullable(Type.String()),
+  last_id: nullable(Type.String()),
 });
 
 export const queryOf = ({ exchange }: Asked): URLSearchParams => new URL(exchange.url, 'http://here').searchParams;

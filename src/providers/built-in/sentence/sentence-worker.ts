@@ -23,3 +23,5 @@ port.on('message', ({ text }: TextJob) => {
     port.postMessage({ vector: Float32Array.from(vector) } satisfies TextRead);
   });
 });
+
+port.postMessage('ready');

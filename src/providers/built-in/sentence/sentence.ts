@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { systemClock } from '#kit/async/clock';
 import { openFairSemaphore, type Job } from '#kit/async/fair-semaphore';
+import { JobThread } from '#kit/async/job-thread';
 import type { TextJob, TextRead } from './sentence-worker.ts';
 
 /**
@@ -29,70 +30,41 @@ const unfinished = { each: { jobs: 1000, size: 1 << 26 }, all: { jobs: 8000, siz
 /** Milliseconds without a text after which a thread is ended, unless it is the last one. */
 const idleMilliseconds = 60_000;
 
+const program = new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url);
+
+/** A thread that has the model. */
+interface Reader {
+  readonly thread: JobThread<TextJob, TextRead>;
+  /** Ends it. */
+  idle: NodeJS.Timeout | undefined;
+}
+
 export function openSentences(threads = 1): Sentences {
   const users = openFairSemaphore({ each: threads, all: threads, unfinished });
   /** The one that was used last is first. */
-  const free: SentenceThread[] = [];
+  const free: Reader[] = [];
   let begun = 0;
-  const begin = () => {
+  const begin = (): Reader => {
     begun++;
-    return new SentenceThread();
+    return { thread: new JobThread(program, systemClock), idle: undefined };
   };
-  const endIdle = (thread: SentenceThread) => {
+  const endIdle = (reader: Reader) => {
     if (begun === 1) return;
     begun--;
-    free.splice(free.indexOf(thread), 1);
-    thread.end();
+    free.splice(free.indexOf(reader), 1);
+    void reader.thread.close(new Error('It was idle.'));
   };
 
   const read: Read = async (text) => {
-    const thread = free.shift() ?? begin();
-    clearTimeout(thread.idle);
+    const reader = free.shift() ?? begin();
+    clearTimeout(reader.idle);
     try {
-      return await thread.read(text);
+      return (await reader.thread.run({ text })).vector;
     } finally {
-      free.unshift(thread); // the same ones go on, so that the others may end
-      thread.idle = setTimeout(endIdle, idleMilliseconds, thread).unref();
+      free.unshift(reader); // the same ones go on, so that the others may end
+      reader.idle = setTimeout(endIdle, idleMilliseconds, reader).unref();
     }
   };
 
   return { threads, reading: (job, work) => users.runInPieces(job, (turn) => work((text) => turn(text.length, () => read(text)))) };
-}
-
-/** A thread that has the model, and reads a text at a time. One that died is started again by the next text. */
-class SentenceThread {
-  /** Ends it. */
-  idle: NodeJS.Timeout | undefined;
-  #worker: Worker | undefined;
-  #waiting: PromiseWithResolvers<Float32Array> | undefined;
-
-  read(text: string): Promise<Float32Array> {
-    const worker = (this.#worker ??= this.#begin());
-    worker.ref();
-    this.#waiting = Promise.withResolvers();
-    worker.postMessage({ text } satisfies TextJob);
-    return this.#waiting.promise;
-  }
-
-  end(): void {
-    void this.#worker?.terminate();
-    this.#worker = undefined;
-  }
-
-  #begin(): Worker {
-    const begun = new Worker(new URL(`./sentence-worker${extname(import.meta.filename)}`, import.meta.url));
-    const died = (error: unknown) => {
-      if (this.#worker !== begun) return;
-      this.#worker = undefined;
-      this.#waiting?.reject(error);
-    };
-    begun.on('message', ({ vector }: TextRead) => {
-      if (this.#worker !== begun) return;
-      this.#waiting?.resolve(vector);
-      begun.unref();
-    });
-    begun.once('error', died);
-    begun.once('exit', (code) => died(new Error(`The sentence model ended with ${code}.`)));
-    return begun;
-  }
 }

@@ -3,7 +3,6 @@ import { flite } from './flite.ts';
 
 /** A text to speak; answered by `PieceSpoken`. */
 export interface SpokenPiece {
-  readonly id: number;
   /** Letters, digits and marks of ASCII. */
   readonly text: string;
   readonly voice: string;
@@ -12,7 +11,6 @@ export interface SpokenPiece {
 }
 
 export interface PieceSpoken {
-  readonly id: number;
   /** Samples per second. */
   readonly rate: number;
   /** Of 16 bits, little-endian; absent where the text could not be spoken. */
@@ -21,11 +19,13 @@ export interface PieceSpoken {
 
 const port = parentPort!;
 
-port.on('message', ({ id, text, voice, stretch }: SpokenPiece) => {
+port.on('message', ({ text, voice, stretch }: SpokenPiece) => {
   try {
     const { rate, samples } = flite(['-voice', voice, '--setf', `duration_stretch=${stretch}`, '-t', text]);
-    port.postMessage({ id, rate, samples } satisfies PieceSpoken, [samples.buffer]);
+    port.postMessage({ rate, samples } satisfies PieceSpoken, [samples.buffer]);
   } catch {
-    port.postMessage({ id, rate: 0 } satisfies PieceSpoken);
+    port.postMessage({ rate: 0 } satisfies PieceSpoken);
   }
 });
+
+port.postMessage('ready');

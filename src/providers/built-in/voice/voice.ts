@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '#kit/async/clock';
 import { openFairSemaphore, type Job } from '#kit/async/fair-semaphore';
+import { JobThread } from '#kit/async/job-thread';
 import type { PieceSpoken, SpokenPiece } from './voice-worker.ts';
 
 /**
@@ -18,7 +18,7 @@ export interface Voice {
 }
 
 /** @returns undefined where the piece cannot be spoken */
-export type SpeakPiece = (piece: Omit<SpokenPiece, 'id'>) => Promise<Required<Omit<PieceSpoken, 'id'>> | undefined>;
+export type SpeakPiece = (piece: SpokenPiece) => Promise<Required<PieceSpoken> | undefined>;
 
 /** Sizes are characters. */
 const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 100, size: 1 << 24 }, all: { jobs: 4000, size: 1 << 27 } } };
@@ -26,43 +26,11 @@ const bounds = { each: 1, all: 1, unfinished: { each: { jobs: 100, size: 1 << 24
 const mostMilliseconds = 20_000;
 
 export function openVoice(clock: Pick<Clock, 'after'>): Voice {
-  let worker: Worker | undefined;
-  const waiting = new Map<number, (spoken: PieceSpoken | undefined) => void>();
-  let pieces = 0;
   const users = openFairSemaphore(bounds);
-
-  const ended = (which: Worker): void => {
-    if (worker !== which) return;
-    worker = undefined; // the next piece starts another
-    void which.terminate();
-    for (const resolve of waiting.values()) resolve(undefined);
-    waiting.clear();
-  };
-
-  const begin = (): Worker => {
-    const begun = new Worker(new URL(`./voice-worker${extname(import.meta.filename)}`, import.meta.url));
-    begun.on('message', (spoken: PieceSpoken) => {
-      waiting.get(spoken.id)?.(spoken);
-      waiting.delete(spoken.id);
-      if (waiting.size === 0) begun.unref();
-    });
-    begun.once('error', () => ended(begun));
-    begun.once('exit', () => ended(begun));
-    return begun;
-  };
-
+  const thread = new JobThread<SpokenPiece, PieceSpoken>(new URL(`./voice-worker${extname(import.meta.filename)}`, import.meta.url), clock);
   const speak: SpeakPiece = async (piece) => {
-    const id = pieces++;
-    const busy = (worker ??= begin());
-    busy.ref();
-    const cancel = clock.after(mostMilliseconds, () => ended(busy));
-    const spoken = await new Promise<PieceSpoken | undefined>((resolve) => {
-      waiting.set(id, resolve);
-      busy.postMessage({ ...piece, id } satisfies SpokenPiece);
-    });
-    cancel();
+    const spoken = await thread.run(piece, { milliseconds: mostMilliseconds }).catch(() => undefined); // the next piece starts another thread
     return spoken?.samples && { rate: spoken.rate, samples: spoken.samples };
   };
-
   return { speaking: (job, work) => users.runInPieces(job, (turn) => work((piece) => turn(piece.text.length, () => speak(piece)))) };
 }

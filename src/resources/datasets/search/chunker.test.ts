@@ -4,7 +4,7 @@ import type { DocumentText } from '#core/document';
 import { openTokens } from '#kit/tokens/index';
 import { chunked } from './chunker.ts';
 import { languageOf } from './language.ts';
-import { document } from './testing.ts';
+import { document } from '../../../../test/support/datasets.ts';
 import type { Chunk } from './types.ts';
 import { wordsOf } from './words.ts';
 

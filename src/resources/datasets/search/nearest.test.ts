@@ -6,7 +6,7 @@ import { nearest } from './nearest.ts';
 import { openPassageIndex } from './passage-index.ts';
 import { keyOf } from './postings.ts';
 import { scopeOf, type Scope } from './scope.ts';
-import { callerOf, migrations, newDataset, newFile, newUser } from './testing.ts';
+import { callerOf, migrations, newDataset, newFile, newUser } from '../../../../test/support/datasets.ts';
 import type { Chunk } from './types.ts';
 import { openVectorRanker } from './vector-ranker.ts';
 import { openVectorTables } from './vector-tables.ts';

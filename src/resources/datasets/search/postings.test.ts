@@ -7,7 +7,7 @@ import { emptyName, onBothDatabases } from '../../../../test/support/databases.t
 import { lexicalRanks } from './lexical.ts';
 import { openPassageIndex } from './passage-index.ts';
 import { scopeOf } from './scope.ts';
-import { callerOf, filed, migrations, newDataset, newFile, newUser } from './testing.ts';
+import { callerOf, filed, migrations, newDataset, newFile, newUser } from '../../../../test/support/datasets.ts';
 import type { Chunk } from './types.ts';
 
 const chunksOf = (texts: readonly string[]): Chunk[] =>

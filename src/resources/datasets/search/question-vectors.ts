@@ -3,7 +3,7 @@ import { Fault, type FaultCode } from '#core/fault';
 import type { PassageSearch } from '#core/passages';
 import { systemClock, type Clock } from '#kit/async/clock';
 import type { Scope } from './scope.ts';
-import { timed } from './timed.ts';
+import { timed } from '#kit/async/timed';
 import type { EmbedText, VectorModel } from './types.ts';
 import { unit } from './vectors.ts';
 

@@ -2,7 +2,7 @@ import { isObject } from '#core/json';
 import type { Clock } from '#kit/async/clock';
 import { parseJson } from '#kit/json/scan';
 import type { Upstreams } from '#kit/upstream/pool';
-import { timed } from './timed.ts';
+import { timed } from '#kit/async/timed';
 
 /** The service that puts passages in a better order. */
 export interface RerankSettings {

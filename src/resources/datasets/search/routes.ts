@@ -3,14 +3,15 @@ import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
+import { nullable } from '#http/schemas';
 
-const rank = Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description: 'From 1; null where that channel did not find it or did not run.' });
+const rank = nullable(Type.Integer({ minimum: 1 }), { description: 'From 1; null where that channel did not find it or did not run.' });
 
 const Found = Type.Object({
   index: Type.Integer({ description: 'From 1.' }),
   dataset: Type.String(),
   filename: Type.String(),
-  page: Type.Union([Type.Integer(), Type.Null()], { description: 'From 1; null where the file has no pages.' }),
+  page: nullable(Type.Integer(), { description: 'From 1; null where the file has no pages.' }),
   chunk_id: Type.Integer(),
   score: Type.Number(),
   text: Type.String({ description: 'With the title and the headings above it.' }),
@@ -47,7 +48,7 @@ export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
         vectors_down: Type.Optional(Type.Literal(true, { description: 'Only words were searched: the model of the vectors is not there.' })),
         warnings: Type.Optional(Type.Array(Type.String())),
       }),
-      async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal = new AbortController().signal }) {
+      async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal }) {
         const names = namesIn(dataset);
         const { passages, vectorsDown, warnings } = await search({
           caller,

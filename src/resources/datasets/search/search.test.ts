@@ -9,7 +9,7 @@ import { openPassageIndex } from './passage-index.ts';
 import { keyOf } from './postings.ts';
 import { scopeOf } from './scope.ts';
 import { openSearch, type SearchDeps } from './search.ts';
-import { asking, callerOf, embedBy, filed, migrations, newDataset, newFile, newUser, vectorOf } from './testing.ts';
+import { asking, callerOf, embedBy, filed, migrations, newDataset, newFile, newUser, vectorOf } from '../../../../test/support/datasets.ts';
 import type { PassageIndex } from './types.ts';
 import { openVectorRanker } from './vector-ranker.ts';
 

@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import type { Passage, PassageSearch, SearchPassages } from '#core/passages';
 import type { Store } from '#store/open';
-import { arranged, withoutSpace, type PlacedPassage } from './arranged.ts';
-import { fused, type Candidate } from './fused.ts';
+import { arranged, type PlacedPassage, withoutSpace } from './arranged.ts';
 import { languageOf } from './language.ts';
 import { lexicalRanks } from './lexical.ts';
 import { nearest } from './nearest.ts';
-import { isEnglish, partsOf, questionVector, type QuestionDeps } from './question-vectors.ts';
-import { keyOf } from './postings.ts';
+import { isEnglish, partsOf, type QuestionDeps, questionVector } from './question-vectors.ts';
+import { inOrder, keyOf, type Place, type Scored } from './postings.ts';
 import { mostReranked, type Rerank } from './rerank.ts';
-import { scopeOf, type Scope } from './scope.ts';
+import { type Scope, scopeOf } from './scope.ts';
 import { slices } from './slices.ts';
 import { openVectorTables, type VectorTables } from './vector-tables.ts';
 import type { VectorRanker } from './vector-ranker.ts';
@@ -141,4 +140,37 @@ async function placedPassages({ db }: Store, { editions }: Scope, candidates: re
       } as const;
       return { passage: withoutSpace(passage, { context, whole: quote, start }), edition, ordinal, context, whole: quote, span: [start, end] };
     });
+}
+
+/** A passage, and where a channel found it, from 1; each may be absent. */
+interface Candidate extends Scored {
+  readonly lexical: number | null;
+  readonly vector: number | null;
+  /** The sum of weight / (60 + rank) over the channels. */
+  readonly score: number;
+}
+
+/** The usual constant of reciprocal rank fusion (Cormack, Clarke, Büttcher 2009). */
+const k = 60;
+
+/** What the index of a model found. */
+interface Nearest {
+  readonly places: readonly Place[];
+  /** What its ranks count beside those by words, which count 1. */
+  readonly weight: number;
+}
+
+/** Fuses ranks, best first. Scores of different channels cannot be compared, their ranks can. */
+function fused(lexical: readonly Place[], vectors: readonly Nearest[]): readonly Candidate[] {
+  const found = new Map<string, Candidate>();
+  const add = (places: readonly Place[], channel: 'lexical' | 'vector', weight = 1) => {
+    for (const [at, { edition, ordinal }] of places.entries()) {
+      const key = keyOf({ edition, ordinal });
+      const one = found.get(key) ?? { edition, ordinal, lexical: null, vector: null, score: 0 };
+      found.set(key, { ...one, [channel]: at + 1, score: one.score + weight / (k + at + 1) });
+    }
+  };
+  add(lexical, 'lexical');
+  for (const { places, weight } of vectors) add(places, 'vector', weight);
+  return [...found.values()].toSorted(inOrder);
 }

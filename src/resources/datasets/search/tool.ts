@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { closed } from '#http/schemas';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
@@ -6,20 +7,17 @@ import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
 import type { Passage, SearchPassages } from '#core/passages';
 import { checked } from '#kit/json/check';
 
-const Asked = Type.Object(
-  {
-    question: Type.String({ minLength: 1, maxLength: 20_000, description: 'What is looked for, as a question or as words.' }),
-    datasets: Type.Optional(
-      Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
-        minItems: 1,
-        maxItems: 1000,
-        description: 'Full names of datasets. Absent: each that the user may read.',
-      }),
-    ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'Most passages.' })),
-  },
-  { additionalProperties: false },
-);
+const Asked = closed({
+  question: Type.String({ minLength: 1, maxLength: 20_000, description: 'What is looked for, as a question or as words.' }),
+  datasets: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
+      minItems: 1,
+      maxItems: 1000,
+      description: 'Full names of datasets. Absent: each that the user may read.',
+    }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'Most passages.' })),
+});
 
 const askedOf = checked(Asked, ({ field, message }) => new Fault('invalid', message, { field }));
 

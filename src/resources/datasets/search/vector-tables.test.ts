@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../../../test/support/databases.ts';
-import { migrations } from './testing.ts';
+import { migrations } from '../../../../test/support/datasets.ts';
 import { openVectorTables } from './vector-tables.ts';
 
 onBothDatabases('the tables of vectors', ({ open }) => {

@@ -1,5 +1,6 @@
 import { isAbsolute, normalize } from 'node:path';
 import { Type, type Static } from 'typebox';
+import { closed, optionalOrNull } from '#http/schemas';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isAdministrator } from '../../owner.ts';
@@ -10,28 +11,23 @@ import { longestUrl } from './visiting.ts';
 
 const types = ['page', 'sitemap', 'site', 'bucket', 'folder'] as const;
 
-const BucketText = Type.Object(
-  {
-    endpoint: Type.String({ minLength: 1, maxLength: longestUrl, description: 'The URL of an S3-compatible service.' }),
-    region: Type.Optional(Type.String({ maxLength: 100, pattern: '^[A-Za-z0-9-]*$', expected: 'must be letters, digits and hyphens' })),
-    bucket: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$', expected: 'must be the name of a bucket' }),
-    prefix: Type.Optional(
-      Type.String({
-        maxLength: 1024,
-        pattern: '^[^\\u0000]*$',
-        expected: 'must be a text without the character U+0000',
-        description: 'Only objects whose keys begin with it.',
-      }),
-    ),
-    accessKeyId: Type.String({ minLength: 1, maxLength: 1000, writeOnly: true, description: 'May hold `{{secret.NAME}}`. Is never given back.' }),
-    secretAccessKey: Type.String({ minLength: 1, maxLength: 1000, writeOnly: true, description: 'May hold `{{secret.NAME}}`. Is never given back.' }),
-  },
-  { additionalProperties: false },
-);
+const BucketText = closed({
+  endpoint: Type.String({ minLength: 1, maxLength: longestUrl, description: 'The URL of an S3-compatible service.' }),
+  region: Type.Optional(Type.String({ maxLength: 100, pattern: '^[A-Za-z0-9-]*$', expected: 'must be letters, digits and hyphens' })),
+  bucket: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$', expected: 'must be the name of a bucket' }),
+  prefix: Type.Optional(
+    Type.String({
+      maxLength: 1024,
+      pattern: '^[^\\u0000]*$',
+      expected: 'must be a text without the character U+0000',
+      description: 'Only objects whose keys begin with it.',
+    }),
+  ),
+  accessKeyId: Type.String({ minLength: 1, maxLength: 1000, writeOnly: true, description: 'May hold `{{secret.NAME}}`. Is never given back.' }),
+  secretAccessKey: Type.String({ minLength: 1, maxLength: 1000, writeOnly: true, description: 'May hold `{{secret.NAME}}`. Is never given back.' }),
+});
 
-const everyHours = Type.Optional(
-  Type.Union([Type.Integer({ minimum: 1, maximum: 8760 }), Type.Null()], { description: 'How often it is synchronised; null: on demand alone.' }),
-);
+const everyHours = optionalOrNull(Type.Integer({ minimum: 1, maximum: 8760 }), { description: 'How often it is synchronised; null: on demand alone.' });
 
 const where = {
   url: Type.Optional(Type.String({ minLength: 1, maxLength: longestUrl, description: 'Of a page, a sitemap or a site.' })),
@@ -39,9 +35,9 @@ const where = {
   folder: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, description: 'For administrators: an absolute path within one of sources.folders.' })),
 };
 
-export const NewSource = Type.Object({ type: Type.Enum([...types]), ...where, everyHours }, { additionalProperties: false });
+export const NewSource = closed({ type: Type.Enum([...types]), ...where, everyHours });
 
-export const ChangedSource = Type.Object({ type: Type.Optional(Type.Enum([...types])), ...where, everyHours }, { additionalProperties: false });
+export const ChangedSource = closed({ type: Type.Optional(Type.Enum([...types])), ...where, everyHours });
 
 type Where = Pick<Static<typeof NewSource>, keyof typeof where>;
 

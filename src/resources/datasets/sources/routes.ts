@@ -3,11 +3,12 @@ import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
+import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { ownerQuery, readerOf } from '../../owner.ts';
-import { cursorOf, idBefore, pageOf, pageQuery } from '../../pagination.ts';
+import { pageById, pageQuery, pageSchema } from '../../pagination.ts';
 import type { Removal } from '../removal.ts';
 import { datasetIn, root, type ActingFor } from '../routes.ts';
 import type { Datasets } from '../store.ts';
@@ -29,8 +30,6 @@ export interface SourceRoutesDeps {
   readonly actingFor: ActingFor;
 }
 
-const orNull = <Kind extends Type.TSchema>(kind: Kind) => Type.Union([kind, Type.Null()]);
-
 const SourceObject = Type.Object({
   id: Type.Integer(),
   type: Type.Enum(['page', 'sitemap', 'site', 'bucket', 'folder']),
@@ -39,38 +38,25 @@ const SourceObject = Type.Object({
     Type.Object({ endpoint: Type.String(), region: Type.String(), bucket: Type.String(), prefix: Type.String() }, { description: 'Without its keys.' }),
   ),
   folder: Type.Optional(Type.String()),
-  everyHours: orNull(Type.Integer()),
+  everyHours: nullable(Type.Integer()),
   state: Type.Enum(['waiting', 'running', 'done', 'failed', 'cancelled'], { description: 'Of the last synchronisation.' }),
-  lastSyncAt: orNull(Type.String()),
-  nextSyncAt: orNull(Type.String()),
+  lastSyncAt: nullable(Type.String()),
+  nextSyncAt: nullable(Type.String()),
   seen: Type.Integer({ description: 'How many files the dataset has of it.' }),
   changed: Type.Integer({ description: 'How many of them the last synchronisation put in, or renewed.' }),
   deleted: Type.Integer({ description: 'How many it deleted, since they were gone.' }),
   failures: Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), { description: 'The first 100 of what could not be taken.' }),
-  jobId: orNull(Type.String()),
+  jobId: nullable(Type.String()),
 });
 
-const OwnerQuery = Type.Object(ownerQuery, { additionalProperties: false });
+const OwnerQuery = closed(ownerQuery);
 const path = `${root}/:id/sources`;
 const asked = { scope: 'datasets', owner: 'caller', query: OwnerQuery } as const;
 const common = { ...asked, output: SourceObject } as const;
 const sourceIn = (params: Readonly<Record<string, string>>) => idIn(params, 'source', 'source');
 
-function shown({ id, place, everyHours, state, lastSyncAt, nextSyncAt, seen, changed, deleted, failures, jobId }: Source) {
-  return {
-    id,
-    ...place,
-    everyHours,
-    state,
-    lastSyncAt: lastSyncAt?.toISOString() ?? null,
-    nextSyncAt: nextSyncAt?.toISOString() ?? null,
-    seen,
-    changed,
-    deleted,
-    failures,
-    jobId,
-  };
-}
+const sourceShown = shownAs(SourceObject);
+const shown = ({ place, ...source }: Source) => sourceShown({ ...source, ...place });
 
 /** What datasets follow: for those who may change them. */
 export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
@@ -101,13 +87,11 @@ function allRoutes({ store, audit, datasets, sources, schedule, folders, actingF
       method: 'GET',
       path,
       summary: 'What a dataset follows.',
-      query: Type.Object({ ...ownerQuery, ...pageQuery }, { additionalProperties: false }),
-      output: Type.Object({ items: Type.Array(SourceObject), nextCursor: orNull(Type.String()) }),
+      query: closed({ ...ownerQuery, ...pageQuery }),
+      output: pageSchema(SourceObject),
       async answer({ caller, params, query }) {
-        const { limit = 50, cursor } = query;
         const { id } = await datasets.one(readerOf(caller, query), datasetIn(params), 'edit');
-        const found = await sources.list(id, { after: idBefore('dataset-sources', cursor), limit: limit + 1 });
-        return pageOf(found.map(shown), limit, (last) => cursorOf('dataset-sources', [last.id]));
+        return pageById('dataset-sources', query, (after, limit) => sources.list(id, { after, limit }), shown);
       },
     }),
     nounRoute({

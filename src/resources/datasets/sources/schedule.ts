@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isObject } from '#core/json';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { jobOwner } from '../../job-owner.ts';
+import { jobOwner } from '../../owner.ts';
 import type { Source, Sources } from './store.ts';
 
 /** The kind of the jobs that synchronise sources. */

@@ -12,7 +12,7 @@ import { builtInPlugins, page } from '../built-in.ts';
 import type { PluginStore } from '../store.ts';
 import { filled, textOfValue } from '../template.ts';
 import type { Definition, OwnPlugin, Plugin } from '../types.ts';
-import { valuesIn } from '../message.ts';
+import { valuesIn } from '../field-list.ts';
 import { propertiesOf, valuesOf, type KeepsTo, type Values } from '../values.ts';
 import { calledOverHttp, type CallDeps } from './http.ts';
 import { ranScript, type ScriptDeps } from './script.ts';

@@ -1,4 +1,4 @@
-import type { GenerateCall, Output } from '#core/call';
+import { type GenerateCall, type Output, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
@@ -82,18 +82,15 @@ function callOf(asked: unknown, usual: string): GenerateCall {
   const question = textOf(prompt);
   if (question.trim() === '' || question.length > longestPrompt) throw new ScriptFailed(`llm takes a prompt of 1 to ${longestPrompt} characters.`);
   const output: Output = isObject(schema) ? { type: 'schema', schema: schema as JsonObject, strict: true } : { type: 'text' };
-  return {
+  return plainCall({
     model: textOf(model) || usual,
     turns: [
       ...(textOf(system) === '' ? [] : [{ role: 'system' as const, parts: [{ type: 'text' as const, text: textOf(system) }] }]),
       { role: 'user', parts: [{ type: 'text', text: question }] },
     ],
-    tools: [],
     output,
     sampling: typeof maxTokens === 'number' && Number.isInteger(maxTokens) && maxTokens > 0 ? { maxTokens } : {},
-    stream: false,
-    extra: {},
-  };
+  });
 }
 
 /** Faults that another try of the script would meet again. */

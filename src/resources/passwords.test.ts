@@ -1,6 +1,6 @@
 import { scryptSync } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { sealedPassword } from './password.ts';
+import { sealedPassword } from './passwords.ts';
 
 test('of a password a salted hash is stored, another one each time, which scrypt finds again from what stands beside it', async () => {
   const [one, other] = [await sealedPassword('correct horse ä'), await sealedPassword('correct horse ä')];

@@ -4,8 +4,8 @@ import { Fault } from '#core/fault';
 import type { Json } from '#core/json';
 import { Permits } from '#core/permits';
 import { RunWaits, type ModelAnswer, type QuestionAnswer, type Run, type RunEvent, type RunLimits, type ToolOutcome } from '#core/run';
-import type { DeepQuestion } from '../deep-question.ts';
-import { askedOf } from './question.ts';
+import type { DeepQuestion } from '#resources/deep-question';
+import { askedOf } from '#resources/deep-agent/question';
 
 /** What a scripted model says to a call: a text, or calls of tools. */
 export type Said = string | readonly { readonly name: string; readonly args: object | string }[];

@@ -1,9 +1,11 @@
-/* Makes empty-database.br anew, after a change of PGlite: `node --conditions=dragoman-source src/store/empty-database.make.ts`. */
+/* Makes empty-database.br anew, after a change of PGlite: `node --conditions=dragoman-source test/support/make-empty-database.ts`. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants } from 'node:zlib';
 import { systemClock } from '#kit/async/clock';
-import { pack, shippedImage, type Entry } from '#store/empty-database';
+import { shippedImage, type Entry, type Image } from '#store/empty-database';
 import { openEngine } from '#store/engine';
 import { silent } from '#store/log';
 
@@ -43,4 +45,11 @@ async function create(folder: string): Promise<string> {
   } finally {
     await engine.close();
   }
+}
+
+/** The reverse of unpacking; folders stand before what is in them. */
+function pack(image: Image, contents: readonly Uint8Array[]): Promise<Buffer> {
+  const { BROTLI_PARAM_LGWIN, BROTLI_MAX_WINDOW_BITS } = constants;
+  const bytes = Buffer.concat([Buffer.from(`${JSON.stringify(image)}\0`), ...contents]);
+  return promisify(brotliCompress)(bytes, { params: { [BROTLI_PARAM_LGWIN]: BROTLI_MAX_WINDOW_BITS } }); // the copies of one catalogue lie 8 MB apart: only a long window finds them
 }

@@ -3,10 +3,10 @@ import type { Caller } from '#core/context';
 import type { DocumentText } from '#core/document';
 import type { PassageSearch, SearchPassages } from '#core/passages';
 import type { Store } from '#store/open';
-import { chunked } from './chunker.ts';
-import type { EmbedText, PassageIndex } from './types.ts';
+import { chunked } from '#resources/datasets/search/chunker';
+import type { EmbedText, PassageIndex } from '#resources/datasets/search/types';
 
-const folder = (noun: string) => new URL(`../../${noun}/`, import.meta.url);
+const folder = (noun: string) => new URL(`../../src/resources/${noun}/`, import.meta.url);
 
 /** The folders of the migrations that the search needs. */
 export const migrations = ['users', 'teams', 'datasets', 'datasets/search'].map(folder);

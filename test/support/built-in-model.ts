@@ -8,9 +8,9 @@ import { fold, type GenerateResult } from '#core/fold';
 import type { TargetContext } from '#core/context';
 import type { JsonObject } from '#core/json';
 import fc from 'fast-check';
-import { builtIn } from './built-in.ts';
+import { builtIn } from '#providers/built-in/built-in';
 
-/** For the tests of this folder: calls, and the model that answers them. */
+/** The built-in model, which answers the calls below. */
 const target = builtIn({ clock: systemClock, tokens: openTokens }).target('built-in');
 
 export function turn(role: Role, ...parts: (string | Part)[]): Turn {
