@@ -11,6 +11,10 @@ const together: Readonly<Record<string, readonly string[]>> = {
   http: ['test/api/{embeddings,http}/**/*'],
   native: ['test/api/native/!(machines|many-sign-ins|sessions|sign-up|tokens)'],
   'sign-in': ['test/api/native/{machines,sessions,sign-up,tokens}'],
+  security: [
+    'test/security/{foreign-ids,foreign-things,hostile-documents,hostile-mcp,item-references,kept-runs,odd-text,odd-values}',
+    'test/security/{revocations,route-rights,shared-datasets}',
+  ],
   src: [
     'src/{config,core,dialects,faces,gateway,http,ledger,providers,telemetry}/**/*',
     'src/resources/!(stored-responses)/**/*', // those hold 56 MiB and see how long the collector takes
