@@ -5,11 +5,16 @@ import { configDefaults, defineConfig } from 'vitest/config';
  * program again, which costs a second; the next project has new ones, so that none of them grows without end.
  */
 const together: Readonly<Record<string, readonly string[]>> = {
+  accounting: ['test/accounting/**/*'],
   api: ['test/api/{admin,chat,gencompat,idempotency,mcp,media,messages,models,responses}/**/*'],
   gateway: ['test/{cross,examples,gateway,matrix,sdk,support}/**/*'],
   http: ['test/api/{embeddings,http}/**/*'],
   native: ['test/api/native/!(machines|many-sign-ins|sessions|sign-up|tokens)'],
   'sign-in': ['test/api/native/{machines,sessions,sign-up,tokens}'],
+  security: [
+    'test/security/{foreign-ids,foreign-things,hostile-documents,hostile-mcp,item-references,kept-runs,odd-text,odd-values}',
+    'test/security/{revocations,route-rights,shared-datasets}',
+  ],
   src: [
     'src/{config,core,dialects,faces,gateway,http,ledger,providers,telemetry}/**/*',
     'src/resources/!(stored-responses)/**/*', // those hold 56 MiB and see how long the collector takes

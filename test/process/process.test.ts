@@ -6,9 +6,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { anyPlace } from '../support/databases.ts';
 import { withDatabase } from '../support/migrated.ts';
 import { ownPort } from '../support/ports.ts';
 import { proves } from '../support/proves.ts';
+import { ofNode } from '../support/surroundings.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -75,8 +77,17 @@ async function started(command: string, args: string[], env: Record<string, stri
   throw new Error(`No answer: ${output} ${errors}`);
 }
 
-/** For a start that is not about the first one, which unpacks a database and makes its tables. */
-const begunBefore = () => withDatabase(join(home, 'data'));
+/** For a start that is not about the first one, which unpacks a database and makes its tables. @returns the variables that it needs */
+async function begunBefore(): Promise<Record<string, string>> {
+  await withDatabase(join(home, 'data'));
+  return {};
+}
+
+/** For one that is not about the embedded database either, which costs each start more than a second of CPU time. @returns the variables that it needs */
+async function begunElsewhere(): Promise<Record<string, string>> {
+  const { databaseUrl } = await anyPlace();
+  return databaseUrl === undefined ? begunBefore() : { DATABASE_URL: databaseUrl };
+}
 
 const npmStart = (env?: Record<string, string>) => started('npm', ['start'], env);
 const keyIn = (output: string) => /API key +(\S{64})/.exec(output)?.[1];
@@ -113,13 +124,16 @@ describe('npm start', () => {
     expect(await second.ended).toBe(0);
   }, 120_000);
 
-  test.each(['SIGTERM', 'SIGINT'] as const)(
+  test.each([
+    ['SIGTERM', begunBefore],
+    ['SIGINT', begunElsewhere],
+  ] as const)(
     '%s to its pid: it prints how many requests it waits for, a stream in flight ends well, exit 0, no process and no lock stay, the port is free',
-    async (signal) => {
-      await begunBefore();
+    async (signal, begun) => {
+      const database = await begun();
       await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
       const key = 'a'.repeat(64);
-      const { child, output, ended } = await npmStart({ DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
+      const { child, output, ended } = await npmStart({ ...database, DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'), DRAGOMAN_ADMIN_API_KEY: key });
       const pid = serverPid()!;
       const answer = await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
         method: 'POST',
@@ -141,8 +155,7 @@ describe('npm start', () => {
   );
 
   test('the server ends when npm start is killed, and frees the port', async () => {
-    await begunBefore();
-    const { child } = await npmStart();
+    const { child } = await npmStart(await begunElsewhere());
     await until(() => serverPid() !== undefined);
     const pid = serverPid()!;
     child.kill('SIGKILL');
@@ -180,11 +193,15 @@ test('an unknown command is named, and the help refers to the options of the ser
 }, 120_000);
 
 test('SIGHUP applies new settings; invalid ones leave the old in effect', async () => {
-  await begunBefore();
+  const database = await begunElsewhere();
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'plans: { unlimited: { } }\n');
   const key = 'a'.repeat(64);
-  const { errors, child, ended } = await started(process.execPath, [join(root, 'bin/dragoman.js')], { DRAGOMAN_CONFIG: file, DRAGOMAN_ADMIN_API_KEY: key });
+  const { errors, child, ended } = await started(process.execPath, [join(root, 'bin/dragoman.js')], {
+    ...database,
+    DRAGOMAN_CONFIG: file,
+    DRAGOMAN_ADMIN_API_KEY: key,
+  });
   const ask = async () =>
     (
       await fetch(`http://127.0.0.1:${port}/server/chatcompat/v1/chat/completions`, {
@@ -208,10 +225,10 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
 }, 120_000);
 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
-  await begunBefore();
+  const database = await begunElsewhere();
   const file = join(home, 'dragoman.yaml');
   await writeFile(file, 'otel: { endpoint: "http://127.0.0.1:4318" }\nauth: { oidc: { issuer: "https://sign-in.example.org" } }\n');
-  const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { DRAGOMAN_CONFIG: file });
+  const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { ...database, DRAGOMAN_CONFIG: file });
   const warnings = () =>
     errors()
       .split('\n')
@@ -235,7 +252,7 @@ test(
     await writeFile(join(home, 'dragoman.yaml'), 'models: { built-in: { tokensPerSecond: 20 } }\n');
     const key = 'a'.repeat(64);
     const mistaken = `data:text/javascript,process.on('SIGUSR2', () => { throw new Error('injected'); })`;
-    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, '--conditions=dragoman-source', join(root, 'src/main.ts')], {
+    const { child, ended, errors } = await started(process.execPath, ['--import', mistaken, ...ofNode, join(root, 'src/main.ts')], {
       DRAGOMAN_CONFIG: join(home, 'dragoman.yaml'),
       DRAGOMAN_ADMIN_API_KEY: key,
     });
