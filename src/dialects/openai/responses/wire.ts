@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
+import type { Json } from '#core/json';
 import { carrying } from '../../shared/read-fields.ts';
 import { anyObject, anything, optional } from '../../shared/schemas.ts';
 
