@@ -70,21 +70,18 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   ];
 }
 
-/** @throws Fault `invalid` naming the scope that is none */
+/** None, which stands for all of them, is meant by an empty text only. @throws Fault `invalid` naming the scope that is none */
 function scopesIn(text: string): Scope[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-    .map((name) => {
-      const scope = scopes.find((one) => one === name);
-      if (scope) return scope;
-      throw new Fault(
-        'invalid',
-        `token_scopes must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}".`,
-        {
-          field: 'token_scopes',
-        },
-      );
-    });
+  if (text.trim() === '') return [];
+  const names = text.split(',').map((name) => name.trim());
+  const named = names.filter((name) => name !== '');
+  return (named.length === 0 ? names : named).map((name) => {
+    const scope = scopes.find((one) => one === name);
+    if (scope) return scope;
+    throw new Fault(
+      'invalid',
+      `token_scopes must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}".`,
+      { field: 'token_scopes' },
+    );
+  });
 }

@@ -64,6 +64,7 @@ onBothDatabases('own keys', (database) => {
       ['POST', { name: 'a\u0000b' }, 400, /name/],
       ['POST', { name: 'x'.repeat(101) }, 400, /name/],
       ['POST', { name: 'n', token_scopes: 'query,everything' }, 400, /token_scopes.*everything/],
+      ['POST', { name: 'n', token_scopes: ' , ' }, 400, /token_scopes/],
       ['POST', { name: 'n', token_scopes: ['query'] }, 400, /token_scopes/],
       ['POST', '[]', 400, /object/],
       ['POST', '{"name":', 400, /JSON/],
