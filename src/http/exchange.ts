@@ -10,7 +10,7 @@ import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
 import { Recording } from './response-recorder.ts';
 import type { Surroundings } from './surroundings.ts';
-import { writeTogether } from './write-together.ts';
+import { sendNow, writeTogether } from './write-together.ts';
 
 const always: Headers = [
   'cache-control',
@@ -329,7 +329,9 @@ export class Exchange implements Memory, NeededMemory {
 
   /** Cuts the connection of an answer that has begun and cannot be completed. */
   destroy(): void {
-    if (!this.#response.writableEnded) this.#response.destroy();
+    if (this.#response.writableEnded) return;
+    sendNow(this.#response);
+    this.#response.destroy();
   }
 
   /** What is noted is a copy: where there is no room for it the answer goes on, and is not kept. */

@@ -81,3 +81,24 @@ test('a client that reads nothing of a stream for as long as it may pause is cut
   await expect.poll(() => isCut).toBe(true);
   client.destroy();
 });
+
+test('an answer that is cut off in the turn in which it began has sent its head and what was written', async () => {
+  const route: Route = {
+    ...common,
+    path: '/cut',
+    answer({ exchange }) {
+      exchange.open(200, ['content-type', 'audio/mpeg']);
+      exchange.write('the beginning');
+      throw new Error('It broke off.');
+    },
+  };
+  const listening = await listen(route);
+  onTestFinished(() => listening.close(0));
+  const said = await new Promise<string>((resolve) => {
+    let text = '';
+    const client = connect(Number(new URL(listening.url).port), '127.0.0.1', () => client.write('GET /cut HTTP/1.1\r\nhost: a\r\n\r\n'));
+    client.on('data', (bytes: Buffer) => (text += bytes.toString())).on('error', () => {});
+    client.on('close', () => resolve(text));
+  });
+  expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*the beginning/);
+});

@@ -65,7 +65,10 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       summary: summaries.list,
       query: closed({ ...ownerQuery, ...pageQuery }),
       output: pageSchema(output),
-      answer: ({ caller, query: asked }) => pageById(noun, asked, (after, limit) => things.list(readerOf(caller, asked), { after, limit }), shown),
+      answer({ caller, query: asked }) {
+        const reader = readerOf(caller, asked);
+        return pageById(noun, asked, (after, limit) => things.list(reader, { after, limit }), shown);
+      },
     }),
     nounRoute({
       ...common,

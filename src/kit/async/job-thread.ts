@@ -53,10 +53,10 @@ export class JobThread<Job, Result> {
     };
     signal?.addEventListener('abort', left);
     try {
-      this.#current = current;
       this.#worker ??= this.#begun();
-      this.#worker.ref();
       this.#worker.postMessage(job);
+      this.#worker.ref();
+      this.#current = current; // only now: where the system gives no thread, nobody would handle its end
       if (this.#isReady) this.#limit(current);
       return await promise;
     } finally {

@@ -103,7 +103,10 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
       summary: 'The datasets that you may use.',
       query: PageQuery,
       output: pageSchema(DatasetObject),
-      answer: ({ caller, query }) => pageById('datasets', query, (after, limit) => datasets.list(readerOf(caller, query), { after, limit }), shown),
+      answer({ caller, query }) {
+        const reader = readerOf(caller, query);
+        return pageById('datasets', query, (after, limit) => datasets.list(reader, { after, limit }), shown);
+      },
     }),
     nounRoute({
       ...common,
