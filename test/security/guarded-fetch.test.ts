@@ -34,6 +34,7 @@ models:
   claude-x: { targets: [{ provider: claude }] }
   llava: { targets: [{ provider: local }] }
   gpt: { targets: [{ provider: open }] }
+  either: { targets: [{ provider: local }, { provider: open }] }
 `,
   });
 });
@@ -93,16 +94,31 @@ describe('image URLs', () => {
         const answer = await server.ask(chat, body('llava', one));
         expect([one, answer.status, await answer.json()]).toMatchObject([one, 400, { error: { message: expect.stringContaining(one.type) as string } }]);
       }
+    for (const url of [`${at('127.0.0.1')}#a b`, at('127.0.0\n.1'), at('a b@127.0.0.1'), 'file:///etc/a b', ' http:/127.0.0.1/a b'])
+      expect([url, (await server.ask(chat, body('llava', part('video_url', { url })))).status]).toEqual([url, 400]);
     const asText = await server.ask(chat, body('llava', part('image_url', at('127.0.0.1'))));
     expect([asText.status, upstream.requests.length, canary.hits, evil.hits]).toEqual([400, 0, 0, 0]);
     for (const [model, one] of [
       ['llava', part('video_url', { url: 'data:video/mp4;base64,AAAA' })],
       ['llava', { type: 'thinking', thinking: [{ type: 'text', text: 'https://pictures.example/' }] }],
+      ['llava', part('remark', 'https://pictures.example says: a cat')],
+      ['either', part('video_url', { url: at('pictures.example') })],
       ['gpt', part('video_url', { url: at('pictures.example') })],
     ] as const) {
       expect((await server.ask(chat, body(model, one))).status).toBe(200);
       expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain(JSON.stringify(one));
     }
+  });
+
+  test('what the model said before may begin with an address: nothing opens it', async () => {
+    const thought = { type: 'thinking', thinking: 'https://pictures.example/ is a site' };
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [thought, { type: 'text', text: 'yes' }] },
+      { role: 'user', content: 'and?' },
+    ];
+    expect((await server.ask(chat, { model: 'llava', messages })).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain(JSON.stringify(thought));
   });
 
   test.each([

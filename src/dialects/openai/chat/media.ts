@@ -1,7 +1,8 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
-import { isObject, own, type Json, type JsonObject } from '#core/json';
+import { own, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
+import { isOrHasAddress } from '../foreign-address.ts';
 import { dialect } from './wire.ts';
 
 /** Images, audio and files of the chat completion wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
@@ -27,12 +28,6 @@ export function mediaOfFile(source: { readonly data: string } | { readonly id: s
 
 /** Has a part that only this wire knows, such as `video_url`, an address that its provider may open? Data URLs have none. */
 export const hasAddress = ({ dialect: of, value }: ForeignPart): boolean => of === dialect && isOrHasAddress(value);
-
-function isOrHasAddress(value: Json): boolean {
-  if (typeof value === 'string') return /^\s*(?:(?:https?|file):|[a-z][a-z0-9+.-]{0,30}:\/\/)/i.test(value);
-  if (Array.isArray(value)) return (value as readonly Json[]).some(isOrHasAddress);
-  return isObject(value) && Object.entries(value).some(([name, inner]) => name !== 'text' && isOrHasAddress(inner));
-}
 
 /** A content part, or undefined where this wire does not support it. */
 export function encodeMedia(part: MediaPart): JsonObject | undefined {
