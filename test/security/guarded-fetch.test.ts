@@ -28,12 +28,14 @@ providers:
   gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
   local: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", mediaUrls: fetched }
+  items: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", mediaUrls: fetched }
   open: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" }
 models:
   gem: { targets: [{ provider: gemini }] }
   claude-x: { targets: [{ provider: claude }] }
   llava: { targets: [{ provider: local }] }
   gpt: { targets: [{ provider: open }] }
+  screens: { targets: [{ provider: items }] }
   either: { targets: [{ provider: local }, { provider: open }] }
 `,
   });
@@ -108,6 +110,45 @@ describe('image URLs', () => {
       expect((await server.ask(chat, body(model, one))).status).toBe(200);
       expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain(JSON.stringify(one));
     }
+  });
+
+  test.each<readonly [string, (data: string) => object]>([
+    [chat, (data) => ({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: data } }] }] })],
+    [chat, (data) => ({ messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }] })],
+    ['/server/chatcompat/v1/responses', (data) => ({ input: [{ role: 'user', content: [{ type: 'input_file', file_data: data }] }] })],
+    ['/server/chatcompat/v1/responses', (data) => ({ input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }] })],
+    [
+      '/server/messages/v1/messages',
+      (data) => ({
+        max_tokens: 10,
+        messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data } }] }],
+      }),
+    ],
+    ['/server/gencompat/v1beta/models/llava:generateContent', (data) => ({ contents: [{ parts: [{ inlineData: { mimeType: 'audio/wav', data } }] }] })],
+  ])('an address in the place of base64 is not passed on (%s)', async (path, body) => {
+    for (const data of [at('127.0.0.1'), ` ${at('127.0.0.1')}`, 'file:///etc/passwd', 's3://bucket/a.pdf']) {
+      const { status } = await server.ask(path, { ...(path.includes('gencompat') ? {} : { model: 'llava' }), ...body(data) });
+      expect([data, status]).toEqual([data, 400]);
+    }
+    expect([upstream.requests.length, canary.hits]).toEqual([0, 0]);
+    const { status } = await server.ask(path, { ...(path.includes('gencompat') ? {} : { model: 'llava' }), ...body('AAAA') });
+    expect(status).toBe(200);
+  });
+
+  test('a provider of the Responses API that accepts no URLs is sent none in items either', async () => {
+    const output = (image_url: string) => ({
+      model: 'screens',
+      input: [
+        { type: 'computer_call', id: 'cu_1', call_id: 'c', status: 'completed', pending_safety_checks: [], action: { type: 'screenshot' } },
+        { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url } },
+      ],
+    });
+    const path = '/server/chatcompat/v1/responses';
+    const answer = await server.ask(path, output('http://169.254.169.254/latest'));
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('computer_call_output')]);
+    expect(upstream.requests).toHaveLength(0);
+    expect((await server.ask(path, output('data:image/png;base64,AAAA'))).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain('data:image/png;base64,AAAA');
   });
 
   test('what the model said before may begin with an address: nothing opens it', async () => {

@@ -1,6 +1,6 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
 import { own, type Json, type JsonObject } from '#core/json';
-import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
+import { audioFormat, audioType, contentAt, dataOf } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
 import { isOrHasAddress } from '../foreign-address.ts';
 import { dialect } from './wire.ts';
@@ -14,16 +14,16 @@ export function mediaOfImage(url: string): MediaPart | undefined {
   return /^(https?|data):/i.test(url) ? { type: 'media', kind: 'image', url } : undefined;
 }
 
-export function mediaOfAudio(base64: string, format: string): MediaPart {
-  return { type: 'media', kind: 'audio', mediaType: audioType(format), base64 };
+/** @throws Fault `invalid` for a URL that is neither http(s) nor a data URL */
+export function mediaOfAudio(data: string, format: string, field: string): MediaPart {
+  return { type: 'media', kind: 'audio', mediaType: audioType(format), ...(data.startsWith('data:') ? { base64: data } : contentAt(data, field)) };
 }
 
-export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name?: string): MediaPart {
+/** @throws as `mediaOfAudio` does */
+export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name: string | undefined, field: string): MediaPart {
   const file = { type: 'media', kind: 'file', ...(name === undefined ? {} : { name }) } as const;
   if ('id' in source) return { ...file, fileId: source.id };
-  const inline = dataOf(source.data);
-  if (inline) return { ...file, ...inline };
-  return source.data.startsWith('data:') ? { ...file, url: source.data } : { ...file, base64: source.data };
+  return { ...file, ...contentAt(source.data, field) };
 }
 
 /** Has a part that only this wire knows, such as `video_url`, an address that its provider may open? Data URLs have none. */
