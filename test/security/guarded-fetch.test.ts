@@ -28,12 +28,15 @@ providers:
   gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
   claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
   local: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", mediaUrls: fetched }
+  items: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", mediaUrls: fetched }
   open: { dialect: openai-chat, baseUrl: "${upstream.url}/v1" }
 models:
   gem: { targets: [{ provider: gemini }] }
   claude-x: { targets: [{ provider: claude }] }
   llava: { targets: [{ provider: local }] }
   gpt: { targets: [{ provider: open }] }
+  screens: { targets: [{ provider: items }] }
+  either: { targets: [{ provider: local }, { provider: open }] }
 `,
   });
 });
@@ -93,16 +96,70 @@ describe('image URLs', () => {
         const answer = await server.ask(chat, body('llava', one));
         expect([one, answer.status, await answer.json()]).toMatchObject([one, 400, { error: { message: expect.stringContaining(one.type) as string } }]);
       }
+    for (const url of [`${at('127.0.0.1')}#a b`, at('127.0.0\n.1'), at('a b@127.0.0.1'), 'file:///etc/a b', ' http:/127.0.0.1/a b'])
+      expect([url, (await server.ask(chat, body('llava', part('video_url', { url })))).status]).toEqual([url, 400]);
     const asText = await server.ask(chat, body('llava', part('image_url', at('127.0.0.1'))));
     expect([asText.status, upstream.requests.length, canary.hits, evil.hits]).toEqual([400, 0, 0, 0]);
     for (const [model, one] of [
       ['llava', part('video_url', { url: 'data:video/mp4;base64,AAAA' })],
       ['llava', { type: 'thinking', thinking: [{ type: 'text', text: 'https://pictures.example/' }] }],
+      ['llava', part('remark', 'https://pictures.example says: a cat')],
+      ['either', part('video_url', { url: at('pictures.example') })],
       ['gpt', part('video_url', { url: at('pictures.example') })],
     ] as const) {
       expect((await server.ask(chat, body(model, one))).status).toBe(200);
       expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain(JSON.stringify(one));
     }
+  });
+
+  test.each<readonly [string, (data: string) => object]>([
+    [chat, (data) => ({ messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: data } }] }] })],
+    [chat, (data) => ({ messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }] })],
+    ['/server/chatcompat/v1/responses', (data) => ({ input: [{ role: 'user', content: [{ type: 'input_file', file_data: data }] }] })],
+    ['/server/chatcompat/v1/responses', (data) => ({ input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }] })],
+    [
+      '/server/messages/v1/messages',
+      (data) => ({
+        max_tokens: 10,
+        messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data } }] }],
+      }),
+    ],
+    ['/server/gencompat/v1beta/models/llava:generateContent', (data) => ({ contents: [{ parts: [{ inlineData: { mimeType: 'audio/wav', data } }] }] })],
+  ])('an address in the place of base64 is not passed on (%s)', async (path, body) => {
+    for (const data of [at('127.0.0.1'), ` ${at('127.0.0.1')}`, 'file:///etc/passwd', 's3://bucket/a.pdf']) {
+      const { status } = await server.ask(path, { ...(path.includes('gencompat') ? {} : { model: 'llava' }), ...body(data) });
+      expect([data, status]).toEqual([data, 400]);
+    }
+    expect([upstream.requests.length, canary.hits]).toEqual([0, 0]);
+    const { status } = await server.ask(path, { ...(path.includes('gencompat') ? {} : { model: 'llava' }), ...body('AAAA') });
+    expect(status).toBe(200);
+  });
+
+  test('a provider of the Responses API that accepts no URLs is sent none in items either', async () => {
+    const output = (image_url: string) => ({
+      model: 'screens',
+      input: [
+        { type: 'computer_call', id: 'cu_1', call_id: 'c', status: 'completed', pending_safety_checks: [], action: { type: 'screenshot' } },
+        { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url } },
+      ],
+    });
+    const path = '/server/chatcompat/v1/responses';
+    const answer = await server.ask(path, output('http://169.254.169.254/latest'));
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('computer_call_output')]);
+    expect(upstream.requests).toHaveLength(0);
+    expect((await server.ask(path, output('data:image/png;base64,AAAA'))).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain('data:image/png;base64,AAAA');
+  });
+
+  test('what the model said before may begin with an address: nothing opens it', async () => {
+    const thought = { type: 'thinking', thinking: 'https://pictures.example/ is a site' };
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [thought, { type: 'text', text: 'yes' }] },
+      { role: 'user', content: 'and?' },
+    ];
+    expect((await server.ask(chat, { model: 'llava', messages })).status).toBe(200);
+    expect(JSON.stringify(upstream.requests[0]!.json)).toContain(JSON.stringify(thought));
   });
 
   test.each([

@@ -2,7 +2,7 @@ import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, Turn } from '
 import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra } from '#core/thoughts';
-import { bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
+import { base64At, bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
 import { carriedBlock } from './carried-block.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
@@ -132,7 +132,7 @@ function contentPart(block: ContentBlock, place: string): TextPart | MediaPart |
       return textPartOf(block);
     case 'image': {
       const carried = carriedAs(rest(block, mediaMembers));
-      return { type: 'media', kind: 'image', ...sourceOf(block.source), ...carried };
+      return { type: 'media', kind: 'image', ...sourceOf(block.source, `${place}.source`), ...carried };
     }
     case 'document':
       return documentPart(block, place);
@@ -153,7 +153,13 @@ function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: st
     case 'content':
       return carriedBlock(bounded(rest(block, none), place));
     default:
-      return { type: 'media', kind: 'file', ...sourceOf(source), ...(isGiven(title) ? { name: title } : {}), ...carriedAs(rest(block, mediaMembers)) };
+      return {
+        type: 'media',
+        kind: 'file',
+        ...sourceOf(source, `${place}.source`),
+        ...(isGiven(title) ? { name: title } : {}),
+        ...carriedAs(rest(block, mediaMembers)),
+      };
   }
 }
 
@@ -161,10 +167,10 @@ const textDocumentMembers = new Set(['type', 'source']);
 
 type Source = Extract<WireBlock, { type: 'image' }>['source'];
 
-function sourceOf(source: Source): Pick<MediaPart, 'base64' | 'mediaType' | 'url' | 'fileId'> {
+function sourceOf(source: Source, field: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url' | 'fileId'> {
   switch (source.type) {
     case 'base64':
-      return { mediaType: source.media_type, base64: source.data };
+      return { mediaType: source.media_type, ...base64At(source.data, `${field}.data`) };
     case 'url':
       return { url: source.url };
     case 'file':

@@ -3,7 +3,7 @@ import { textAsWritten } from '#kit/json/numbers';
 import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { goesOn, joinedTurns } from '#core/whole-answers';
-import { bounded, invalid, isGiven, mediaAt } from '../shared/read-fields.ts';
+import { base64At, bounded, invalid, isGiven, mediaAt } from '../shared/read-fields.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
@@ -138,7 +138,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     type: 'media',
     kind: kindOf(mediaType),
     ...(mediaType === undefined ? {} : { mediaType }),
-    ...(blob ? { base64: blob.data } : isUploaded ? { fileId: file!.fileUri } : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
+    ...(blob ? base64At(blob.data, `${field}.inlineData.data`) : isUploaded ? { fileId: file!.fileUri } : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
     ...carriedAs({
       ...others,

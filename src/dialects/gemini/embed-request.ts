@@ -2,7 +2,7 @@ import { checked } from '#kit/json/check';
 import { unknownMembers, type EmbedCall, type Purpose } from '#core/embed';
 import { isObject, type JsonObject } from '#core/json';
 import { invalid, isGiven, bodyFault } from '../shared/read-fields.ts';
-import { BatchEmbedRequest, EmbedRequest, mostInputs, PredictRequest } from './embed-wire.ts';
+import { BatchEmbedRequest, EmbedRequest, Instance, mostInputs, PredictRequest, purpose } from './embed-wire.ts';
 import { withClientSpelling } from './spelling.ts';
 
 /** Embedding requests ↔ call. */
@@ -15,7 +15,7 @@ const checkPredict = checked(PredictRequest, bodyFault);
 export function decodeEmbed(body: unknown, model: string): EmbedCall {
   return withClientSpelling(body, (value, spelled) => {
     const request = check(value);
-    return callOf(model, [inputOf(request, model, '')], unknownMembers(request, EmbedRequest.properties).map(spelled));
+    return callOf(model, [inputOf(request, model, '')], unknownIn(request, '').map(spelled));
   });
 }
 
@@ -25,7 +25,7 @@ export function decodeBatchEmbed(body: unknown, model: string): EmbedCall {
   return withClientSpelling(body, (value, spelled) => {
     const batch = checkBatch(value);
     const inputs = batch.requests.map((request, at) => inputOf(request, model, `requests[${at}].`));
-    const inRequests = batch.requests.flatMap((request, at) => unknownMembers(request, EmbedRequest.properties, `requests[${at}].`));
+    const inRequests = batch.requests.flatMap((request, at) => unknownIn(request, `requests[${at}].`));
     return callOf(model, inputs, [...unknownMembers(batch, BatchEmbedRequest.properties), ...inRequests].map(spelled));
   });
 }
@@ -42,10 +42,23 @@ export function decodePredict(body: unknown, model: string): EmbedCall {
         if (content === '') throw invalid(`instances[${at}].content`, 'must not be empty');
         return { text: content, purpose: purposeOf(taskType, title), dimensions: parameters?.outputDimensionality ?? undefined, at: '' };
       }),
-      unknownMembers(request, PredictRequest.properties).map(spelled),
+      [
+        ...unknownMembers(request, PredictRequest.properties),
+        ...instances.flatMap((instance, at) => unknownMembers(instance, Instance.properties, `instances[${at}].`)),
+        ...unknownMembers(parameters ?? {}, parametersSentOn, 'parameters.'),
+      ].map(spelled),
     );
   });
 }
+
+/** Without `autoTruncate`, which no target is asked for. */
+const parametersSentOn = { outputDimensionality: true };
+
+/** Members that are not known. @param at path of the request in the body */
+const unknownIn = (request: EmbedRequest, at: string): readonly string[] => [
+  ...unknownMembers(request, EmbedRequest.properties, at),
+  ...unknownMembers(request.embedContentConfig ?? {}, purpose, `${at}embedContentConfig.`),
+];
 
 /** One input of a call. */
 interface Input {

@@ -8,7 +8,7 @@ export const mostInputs = 256;
 
 const dimensionality = optional(Type.Integer({ minimum: 1, maximum: 100_000, description: 'How many numbers a vector is to have.' }));
 const title = optional(Type.String({ maxLength: 10_000, description: 'Of the document, for RETRIEVAL_DOCUMENT.' }));
-const purpose = {
+export const purpose = {
   taskType: optional(Type.String({ maxLength: 100, description: 'What the vector is for: `RETRIEVAL_QUERY`, `RETRIEVAL_DOCUMENT`, `SEMANTIC_SIMILARITY`…' })),
   title,
   outputDimensionality: dimensionality,
@@ -32,8 +32,9 @@ export const BatchEmbedRequest = Type.Object({
   requests: Type.Array(EmbedRequest, { minItems: 1, maxItems: mostInputs, description: 'One for each text; all ask for the same outputDimensionality.' }),
 });
 
+export const Instance = Type.Object({ content: Type.String(), taskType: purpose.taskType, title });
 export const PredictRequest = Type.Object({
-  instances: Type.Array(Type.Object({ content: Type.String(), taskType: purpose.taskType, title }), {
+  instances: Type.Array(Instance, {
     minItems: 1,
     maxItems: mostInputs,
     description: 'One for each text.',

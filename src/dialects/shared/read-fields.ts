@@ -64,6 +64,16 @@ export function mediaAt(url: string, field: string): Pick<MediaPart, 'base64' | 
   return { url };
 }
 
+/** Media by its content in base64, which has no colon, or by a URL in the place of that. @throws as `mediaAt` does */
+export const contentAt = (data: string, field: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> =>
+  data.includes(':') ? mediaAt(data, field) : { base64: data };
+
+/** Media by its content where the interface has another member for URLs. @throws Fault `invalid` for one: a provider could open it */
+export function base64At(data: string, field: string): Pick<MediaPart, 'base64'> {
+  if (data.includes(':') && !/^data:/i.test(data)) throw invalid(field, 'must be base64');
+  return { base64: data };
+}
+
 /** The number of Unicode code points in a text. */
 export function characters(text: string): number {
   let count = text.length;

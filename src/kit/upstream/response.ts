@@ -52,7 +52,7 @@ subscribe('undici:client:sendHeaders', (message) => {
   used.add(socket);
 });
 
-/** Milliseconds to wait for the end of a response that has no reader any more. */
+/** Milliseconds to wait for the end of a response that has no reader any more, or of which nothing more is needed. */
 const lastWordsMilliseconds = 2000;
 const highWater = 1_048_576;
 /** Bytes of a response that are delivered per turn of the event loop. Decoding this many bytes of small events takes up to 5 ms, and a fast provider would fill every turn. */
@@ -84,6 +84,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   #wake: (() => void) | undefined;
   #sink: ((chunk: Uint8Array) => boolean) | undefined;
   #isNudged = false;
+  #isOver = false;
   #inflating: Inflating | undefined;
   /** Time of the last activity (monotonic milliseconds), and the longest wait until the next. */
   lastAt: number;
@@ -119,7 +120,15 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   /** Sets the longest wait between two reads (seconds). */
   set quietSeconds(seconds: number) {
-    this.patience = seconds * 1000;
+    if (!this.#isOver) this.patience = seconds * 1000;
+  }
+
+  /** Nothing more is needed: the body has to end within two seconds, whatever else comes. Afterwards it is `slow-body`. */
+  over(): void {
+    if (this.#isOver) return;
+    this.lastAt = this.#watch.clock.monotonic();
+    this.patience = Math.min(this.patience, lastWordsMilliseconds);
+    this.#isOver = true;
   }
 
   /** The next bytes, about as many as are allowed per turn; `undefined` at the end. */
@@ -199,7 +208,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   resume(): void {
     if (!this.paused) return;
     this.paused = false;
-    this.lastAt = this.#watch.clock.monotonic();
+    if (!this.#isOver) this.lastAt = this.#watch.clock.monotonic();
     this.#controller?.resume();
   }
 
@@ -241,7 +250,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.lastAt = this.#watch.clock.monotonic();
+    if (!this.#isOver) this.lastAt = this.#watch.clock.monotonic();
     if (this.#inflating) this.#inflating.write(chunk);
     else this.#arrived(chunk);
   }

@@ -64,8 +64,12 @@ export async function* passStream(
   { passthrough, clock, observe, lines }: Forwarding & { readonly clock: Clock; readonly lines?: LineFeeds | undefined },
 ): AsyncGenerator<Events> {
   const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
-  const push = (bytes: Uint8Array) => frames.push(lines ? lines.take(bytes) : bytes);
   const isOver = () => frames.isOver;
+  const push = (bytes: Uint8Array) => {
+    const ready = frames.push(lines ? lines.take(bytes) : bytes);
+    if (isOver()) response.over();
+    return ready;
+  };
   const held: Uint8Array[] = [];
   try {
     for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver)) held.push(...push(bytes));

@@ -1,4 +1,5 @@
 import { responses } from '#dialects/openai/responses/index';
+import { hasAddress } from '#dialects/openai/responses/media';
 import type { Quirks } from '#dialects/openai/responses/quirks';
 import { keyCredentials } from '../shared/credentials.ts';
 import { answering, senderAt, generateEndpoint, targetOf } from '../shared/generate.ts';
@@ -37,7 +38,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
       answering((call, context) => senderAt(endpoint, call, context)),
     );
   });
-  return { ...provider, needsContent: ({ kind }) => kind === 'audio' };
+  return { ...provider, needsContent: ({ kind }) => kind === 'audio', hasAddress };
 };
 
 export const openaiResponses: ProviderModule = {

@@ -23,7 +23,7 @@ type Inline = Pick<MediaPart, 'base64' | 'mediaType'>;
 export interface Inlining {
   /** Whether the provider needs the content of this part. */
   readonly needed: (part: MediaPart) => boolean;
-  /** Whether this part has an address that the provider must not be sent. */
+  /** Whether this part, of a user or of the result of a tool, has an address that the provider must not be sent. */
   readonly isRefused: (part: ForeignPart) => boolean;
 }
 
@@ -60,21 +60,24 @@ const none: readonly MediaPart[] = [];
 /** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. @throws Fault `invalid` for a part that is refused */
 function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): readonly MediaPart[] {
   let found: MediaPart[] | undefined;
-  const look = (part: Part) => {
+  const look = (part: Part, isModels: boolean) => {
     if (part.type === 'media' && needed(part)) (found ??= []).push(part);
-    else if (part.type === 'foreign' && isRefused(part)) throw addressRefused(part);
+    else if (part.type === 'foreign' && !isModels && isRefused(part)) throw addressRefused(part);
   };
-  for (const { parts } of turns)
+  for (const { role, parts } of turns)
     for (const part of parts) {
-      if (part.type === 'tool-result') part.parts.forEach(look);
-      else look(part);
+      if (part.type === 'tool-result') for (const inner of part.parts) look(inner, false);
+      else look(part, role === 'model');
     }
   return found ?? none;
 }
 
 function addressRefused({ value: { type } }: ForeignPart): Fault {
   const what = typeof type === 'string' ? type.slice(0, 100) : 'such a part';
-  return new Fault('invalid', `messages: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, { field: 'messages' });
+  return new Fault('invalid', `messages: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, {
+    field: 'messages',
+    elsewhere: true, // another target may be passed addresses
+  });
 }
 
 async function* fetchedFirst(

@@ -43,6 +43,8 @@ export interface AwaitingWords {
   spoke(): void;
   /** Reports whether the content is complete, so that only the end and the usage may be missing. */
   ends(isEnding: boolean): void;
+  /** The last frame has come: only the end of the body may be missing, and is not waited for long. */
+  over(): void;
 }
 
 export function awaitingWords(response: UpstreamResponse, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
@@ -61,6 +63,7 @@ export function awaitingWords(response: UpstreamResponse, { firstByte, idle }: P
       response.quietSeconds = idle;
     },
     ends: (isEnding) => void (response.isEnding = isEnding),
+    over: () => response.over(),
   };
 }
 

@@ -70,6 +70,7 @@ function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingW
       awaiting.spoke();
     }
     awaiting.ends(frames.mayEnd());
+    if (frames.isOver()) awaiting.over();
     if (!isHeld && events.length > 0) yield events;
   }
 }

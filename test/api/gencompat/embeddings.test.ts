@@ -308,6 +308,11 @@ test.each([
   ['embedContent', { ...text('a'), auto_fit: true }, 'auto_fit'],
   ['batchEmbedContents', { requests: [text('a'), { ...text('b'), autoFit: true }] }, 'requests[1].autoFit'],
   ['predict', { instances: [{ content: 'a' }], autoFit: true }, 'autoFit'],
+  ['embedContent', { ...text('a'), embedContentConfig: { autoFit: true } }, 'embedContentConfig.autoFit'],
+  ['batchEmbedContents', { requests: [{ ...text('a'), embedContentConfig: { autoFit: true } }] }, 'requests[0].embedContentConfig.autoFit'],
+  ['predict', { instances: [{ content: 'a' }, { content: 'b', auto_fit: true }] }, 'instances[1].auto_fit'],
+  ['predict', { instances: [{ content: 'a' }], parameters: { autoFit: true } }, 'parameters.autoFit'],
+  ['predict', { instances: [{ content: 'a' }], parameters: { autoTruncate: false } }, 'parameters.autoTruncate'],
 ] as const)('a member of %s that is not known is said, or refused where the client is strict', async (operation, body, field) => {
   for (const model of ['text-embedding-3-small', 'gemini-embedding-001']) {
     good();

@@ -118,11 +118,14 @@ function partsOf(content: Content, field: string): (TextPart | MediaPart | Forei
         return { ...media, ...detailMember, ...carriedOf(part, 'image_url', part.image_url, ['url', ...Object.keys(detailMember)]) };
       }
       case 'input_audio':
-        return { ...mediaOfAudio(part.input_audio.data, part.input_audio.format), ...carriedOf(part, 'input_audio', part.input_audio, ['data', 'format']) };
+        return {
+          ...mediaOfAudio(part.input_audio.data, part.input_audio.format, `${place}.input_audio.data`),
+          ...carriedOf(part, 'input_audio', part.input_audio, ['data', 'format']),
+        };
       case 'file': {
         const { file_data: data, file_id: id, filename: name } = part.file;
         if (!isGiven(data) && !isGiven(id)) throw missing(`${place}.file.file_data`);
-        const media = mediaOfFile(isGiven(data) ? { data } : { id: id! }, name ?? undefined);
+        const media = mediaOfFile(isGiven(data) ? { data } : { id: id! }, name ?? undefined, `${place}.file.file_data`);
         return { ...media, ...carriedOf(part, 'file', part.file, ['file_data', 'file_id', 'filename']) };
       }
       case 'refusal':

@@ -1,7 +1,8 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
-import { isObject, own, type Json, type JsonObject } from '#core/json';
-import { audioFormat, audioType, dataOf } from '../../shared/read-fields.ts';
+import { own, type Json, type JsonObject } from '#core/json';
+import { audioFormat, audioType, contentAt, dataOf } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
+import { isOrHasAddress } from '../foreign-address.ts';
 import { dialect } from './wire.ts';
 
 /** Images, audio and files of the chat completion wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
@@ -13,26 +14,20 @@ export function mediaOfImage(url: string): MediaPart | undefined {
   return /^(https?|data):/i.test(url) ? { type: 'media', kind: 'image', url } : undefined;
 }
 
-export function mediaOfAudio(base64: string, format: string): MediaPart {
-  return { type: 'media', kind: 'audio', mediaType: audioType(format), base64 };
+/** @throws Fault `invalid` for a URL that is neither http(s) nor a data URL */
+export function mediaOfAudio(data: string, format: string, field: string): MediaPart {
+  return { type: 'media', kind: 'audio', mediaType: audioType(format), ...(data.startsWith('data:') ? { base64: data } : contentAt(data, field)) };
 }
 
-export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name?: string): MediaPart {
+/** @throws as `mediaOfAudio` does */
+export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name: string | undefined, field: string): MediaPart {
   const file = { type: 'media', kind: 'file', ...(name === undefined ? {} : { name }) } as const;
   if ('id' in source) return { ...file, fileId: source.id };
-  const inline = dataOf(source.data);
-  if (inline) return { ...file, ...inline };
-  return source.data.startsWith('data:') ? { ...file, url: source.data } : { ...file, base64: source.data };
+  return { ...file, ...contentAt(source.data, field) };
 }
 
 /** Has a part that only this wire knows, such as `video_url`, an address that its provider may open? Data URLs have none. */
 export const hasAddress = ({ dialect: of, value }: ForeignPart): boolean => of === dialect && isOrHasAddress(value);
-
-function isOrHasAddress(value: Json): boolean {
-  if (typeof value === 'string') return /^\s*(?:(?:https?|file):|[a-z][a-z0-9+.-]{0,30}:\/\/)/i.test(value);
-  if (Array.isArray(value)) return (value as readonly Json[]).some(isOrHasAddress);
-  return isObject(value) && Object.entries(value).some(([name, inner]) => name !== 'text' && isOrHasAddress(inner));
-}
 
 /** A content part, or undefined where this wire does not support it. */
 export function encodeMedia(part: MediaPart): JsonObject | undefined {

@@ -1,7 +1,8 @@
-import type { MediaPart } from '#core/conversation';
+import type { ForeignPart, MediaPart } from '#core/conversation';
 import { own, rest, type Json, type JsonObject } from '#core/json';
-import { audioFormat, audioType, isGiven, mediaAt, missing } from '../../shared/read-fields.ts';
+import { audioFormat, audioType, contentAt, isGiven, mediaAt, missing } from '../../shared/read-fields.ts';
 import { fileNameFor } from '../file-name.ts';
+import { isOrHasAddress } from '../foreign-address.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
 /** Images, files and audio of the responses wire ↔ media parts. Base64 text is extracted from data URLs and put back, never decoded. */
@@ -21,19 +22,23 @@ export function mediaOf(part: MediaContentPart, place: string): MediaPart {
     case 'input_file': {
       const { file_data: data, file_url: url, file_id: fileId, filename } = part;
       const file = { type: 'media', kind: 'file', ...(isGiven(filename) ? { name: filename } : {}), ...carriedAs(rest(part, fileMembers)) } as const;
-      if (isGiven(data)) return { ...file, ...(data.startsWith('data:') ? mediaAt(data, `${place}.file_data`) : { base64: data }) };
+      if (isGiven(data)) return { ...file, ...contentAt(data, `${place}.file_data`) };
       if (isGiven(url)) return { ...file, ...mediaAt(url, `${place}.file_url`) };
       if (isGiven(fileId)) return { ...file, fileId };
       throw missing(`${place}.file_data`);
     }
     case 'input_audio': {
       const { data, format } = part.input_audio;
-      return { type: 'media', kind: 'audio', mediaType: audioType(format), base64: data };
+      const source = data.startsWith('data:') ? { base64: data } : contentAt(data, `${place}.input_audio.data`);
+      return { type: 'media', kind: 'audio', mediaType: audioType(format), ...source };
     }
     default:
       return part satisfies never;
   }
 }
+
+/** Has an item that only this wire knows, such as `computer_call_output`, an address that its provider may open? */
+export const hasAddress = ({ dialect: of, value }: ForeignPart): boolean => of === dialect && isOrHasAddress(value);
 
 const imageMembers = new Set(['type', 'image_url', 'file_id', 'detail']);
 const fileMembers = new Set(['type', 'file_data', 'file_url', 'file_id', 'filename']);

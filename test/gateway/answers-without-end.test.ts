@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { always, neverEnds, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { chat, startTestServer, type TestServer } from '../support/server.ts';
+
+/** Providers whose connection stays open behind a complete answer, as some proxies keep it. */
+
+let upstream: Upstream;
+let server: TestServer;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  server = await startTestServer({
+    yaml: `
+providers:
+  chat: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
+  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
+  items: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
+models:
+  chat-x: { targets: [{ provider: chat }] }
+  claude-x: { targets: [{ provider: claude }] }
+  items-x: { targets: [{ provider: items }] }
+limits: { streamIdleSeconds: 110 }
+`,
+  });
+});
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+test.concurrent.each([
+  [chat, 'chat-x'],
+  [chat, 'claude-x'],
+  [chat, 'items-x'],
+  ['/server/messages/v1/messages', 'chat-x'],
+])('a stream at %s of %s whose last frame has come is not held up', { timeout: 100_000 }, async (path, model) => {
+  upstream.script(always(neverEnds()));
+  const answer = await server.ask(path, { model, stream: true, max_tokens: 100, messages: [{ role: 'user', content: 'one two three' }] });
+  const text = await answer.text();
+  expect([answer.status, text]).toEqual([200, expect.stringContaining(path === chat ? '[DONE]' : 'message_stop')]);
+  expect(text).not.toContain('error');
+});
