@@ -59,11 +59,18 @@ export type Embed = (
 /** The warnings about members that are not known, unless the client's bytes are forwarded. */
 export const unknownIgnored = ({ unknown = [] }: EmbedCall): readonly string[] => unknown.map((name) => `${name}: ${absent}`);
 
-/** The names of members besides those that are known. A name is cut where it is too long to be shown; a null asks for nothing. */
-export const unknownMembers = (body: Readonly<Record<string, unknown>>, known: Readonly<Record<string, unknown>>, before = ''): readonly string[] =>
-  Object.entries(body).flatMap(([name, value]) => (value === null || Object.hasOwn(known, name) ? [] : [`${before}${name.slice(0, longestName)}`]));
+/** The names of members besides those that are known, the first of them. A name is cut where it is too long to be shown; a null asks for nothing. */
+export function unknownMembers(body: Readonly<Record<string, unknown>>, known: Readonly<Record<string, unknown>>, before = ''): readonly string[] {
+  const names: string[] = [];
+  for (const [name, value] of Object.entries(body)) {
+    if (value !== null && !Object.hasOwn(known, name)) names.push(`${before}${name.slice(0, longestName)}`);
+    if (names.length === mostNames) break;
+  }
+  return names;
+}
 
 const longestName = 100;
+const mostNames = 20;
 
 /** The warning of a target that does not support purposes of vectors. */
 export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[] {

@@ -15,6 +15,8 @@ describe('the first sentence of a provider', () => {
     ],
     ['The organization must be verified to stream this model.', 'The organization must be verified to stream this model.'],
     ['An org-level limit for user_id, org_id and proj_id', 'An org-level limit for user_id, org_id and proj_id'],
+    ['The org-admin role needs an org-scoped key', 'The org-admin role needs an org-scoped key'],
+    ['Set org-id and proj_ids in the proj_quota field', 'Set org-id and proj_ids in the proj_quota field'],
   ])('%j is told as %j', (message, sentence) => expect(firstSentence(message)).toBe(sentence));
 
   test.each([

@@ -95,7 +95,7 @@ function isSecret(part: string): boolean {
 const keys = /^(?:sk|pk|rk|gsk|xai|dgm|csk|hf|r8|fw|nvapi|pplx|ghp|tgp)[-_]|^(?:AIza|AKIA|ASIA|ya29|eyJ)/;
 /** Ids of organisations, projects, accounts, users and keys, where a word begins like them (`user_id`, `org-level`) those with a digit; account numbers; UUIDs. */
 const ids =
-  /^(?:org-(?!(?:level|wide|owned|specific)$)|proj_(?!(?:id|name)$)|acct_(?!(?:id|name)$))[A-Za-z0-9]|^(?:org|organization|proj|project|acct|account|user|cus|key|tenant)[-_](?=[^]{0,60}\d)|^\d{9,}$|:\d{9,}:|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+  /^(?:org-(?!(?:ids?|admin|scoped|based|roles?|policy|level|wide|owned|specific)$)|(?:proj|acct)_(?!(?:ids?|name|number|quota|limit|status)$))[A-Za-z0-9]|^(?:org|organization|proj|project|acct|account|user|cus|key|tenant)[-_](?=[^]{0,60}\d)|^\d{9,}$|:\d{9,}:|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A run of at least sixteen letters and digits, with both in it: no word of any language. */
 const isOpaque = (part: string) => (part.match(/[A-Za-z0-9]{16,}/g) ?? []).some((run) => /\d/.test(run) && /[A-Za-z]/.test(run));

@@ -65,15 +65,46 @@ async function check(
 }
 
 function said({ type, enum: choices, maxLength }: JsonObject): string {
-  if (Array.isArray(choices)) return `one of ${choices.slice(0, 20).map(String).join(', ')}`.slice(0, 300);
+  if (Array.isArray(choices))
+    return `one of ${choices
+      .slice(0, 20)
+      .map((one) => (isPlain(one) ? String(one) : JSON.stringify(one)))
+      .join(', ')}`.slice(0, 300);
   return `${typeof type === 'string' ? `a value of the type ${type.slice(0, 20)}` : 'as the plugin declares it'}${typeof maxLength === 'number' ? `, of at most ${maxLength} characters` : ''}`;
 }
 
 /** The value that a text of a form or of a message is, as the schema of its field says: a number, a truth value, a choice, or JSON for a list or an object. */
 function fitting(value: Json, property: JsonObject): Json {
-  if (typeof value !== 'string' || property['type'] === 'string') return value;
-  return coerced([['value', value]], Type.Object({ value: Type.Unsafe<Json>(property) }), jsonIn)['value'] as Json;
+  if (typeof value !== 'string' || takesText(property, value)) return value;
+  const found = coerced([['value', value]], Type.Object({ value: Type.Unsafe<Json>(ruleIn(property)) }), jsonIn)['value'] as Json;
+  const [number] = Array.isArray(found) && !/^\s*\[/.test(value) ? (found as readonly Json[]) : [found];
+  const isRounded = Number.isInteger(number) && !Number.isSafeInteger(number) && !/e/i.test(value);
+  return isRounded ? value : found;
 }
+
+/** May a schema, or a branch of it, take this text as it is? */
+function takesText(schema: Json, text: string): boolean {
+  if (!isObject(schema)) return schema === true;
+  const { type, enum: choices, anyOf, oneOf } = schema;
+  if (type !== undefined) return type === 'string' || (Array.isArray(type) && type.includes('string'));
+  if (schema['const'] === text || (Array.isArray(choices) && choices.includes(text))) return true;
+  return [anyOf, oneOf].some((branches) => Array.isArray(branches) && branches.some((branch: Json) => takesText(branch, text)));
+}
+
+/** What `coerced` reads of a schema, without what only a schema of our own is sure to have. */
+function ruleIn(schema: Json): JsonObject {
+  if (!isObject(schema)) return {};
+  const { type, enum: choices, const: only, anyOf, items } = schema;
+  return {
+    ...(typeof type === 'string' ? { type } : {}),
+    ...(isPlain(only) ? { const: only } : {}),
+    ...(Array.isArray(choices) ? { enum: choices.filter(isPlain) } : {}),
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.map(ruleIn) } : {}),
+    ...(isObject(items) ? { items: ruleIn(items) } : {}),
+  };
+}
+
+const isPlain = (value: unknown): value is string | number | boolean => ['string', 'number', 'boolean'].includes(typeof value);
 
 function jsonIn(text: string): unknown {
   try {

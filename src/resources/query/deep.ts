@@ -18,6 +18,7 @@ import { mcpFieldsIn } from './mcp-tools.ts';
 import { inOwnCodes } from './preparing.ts';
 import { dateIn } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
+import { ignoringWeb } from './web.ts';
 
 /** A question that a run researches: it is begun, and the answer names it. @throws Fault `invalid` naming the field; `forbidden` for a key without the scope */
 export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: wholeMessage, output, streams }: Asked): Conversation {
@@ -33,6 +34,8 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
   let id = 0;
 
   const begun = async (call: GenerateCall, context: Context): Promise<Events> => {
+    ignoringTools(mcp.unknown, context);
+    if (!deps.web.search && where.limit > 0 && where.live > 0) ignoringWeb(context);
     modelOf(call.model, deps.models(context.caller), { ...context, targets: undefined });
     const prompt = await deps.promptOf(context.caller, persona);
     if (wholeMessage) {
@@ -53,7 +56,6 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
       ...(typeof fields.temperature === 'number' ? { temperature: fields.temperature } : {}),
       ...(fields.reasoning_effort ? { effort: fields.reasoning_effort } : {}),
     };
-    ignoringTools(mcp.unknown, context);
     id = answered ?? (await beginning(deps, call, question, context));
     return said(call.model, answered === undefined ? `The research has begun: follow it at /server/get-deep-agent, with deep_agent_id ${id}.` : goesOn);
   };

@@ -27,6 +27,10 @@ const mostResults = 10;
 const mostPages = 2;
 const longestQuery = 400;
 
+/** Warns that there is no search engine. @throws Fault `invalid` where the client is strict */
+export const ignoringWeb = (context: Pick<Context, 'strict' | 'progress'>): void =>
+  ignoring(['live: no search engine is configured here, so the answer comes without the web'], context);
+
 /**
  * What the web has on a question. The answer comes without it where it cannot be searched, and a warning says so.
  *
@@ -36,7 +40,7 @@ export async function foundOnWeb(web: Web, live: Live, question: string, context
   if (live === 0) return [];
   const { caller, signal, requestId, progress } = context;
   if (!web.search) {
-    ignoring(['live: no search engine is configured here, so the answer comes without the web'], context);
+    ignoringWeb(context);
     return [];
   }
   const asking = { owner: String(caller.userId), signal, most: mostResults };

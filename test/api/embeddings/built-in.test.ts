@@ -59,6 +59,8 @@ test('a member that is not known is said, or refused where the client is strict'
   const strict = await server.ask(path, body, { headers: { 'x-dragoman-strict': 'true' } });
   expect(strict.status).toBe(400);
   expect(await strict.json()).toMatchObject({ error: { type: 'invalid_request_error', param: 'truncate' } });
+  const many = { ...body, ...Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`m${at}`, 1])) };
+  expect((await server.ask(path, many)).headers.get('x-dragoman-warnings')!.match(/\bm\d{1,2}\b/g)).toEqual(Array.from({ length: 19 }, (_, at) => `m${at}`));
   const { model, input } = body;
   expect((await server.ask(path, { model, input, nothing: null }, { headers: { 'x-dragoman-strict': 'true' } })).status).toBe(200);
 });

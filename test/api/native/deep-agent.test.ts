@@ -264,6 +264,23 @@ describe('a deep agent on a scripted model', () => {
     await expect.poll(() => upstream.requests.some((one) => textOf(one).includes('The report of an earlier run:\\n\\nMara Quill built it'))).toBe(true);
   });
 
+  test('whose question waits is not answered by a strict request that names what is not there', { timeout: long }, async () => {
+    runsOn({ clarify: 'QUESTION: Which Nuuk?' });
+    const { ada, ask, follow } = await open();
+    const id = idOf(await ask());
+    await follow(id, { until: 'question.asked' });
+    const waits = async () => (await ada.ask('GET', `/server/mine/runs/${id}`)).body['state'];
+    await expect.poll(waits).toBe('waiting');
+    const answer = { message: 'That in Greenland.', mode: 'deep_agent', model: 'gpt-4o-mini', deep_agent_id: id };
+    for (const more of [{ enabled_mcp_tools: ['none'] }, { live: 1 }]) {
+      const { status } = await ada.ask('POST', '/server/query', { ...answer, ...more }, { headers: { 'x-dragoman-strict': 'true' } });
+      expect([more, status, await waits()]).toEqual([more, 400, 'waiting']);
+    }
+    const answered = await ask({ ...answer, live: 1 });
+    expect([answered.status, answered.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringMatching(/^live: no search engine/)]);
+    expect((await ask({ live: 1, limit_references: 0 })).headers.get('x-dragoman-warnings')).toBeNull();
+  });
+
   test('that is cancelled ends at once, with the call of the model that it waits for', { timeout: long }, async () => {
     runsOn({ report: hang() });
     const { ada, ask, follow } = await open();

@@ -309,6 +309,31 @@ describe('a prompt', () => {
       expect([wrong, (await run('texts', wrong)).status]).toEqual([wrong, 400]);
   });
 
+  test('leaves a text as it is where its schema takes it so, and where a number would be rounded, whatever else the schema has', async () => {
+    const properties = {
+      code: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+      word: { anyOf: [{ type: 'string' }, { type: 'boolean' }] },
+      pick: { enum: ['1', 1] },
+      any: { anyOf: [true, { type: 'integer' }] },
+      list: { type: 'array', items: true },
+      size: { type: 'integer' },
+      sizes: { type: 'array', items: { type: 'integer' } },
+      odd: { enum: [{ toString: 1 }, 2] },
+    };
+    const shown = Object.keys(properties).map((name) => `{{${name}}}`);
+    await made({ ...parrot, plugin_name: 'kept', template: `Say exactly: ${shown.join(' ')}.`, fields: { type: 'object', properties } });
+    const values = { code: '007', word: 'on', pick: '1', any: '7', list: '["a"]', size: '12', sizes: '5', odd: '2' };
+    expect((await run('kept', values)).body['message']).toBe('007 on 1 7 ["a"] 12 [5] 2.');
+    for (const wrong of [{ size: '12345678901234567' }, { sizes: '12345678901234567' }, { odd: 'x' }])
+      expect([wrong, (await run('kept', wrong)).status]).toEqual([wrong, 400]);
+    const schemas = { named: { anyOf: { type: 'integer' } }, single: { enum: 1 }, mixed: { items: [{ type: 'integer' }], type: 'array' } };
+    for (const [name, schema] of Object.entries(schemas)) {
+      const answer = await ada.ask('POST', mine, { ...parrot, plugin_name: name, title: 'Odd', fields: { type: 'object', properties: { words: schema } } });
+      if (answer.status === 201) expect([name, (await run(name, { words: '7' })).status]).not.toEqual([name, 500]);
+      else expect([name, answer.status]).toEqual([name, 400]);
+    }
+  });
+
   test('keeps its fields in the order in which they were given', async () => {
     const names = ['question', 'n', 'tone', 'audience', 'b', 'a'];
     const properties = Object.fromEntries(names.map((name) => [name, { type: 'string', title: `The ${name}`, description: 'd', default: '' }]));

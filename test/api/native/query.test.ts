@@ -234,6 +234,7 @@ test.each([
   [{ live: 2, streaming: true }, 'live'],
   [{ enabled_mcp_tools: ['9_none'] }, 'enabled_mcp_tools'],
   [{ enabled_mcp_tools: ['none'], mode: 'deep_agent' }, 'enabled_mcp_tools'],
+  [{ live: 1, mode: 'deep_agent' }, 'live'],
 ])('a strict client is refused what cannot be done here: %j', async (fields, field) => {
   const asked = { message: heron, model: 'built-in', ...fields };
   const { status, body } = await ada.ask('POST', '/server/query', asked, { headers: { 'x-dragoman-strict': 'true' } });

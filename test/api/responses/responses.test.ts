@@ -403,6 +403,7 @@ describe('refused with 400 that names the field', () => {
     ['metadata', { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) }],
     ['metadata', { metadata: { ['k'.repeat(65)]: 'v' } }],
     ['metadata.k', { metadata: { k: 'v'.repeat(513) } }],
+    ['metadata.k', { metadata: { k: { l: ['v'.repeat(300), { m: 'v'.repeat(200) }] } } }],
     ['background', { background: true, store: false }],
     ['previous_response_id', { previous_response_id: 'resp_x', conversation: 'conv_x' }],
   ])(

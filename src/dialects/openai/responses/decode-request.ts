@@ -2,7 +2,7 @@ import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
 import type { Turn } from '#core/conversation';
-import { isEmpty, isObject, rest, type Extra, type Json } from '#core/json';
+import { isEmpty, isObject, rest, type Extra, type Json, type JsonObject } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { orderTurns } from './order-turns.ts';
@@ -31,15 +31,34 @@ export function requestOf(body: unknown): ResponsesRequest {
 
 /** @throws Fault `invalid` for a key of more than 64 characters, or a value of more than 512; the schema checks the rest */
 export function checkMetadata(metadata: Readonly<Record<string, Json>> | null | undefined): void {
-  for (const [key, text] of Object.entries(inTexts(metadata ?? {}))) {
+  for (const [key, value] of Object.entries(metadata ?? {})) {
     if (key.length > 64) throw invalid('metadata', 'must have keys of at most 64 characters');
-    if (text.length > 512) throw invalid(`metadata.${key}`, 'must have at most 512 characters');
+    if (leastLength(value) > mostOfValue || inText(value).length > mostOfValue) throw invalid(`metadata.${key}`, `must have at most ${mostOfValue} characters`);
   }
+}
+
+/** Characters of a value of metadata. */
+const mostOfValue = 512;
+
+/** How long a value is as JSON, at the least: nothing more is read of one that is too long. */
+function leastLength(value: Json): number {
+  if (typeof value === 'string') return value.length;
+  let length = 1;
+  if (value === null || typeof value !== 'object') return length;
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) if ((length += leastLength(item)) > mostOfValue) break;
+  } else {
+    const members = value as JsonObject;
+    for (const name in members) if ((length += name.length + leastLength(members[name]!)) > mostOfValue) break;
+  }
+  return length;
 }
 
 /** Metadata as providers take it: what is no text is sent as its JSON. */
 const inTexts = (metadata: Readonly<Record<string, Json>>): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]));
+  Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, inText(value)]));
+
+const inText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
