@@ -70,7 +70,8 @@ function testDatabase(name: Store['kind'], make: (from?: string) => Promise<{ ur
   async function fresh(from?: string) {
     const [folder, { url, drop }] = await Promise.all([mkdtemp(join(tmpdir(), 'dragoman-test-')), make(from)]);
     const place: Place = { folder, ...(url === undefined ? {} : { databaseUrl: url }) };
-    const remove = () => Promise.all([rm(folder, { recursive: true, force: true }), drop()]);
+    // Processes whose parent was killed may close their journals meanwhile.
+    const remove = () => Promise.all([rm(folder, { recursive: true, force: true, maxRetries: 10 }), drop()]);
     return { place, remove };
   }
   const openIn = (place: Place, options: Partial<StoreOptions>) => openStore({ migrations: [], clock: systemClock, ...place, ...options });
