@@ -8,7 +8,7 @@ import type { Clock } from '../async/clock.ts';
 export const countMemoryOutsideHeap = (): void => setFlagsFromString('--external-memory-accounted-in-global-limit');
 
 /**
- * Lets a process that has nothing to do keep its compiled code for ten minutes. By default V8 shrinks the heap of such a process after 8 s. With the last object
+ * Lets a process that has nothing to do keep its compiled code for ten minutes. By default V8 may shrink the heap of such a process after 8 s. With the last object
  * of a kind it then discards the code that was compiled for that kind, and the next chats take two to three times as much CPU time until it is compiled again.
  * Call it once in each process.
  */
