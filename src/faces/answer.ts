@@ -55,18 +55,16 @@ export interface Words {
 }
 
 /** Answers a call on the open connection, whole or as a stream. @throws Fault; once the head of a stream is out, it has been sent to the client as well */
-export async function answerCall(deps: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
-  const { call, words } = understood;
-  try {
+export function answerCall(deps: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
+  const { call } = understood;
+  return accompanied(deps, exchange, understood, () => {
     if (exchange.bodyBytes > mostText) checkText(call);
-    await accompanied(deps, exchange, understood, () => (call.stream ? stream(deps, exchange, understood) : whole(deps, exchange, understood)));
-  } catch (error) {
-    throw inClientsWords(error, words, call);
-  }
+    return call.stream ? stream(deps, exchange, understood) : whole(deps, exchange, understood);
+  });
 }
 
 /** A fault that names its field as the client spelled it; any other error as it is. */
-export function inClientsWords(error: unknown, { fieldOf }: Pick<Words, 'fieldOf'>, call: GenerateCall): unknown {
+export function inClientsWords<Asked>(error: unknown, { fieldOf }: { fieldOf?(field: string, call: Asked): string }, call: Asked): unknown {
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
   const field = fieldOf(error.details.field, call);
@@ -86,11 +84,15 @@ const renamed = (text: string, field: string, own: string): string =>
     ? text.replace(` ${field}: `, ` ${own} (${field}): `)
     : text.replaceAll(new RegExp(`(?<![\\w-])${RegExp.escape(field)}(?![\\w-])`, 'g'), () => own);
 
-/** Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need. */
-export async function accompanied(
+/**
+ * Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need.
+ *
+ * @throws Fault that names its field as the client spelled it
+ */
+export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'stream'>>(
   { limits }: Pick<GeneratingDeps, 'limits'>,
   exchange: Exchange,
-  { call, context }: { readonly call: Pick<GenerateCall, 'model' | 'stream'>; readonly context: Context },
+  { call, context, words }: { readonly call: Asked; readonly context: Context; readonly words?: { fieldOf?(field: string, call: Asked): string } },
   run: () => Promise<void>,
 ): Promise<void> {
   const { requestSeconds, streamSeconds } = limits();
@@ -99,7 +101,7 @@ export async function accompanied(
     await run();
   } catch (error) {
     exchange.refusalHeaders = [...answerHeaders(context.progress, undefined), ...whoAnswered(context.progress)];
-    throw error;
+    throw words ? inClientsWords(error, words, call) : error;
   } finally {
     const { attempts, flags, cache } = context.progress;
     const last = attempts.at(-1);

@@ -142,7 +142,7 @@ export class Requests {
         await turn;
         exchange.signal.throwIfAborted();
       }
-      await this.#read(route, exchange, caller ?? nobody);
+      await (route.takes ? this.#answerForm(route, exchange, caller ?? nobody) : this.#run(route, await this.#read(route, exchange, caller ?? nobody)));
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
@@ -171,9 +171,7 @@ export class Requests {
     return caller;
   }
 
-  /** Reads the body and runs the route. */
-  async #read(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
-    if (route.takes) return this.#readForm(route, exchange, caller);
+  async #read(route: Route, exchange: Exchange, caller: Caller): Promise<Asked> {
     const { clock } = this.#deps;
     const takesBody = route.method !== 'GET' && route.method !== 'DELETE';
     const bytes = takesBody ? await readBody(exchange, this.#limitsOf(route), clock) : new Uint8Array(0);
@@ -182,7 +180,7 @@ export class Requests {
     exchange.add(bytes.length); // what is made of them holds about as much again
     const text = bytes.length > 0 ? parsed(bytes, route.numbersAsWritten ? exactly : jsonLimits) : { value: undefined, places: [] };
     const { value: json, places } = text instanceof Promise ? await text : text;
-    await this.#run(route, { exchange, caller, json, bytes, places, files: noFiles });
+    return { exchange, caller, json, bytes, places, files: noFiles };
   }
 
   /** Bodies are small where no credential is needed: anybody may send them. */
@@ -191,8 +189,8 @@ export class Requests {
     return scope === 'public' && limits.bodyBytes > mostPublicBytes ? { ...limits, bodyBytes: mostPublicBytes } : limits;
   }
 
-  /** The same for a route that takes forms. */
-  async #readForm(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
+  /** Runs a route that takes forms. */
+  async #answerForm(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
     const form = await readForm(exchange, route, { ...this.#deps, limits: () => this.#limitsOf(route), parse: (bytes) => parsed(bytes, jsonLimits) });
     try {
       await this.#run(route, { exchange, caller, places: [], ...form });
@@ -201,12 +199,12 @@ export class Requests {
     }
   }
 
-  async #run(route: Route, asked: Asked): Promise<void> {
+  #run(route: Route, asked: Asked): Promise<void> {
     const { exchange, caller } = asked;
     const { once } = this.#deps;
     if (!mayEnter(route, caller)) throw new Fault('forbidden', lacks(route), { reason: 'scope' });
     const key = route.spends ? exchange.header('idempotency-key') : undefined;
-    await (key === undefined ? answered(asked, route) : once(asked, key, () => answered(asked, route)));
+    return key === undefined ? answered(asked, route) : once(asked, key, () => answered(asked, route));
   }
 }
 

@@ -21,7 +21,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       await call.reservation.begun();
       try {
         context.signal.throwIfAborted();
-        for await (const events of inner(call, context)) {
+        for await (const events of inner(meter.overseeing(call), context)) {
           const counted: GenerateEvent[] = [];
           for (const event of events) {
             counted.push(meter.take(event));
@@ -119,6 +119,19 @@ class Meter {
     this.#firstAttempt = context.progress.attempts.length;
     this.#notedAt = this.#startedAt;
     this.#counts = isConversation(call) ? undefined : call.counts;
+  }
+
+  /** The call, with what is forwarded of its answer counted here on the way: to wake every rule for it would cost each open stream some KB every other second. */
+  overseeing(call: AdmittedCall): AdmittedCall {
+    if (!isConversation(call) || !call.passthrough || !call.stream) return call;
+    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#hasNoted(tokens) } };
+  }
+
+  /** @returns false where the reservation must grow */
+  #hasNoted(tokens: number): boolean {
+    this.#tokens += tokens;
+    this.#speaks();
+    return !this.isShort();
   }
 
   /** Counts an event. @returns the event to pass on: `started` with the limit that was set, `usage` with plausible counts */

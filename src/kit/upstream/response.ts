@@ -68,7 +68,9 @@ const mostEarly = 20;
 export class UpstreamResponse implements Dispatcher.DispatchHandler {
   status = 0;
   headers: IncomingHttpHeaders = {};
-  readonly #request: UpstreamRequest;
+  // Not the request: its body would stay in memory as long as the answer takes.
+  readonly #signal: AbortSignal;
+  readonly #quietSeconds: number;
   readonly #watch: Watch;
   readonly #resolve: (response: UpstreamResponse) => void;
   readonly #reject: (error: unknown) => void;
@@ -98,7 +100,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   place = -1;
 
   constructor(request: UpstreamRequest, watch: Watch, resolve: (response: UpstreamResponse) => void, reject: (error: unknown) => void) {
-    this.#request = request;
+    this.#signal = request.signal;
+    this.#quietSeconds = request.quietSeconds;
     this.#watch = watch;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -113,7 +116,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   /** Handles an aborted signal. A method, not a closure: closures on each response made it outlive the young generation, 2 KB per request. */
   handleEvent(): void {
-    const reason: unknown = this.#request.signal.reason;
+    const reason: unknown = this.#signal.reason;
     if (this.isEnding && reason instanceof ClientLeft) this.#watch.clock.after(lastWordsMilliseconds, () => this.stop(reason));
     else this.stop(reason);
   }
@@ -191,11 +194,15 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   /** Waits for the end of the piped body. @returns false if `nudge` was called first; delivery continues */
-  async piped(): Promise<boolean> {
-    while (!this.#ended && !this.#error && !this.#isNudged) await new Promise<void>((resolve) => (this.#wake = resolve));
-    if (this.#error) throw this.#error;
-    this.#isNudged = false;
-    return this.#ended;
+  piped(): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#wake = () => {
+        this.#isNudged = false;
+        if (this.#error) reject(this.#error);
+        else resolve(this.#ended);
+      };
+      if (this.#ended || this.#error || this.#isNudged) this.#wakeUp();
+    });
   }
 
   /** Wakes the waiter in `pipe` or `piped`. */
@@ -236,7 +243,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     this.lastAt = this.#watch.clock.monotonic();
-    this.patience = this.#request.quietSeconds * 1000;
+    this.patience = this.#quietSeconds * 1000;
     const encoding = headers['content-encoding'];
     if (encoding && encoding !== 'identity') {
       this.#inflating = inflating(
@@ -328,7 +335,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   #release(): void {
     this.#watch.delete(this);
-    this.#request.signal.removeEventListener('abort', this);
+    this.#signal.removeEventListener('abort', this);
     this.#wakeUp();
   }
 

@@ -38,12 +38,12 @@ import {
 import { keeping, learnedInAnswer, taught, type InAnswer } from '../shared/in-answer.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
-import { awaitingWords, upstreamFault, whole, type AwaitingWords } from '../shared/post.ts';
+import { awaitingWords, whole } from '../shared/post.ts';
 import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { recalling, recorded, recordedWhole, type Recalling } from '../shared/recalled-thoughts.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
-import { jsonOf, maxLine, streamed } from '../shared/read-answer.ts';
+import { jsonOf, streamed } from '../shared/read-answer.ts';
 import { addressOf, responsesAddress, type OpenAIBase } from './address.ts';
 import { embed, embedEndpoint, embedsAt, type EmbedQuirks } from './embed.ts';
 import { headersOf } from './headers.ts';
@@ -265,21 +265,16 @@ class ChatReply implements Reply {
   }
 
   stream(): AsyncIterable<Events> {
-    const { recall, lesson } = this.#deps;
-    let answer: AsyncIterable<Events> = this.#streamed();
-    if (lesson) answer = keeping(this.#endpoint.model, lesson, answer);
-    return recall ? recorded(recall, answer) : answer;
-  }
-
-  async *#streamed(): AsyncGenerator<Events> {
-    const { model, clock } = this.#endpoint;
+    const { context, recall, lesson } = this.#deps;
     const { passthrough, restore, unpromised: isUnpromised } = this.#request;
+    const { model, clock } = this.#endpoint;
     const frames = restoring(chat.decoder(model, warningsOf(this.#request)), restore);
-    const awaiting = awaitingWords(this.response, this.#deps.context.patience, clock);
-    const first = await firstLine(awaiting);
-    const lines = hasPlainLines(first) ? undefined : new LineFeeds();
-    if (passthrough) yield* passStream(this.response, awaiting, first, frames, { passthrough, clock, observe: this.#observe, lines });
-    else yield* isUnpromised ? unpromised(streamed(awaiting, first, frames)) : streamed(awaiting, first, frames);
+    const awaiting = awaitingWords(this.response, context.patience, clock);
+    let answer: AsyncIterable<Events>;
+    if (passthrough) answer = passStream(this.response, awaiting, frames, { passthrough, clock, observe: this.#observe });
+    else answer = isUnpromised ? unpromised(streamed(awaiting, frames)) : streamed(awaiting, frames);
+    if (lesson) answer = keeping(model, lesson, answer);
+    return recall ? recorded(recall, answer) : answer;
   }
 
   async whole(): Promise<Events> {
@@ -358,27 +353,4 @@ async function sendElsewhere(apis: OpenAIApis, call: GenerateCall, context: Targ
   const accepted = await attemptRecalling(withCredentials(apis.quiet, credentials), call, context, recall);
   keep(known);
   return { api: 'chat', accepted };
-}
-
-/** The bytes up to the end of the first line, with the rest of the same chunk. */
-async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
-  let bytes: Uint8Array | undefined;
-  try {
-    do {
-      const more = await awaiting.take();
-      if (!more) return bytes;
-      bytes = bytes ? Buffer.concat([bytes, more]) : more;
-    } while (!bytes.includes(LF) && !bytes.includes(CR) && bytes.length < maxLine);
-    return bytes;
-  } catch (error) {
-    throw upstreamFault(error, true);
-  }
-}
-
-const LF = 0x0a;
-const CR = 0x0d;
-const byteOrderMark = 0xef;
-
-function hasPlainLines(bytes: Uint8Array | undefined): boolean {
-  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
 }

@@ -2,7 +2,7 @@ import type { Decoder } from '#dialects/shared/decoder';
 import { plainAnswer } from '#dialects/openai/chat/decode-answer';
 import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
-import type { LineFeeds } from '#kit/upstream/line-feeds';
+import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
@@ -11,7 +11,7 @@ import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { passing } from '../shared/passing.ts';
-import { orOver } from '../shared/read-answer.ts';
+import { maxLine, orOver } from '../shared/read-answer.ts';
 
 /** How an answer is forwarded. */
 export interface Forwarding {
@@ -52,35 +52,34 @@ function hasAllMembers(body: unknown): boolean {
 
 /**
  * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
- *
- * @param first its first bytes
- * @param lines where lines do not end in LF, or there is a byte order mark
  */
 export async function* passStream(
   response: UpstreamResponse,
   awaiting: AwaitingWords,
-  first: Uint8Array | undefined,
   decoder: Decoder,
-  { passthrough, clock, observe, lines }: Forwarding & { readonly clock: Clock; readonly lines?: LineFeeds | undefined },
+  { passthrough, clock, observe }: Forwarding & { readonly clock: Clock },
 ): AsyncGenerator<Events> {
   const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
   const isOver = () => frames.isOver;
+  let lines: LineFeeds | undefined;
   const push = (bytes: Uint8Array) => {
     const ready = frames.push(lines ? lines.take(bytes) : bytes);
     if (isOver()) response.over();
     return ready;
   };
-  const held: Uint8Array[] = [];
   try {
-    for (let bytes = first; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver)) held.push(...push(bytes));
+    const held: Uint8Array[] = [];
+    let bytes = await firstLine(awaiting);
+    if (!hasPlainLines(bytes)) lines = new LineFeeds();
+    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver)) held.push(...push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
-    yield [...frames.opening, { type: 'passed', tokens: 0 }];
+    yield [...frames.opening.splice(0), { type: 'passed', tokens: 0 }];
     awaiting.spoke();
     response.isEnding = decoder.isFinished();
-    if (!handOn(held, passthrough)) await passthrough.drained();
+    if (!handOn(held.splice(0), passthrough)) await passthrough.drained();
     frames.check();
-    const rest = passing(response, clock, {
+    yield* passing(response, clock, {
       give(bytes) {
         const ready = handOn(push(bytes), passthrough);
         frames.check();
@@ -89,8 +88,9 @@ export async function* passStream(
       },
       drained: () => passthrough.drained(),
       untold: () => frames.untold(),
+      noted: passthrough.noted,
+      isOver,
     });
-    for (let next = await orOver(rest.next(), isOver); next && !next.done; next = await orOver(rest.next(), isOver)) yield next.value;
     handOn(frames.last(), passthrough);
     frames.end();
   } catch (error) {
@@ -113,4 +113,23 @@ function handOn(pieces: readonly Uint8Array[], passthrough: Passthrough): boolea
   let ready = true;
   for (const bytes of pieces) ready = passthrough.write(bytes) && ready;
   return ready;
+}
+
+/** The bytes up to the end of the first line, with the rest of the same chunk. */
+async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
+  let bytes: Uint8Array | undefined;
+  do {
+    const more = await awaiting.take();
+    if (!more) return bytes;
+    bytes = bytes ? Buffer.concat([bytes, more]) : more;
+  } while (!bytes.includes(LF) && !bytes.includes(CR) && bytes.length < maxLine);
+  return bytes;
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
+const byteOrderMark = 0xef;
+
+function hasPlainLines(bytes: Uint8Array | undefined): boolean {
+  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
 }

@@ -256,7 +256,7 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { restore, unpromised: isUnpromised } = this.#request;
     const { context, lesson, recall } = this.#deps;
     const decoder = restoring(dialect.decoder(model, warningsOf(this.#request), this.#call), restore);
-    let answer: AsyncIterable<Events> = streamed(awaitingWords(this.response, context.patience, clock), undefined, decoder);
+    let answer: AsyncIterable<Events> = streamed(awaitingWords(this.response, context.patience, clock), decoder);
     if (isUnpromised) answer = unpromised(answer);
     if (lesson) answer = keeping(model, lesson, answer);
     if (this.#signer) answer = signed(answer, this.#signer);

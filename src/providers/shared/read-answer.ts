@@ -19,14 +19,13 @@ export const maxLine = 1_048_576;
 /**
  * The events of a stream. Those before its content come with it, so that an answer which begins with a refusal leaves no trace.
  *
- * @param first bytes that have already been read
  * @throws Fault; with `key` or `asRefusal` only where nothing was yielded
  */
-export async function* streamed(awaiting: AwaitingWords, first: Uint8Array | undefined, frames: Decoder): AsyncGenerator<Events> {
+export async function* streamed(awaiting: AwaitingWords, frames: Decoder): AsyncGenerator<Events> {
   const lines = splitter({ maxLine, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
-    for (let bytes = first ?? (await awaiting.take()); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver())) {
+    for (let bytes = await awaiting.take(); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver())) {
       yield* decoded(lines.push(bytes), frames, awaiting, opening);
     }
     yield* decoded(lines.end(), frames, awaiting, opening);
