@@ -148,15 +148,21 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 
   /** The body in one piece. @throws as `pieces` does */
-  async whole(limit: number, memory?: Memory): Promise<Uint8Array> {
-    const pieces = await this.pieces(limit, memory);
-    return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  whole(limit: number, memory?: Memory): Promise<Uint8Array> {
+    const only = this.#only(limit, memory);
+    return only ? Promise.resolve(only) : this.pieces(limit, memory).then((pieces) => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)));
+  }
+
+  /** All of the body, if it came in one piece with the head. */
+  #only(limit: number, memory: Memory | undefined): Uint8Array | undefined {
+    const isHere = this.#ended && this.#chunks.length === 1 && this.#buffered <= Math.min(turnBytes, limit);
+    return isHere && memory?.take(this.#buffered) !== false ? this.#next() : undefined;
   }
 
   /** The body as it arrived, in one piece where it came in very many. @throws UpstreamError `too-large` past the limit (bytes), `no-room` if the memory budget for such responses is used up */
   async pieces(limit: number, memory?: Memory): Promise<readonly Uint8Array[]> {
-    if (this.#ended && this.#chunks.length === 1 && this.#buffered <= Math.min(turnBytes, limit) && memory?.take(this.#buffered) !== false)
-      return [this.#next()]; // it came with its head
+    const only = this.#only(limit, memory);
+    if (only) return [only];
     const pieces: Uint8Array[] = [];
     let size = 0;
     try {

@@ -6,7 +6,6 @@ import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
-import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -38,7 +37,7 @@ import {
 import { keeping, learnedInAnswer, taught, type InAnswer } from '../shared/in-answer.ts';
 import { knownQuirks, type KnownQuirks } from '../shared/known-quirks.ts';
 import { asWritten } from '../shared/operation.ts';
-import { awaitingWords, whole } from '../shared/post.ts';
+import { AwaitingWords, whole } from '../shared/post.ts';
 import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { recalling, recorded, recordedWhole, type Recalling } from '../shared/recalled-thoughts.ts';
@@ -269,7 +268,7 @@ class ChatReply implements Reply {
     const { passthrough, restore, unpromised: isUnpromised } = this.#request;
     const { model, clock } = this.#endpoint;
     const frames = restoring(chat.decoder(model, warningsOf(this.#request)), restore);
-    const awaiting = awaitingWords(this.response, context.patience, clock);
+    const awaiting = new AwaitingWords(this.response, context.patience, clock);
     let answer: AsyncIterable<Events>;
     if (passthrough) answer = passStream(this.response, awaiting, frames, { passthrough, clock, observe: this.#observe });
     else answer = isUnpromised ? unpromised(streamed(awaiting, frames)) : streamed(awaiting, frames);

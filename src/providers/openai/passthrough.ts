@@ -10,7 +10,7 @@ import type { Events } from '#core/event';
 import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
-import { passing } from '../shared/passing.ts';
+import { Passing } from '../shared/passing.ts';
 import { maxLine, orOver } from '../shared/read-answer.ts';
 
 /** How an answer is forwarded. */
@@ -79,7 +79,7 @@ export async function* passStream(
     response.isEnding = decoder.isFinished();
     if (!handOn(held.splice(0), passthrough)) await passthrough.drained();
     frames.check();
-    yield* passing(response, clock, {
+    const passing = new Passing(response, clock, {
       give(bytes) {
         const ready = handOn(push(bytes), passthrough);
         frames.check();
@@ -89,8 +89,9 @@ export async function* passStream(
       drained: () => passthrough.drained(),
       untold: () => frames.untold(),
       noted: passthrough.noted,
-      isOver,
+      isComplete: isOver,
     });
+    while (!(await passing.isOver())) yield [{ type: 'passed', tokens: frames.untold() }];
     handOn(frames.last(), passthrough);
     frames.end();
   } catch (error) {

@@ -7,9 +7,9 @@ import type { TargetContext } from '#core/context';
 import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
-import { answerFault, asRefusal, awaitingWords, whole, type AwaitingWords } from '../shared/post.ts';
+import { answerFault, asRefusal, AwaitingWords, whole } from '../shared/post.ts';
 import { isEventStream } from '../shared/read-answer.ts';
-import { passing } from '../shared/passing.ts';
+import { Passing } from '../shared/passing.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 import { checkBeginning, checkWhole, isEvents, mostJudged } from './raw-answers.ts';
@@ -68,7 +68,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     return fresh;
   };
   try {
-    const awaiting = awaitingWords(response, patience, clock);
+    const awaiting = new AwaitingWords(response, patience, clock);
     const first = await beginning(awaiting);
     const contentType = response.headers['content-type'] ?? unknownType;
     checkBeginning(contentType, first);
@@ -86,7 +86,8 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
       watched.check();
       return ready;
     };
-    yield* passing(response, clock, { give: forward, drained: () => call.drained(), untold });
+    const passing = new Passing(response, clock, { give: forward, drained: () => call.drained(), untold });
+    while (!(await passing.isOver())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];

@@ -18,7 +18,7 @@ import { keeping, learnedInAnswer, taught, type InAnswer } from './in-answer.ts'
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
 import { credentialsLeft, type Credential, type Credentials } from './credentials.ts';
-import { asRefusal, awaitingWords, whole } from './post.ts';
+import { asRefusal, AwaitingWords, whole } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutSignature, isAboutThoughts, recalling, recorded, recordedWhole, withoutForeign, type Recalling } from './recalled-thoughts.ts';
 import { isEventStream, jsonOf, parsed, streamed } from './read-answer.ts';
@@ -149,7 +149,7 @@ async function* generateFrom(sender: Sender, { stream }: GenerateCall): AsyncGen
     const reply = await sender.send(credentials);
     try {
       if (stream && isEventStream(reply.response)) yield* reply.stream();
-      else yield await wholeOf(reply);
+      else yield await reply.whole().catch(refusing);
       return;
     } catch (error) {
       credentials = credentialsAfter(error, reply, credentials);
@@ -164,21 +164,17 @@ async function answerFrom(sender: Sender): Promise<Events> {
   for (let { credentials } = sender; ;) {
     const reply = await sender.send(credentials);
     try {
-      return await wholeOf(reply);
+      return await reply.whole();
     } catch (error) {
-      credentials = credentialsAfter(error, reply, credentials);
+      credentials = credentialsAfter(asRefusal(error), reply, credentials);
     } finally {
       reply.response.leave();
     }
   }
 }
 
-async function wholeOf(reply: Reply): Promise<Events> {
-  try {
-    return await reply.whole();
-  } catch (error) {
-    throw asRefusal(error);
-  }
+function refusing(error: unknown): never {
+  throw asRefusal(error);
 }
 
 /** Those with which the request is sent again after an answer of status 200 turned out to be a refusal. @throws the error, where it is not */
@@ -256,7 +252,7 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     const { restore, unpromised: isUnpromised } = this.#request;
     const { context, lesson, recall } = this.#deps;
     const decoder = restoring(dialect.decoder(model, warningsOf(this.#request), this.#call), restore);
-    let answer: AsyncIterable<Events> = streamed(awaitingWords(this.response, context.patience, clock), decoder);
+    let answer: AsyncIterable<Events> = streamed(new AwaitingWords(this.response, context.patience, clock), decoder);
     if (isUnpromised) answer = unpromised(answer);
     if (lesson) answer = keeping(model, lesson, answer);
     if (this.#signer) answer = signed(answer, this.#signer);

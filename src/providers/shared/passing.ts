@@ -1,6 +1,6 @@
 import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
-import { noteMilliseconds, type Events } from '#core/event';
+import { noteMilliseconds } from '#core/event';
 
 /** The sink for the bytes of an answer that is forwarded unparsed. */
 export interface Passage {
@@ -12,28 +12,48 @@ export interface Passage {
   /** Takes note of that many. Absent, or false where it is not enough: they are reported by an event. */
   readonly noted?: ((tokens: number) => boolean) | undefined;
   /** Is the answer complete? Behind its last frame the connection may end in any way. */
-  isOver?(): boolean;
+  isComplete?(): boolean;
 }
 
-/** Forwards an answer unparsed, to its end. Every two seconds it reports the amount forwarded, so that the usage is on record should this process die. */
-export async function* passing(response: UpstreamResponse, clock: Clock, passage: Passage): AsyncGenerator<Events> {
-  let reportedAt = clock.monotonic();
-  const give = (bytes: Uint8Array): boolean => {
-    const ready = passage.give(bytes);
-    if (!ready) void passage.drained().then(() => response.resume());
-    const now = clock.monotonic();
-    if (now - reportedAt < noteMilliseconds) return ready;
-    reportedAt = now;
-    if (!passage.noted?.(passage.untold())) response.nudge();
+/**
+ * Forwards an answer unparsed, to its end. Every two seconds the amount forwarded is noted, so that the usage is on record should this process die. Where that is
+ * not enough, `isOver` resolves with false, and the caller reports it by an event: no generator is kept for it, of which each open stream would hold one more.
+ */
+export class Passing {
+  readonly #response: UpstreamResponse;
+  readonly #clock: Clock;
+  readonly #passage: Passage;
+  #notedAt: number;
+  #hasBegun = false;
+
+  constructor(response: UpstreamResponse, clock: Clock, passage: Passage) {
+    this.#response = response;
+    this.#clock = clock;
+    this.#passage = passage;
+    this.#notedAt = clock.monotonic();
+  }
+
+  /** Resolves with true at the end of the answer, and with false where `untold` tokens are to be reported before it is called again. */
+  isOver(): Promise<boolean> {
+    this.#notedAt = this.#clock.monotonic();
+    const over = this.#hasBegun ? this.#response.piped() : this.#response.pipe((bytes) => this.#give(bytes));
+    this.#hasBegun = true;
+    return this.#passage.isComplete ? over.catch((error: unknown) => this.#endOf(error)) : over;
+  }
+
+  #give(bytes: Uint8Array): boolean {
+    const ready = this.#passage.give(bytes);
+    if (!ready) void this.#passage.drained().then(() => this.#response.resume());
+    const now = this.#clock.monotonic();
+    if (now - this.#notedAt < noteMilliseconds) return ready;
+    const isEnough = this.#passage.noted?.(this.#passage.untold()) === true;
+    this.#notedAt = isEnough ? now : Infinity; // not again until it has been reported
+    if (!isEnough) this.#response.nudge();
     return ready;
-  };
-  try {
-    for (let over = response.pipe(give); !(await over); over = response.piped()) {
-      reportedAt = Infinity; // not again until this report has been consumed
-      yield [{ type: 'passed', tokens: passage.untold() }];
-      reportedAt = clock.monotonic();
-    }
-  } catch (error) {
-    if (!(error instanceof UpstreamError) || !passage.isOver?.()) throw error;
+  }
+
+  #endOf(error: unknown): true {
+    if (error instanceof UpstreamError && this.#passage.isComplete!()) return true;
+    throw error;
   }
 }

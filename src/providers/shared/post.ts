@@ -36,35 +36,45 @@ export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<Targe
   });
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
-export interface AwaitingWords {
-  /** The next bytes; undefined at the end. @throws UpstreamError `slow-body` */
-  take(): Promise<Uint8Array | undefined>;
-  /** Content has arrived: from now on only the wait between two reads is limited, to `idle` seconds. */
-  spoke(): void;
-  /** Reports whether the content is complete, so that only the end and the usage may be missing. */
-  ends(isEnding: boolean): void;
-  /** The last frame has come: only the end of the body may be missing, and is not waited for long. */
-  over(): void;
-}
+export class AwaitingWords {
+  readonly #response: UpstreamResponse;
+  readonly #clock: Clock;
+  readonly #until: number;
+  readonly #idle: number;
+  #speaking = false;
 
-export function awaitingWords(response: UpstreamResponse, { firstByte, idle }: Patience, clock: Clock): AwaitingWords {
-  const until = clock.monotonic() + firstByte * 1000;
-  let speaking = false;
-  return {
-    async take() {
-      if (speaking) return response.take();
-      if (clock.monotonic() >= until) throw new UpstreamError('slow-body');
-      response.quietSeconds = (until - response.lastAt) / 1000;
-      return response.take();
-    },
-    spoke() {
-      if (speaking) return;
-      speaking = true;
-      response.quietSeconds = idle;
-    },
-    ends: (isEnding) => void (response.isEnding = isEnding),
-    over: () => response.over(),
-  };
+  constructor(response: UpstreamResponse, { firstByte, idle }: Patience, clock: Clock) {
+    this.#response = response;
+    this.#clock = clock;
+    this.#until = clock.monotonic() + firstByte * 1000;
+    this.#idle = idle;
+  }
+
+  /** The next bytes; undefined at the end. @throws UpstreamError `slow-body` */
+  async take(): Promise<Uint8Array | undefined> {
+    if (!this.#speaking) {
+      if (this.#clock.monotonic() >= this.#until) throw new UpstreamError('slow-body');
+      this.#response.quietSeconds = (this.#until - this.#response.lastAt) / 1000;
+    }
+    return this.#response.take();
+  }
+
+  /** Content has arrived: from now on only the wait between two reads is limited, to `idle` seconds. */
+  spoke(): void {
+    if (this.#speaking) return;
+    this.#speaking = true;
+    this.#response.quietSeconds = this.#idle;
+  }
+
+  /** Reports whether the content is complete, so that only the end and the usage may be missing. */
+  ends(isEnding: boolean): void {
+    this.#response.isEnding = isEnding;
+  }
+
+  /** The last frame has come: only the end of the body may be missing, and is not waited for long. */
+  over(): void {
+    this.#response.over();
+  }
 }
 
 /** The beginning of the body of a refusal, as text. */

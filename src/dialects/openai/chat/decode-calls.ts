@@ -8,8 +8,8 @@ import { dialect, type WireToolCall } from './wire.ts';
 /** The tool calls of one candidate, assembled from fragments in any vendor's format. */
 export interface Calls {
   readonly list: OpenCall[];
-  /** The call that fragments with this index continue. */
-  readonly byIndex: Map<number, OpenCall>;
+  /** The call that fragments with an index continue; absent until there is one. */
+  byIndex: Map<number, OpenCall> | undefined;
   /** The legacy `function_call`, of which there is at most one. */
   older: OpenCall | undefined;
 }
@@ -28,7 +28,7 @@ interface OpenCall {
   readonly unclosed: UnclosedJson;
 }
 
-export const newCalls = (): Calls => ({ list: [], byIndex: new Map(), older: undefined });
+export const newCalls = (): Calls => ({ list: [], byIndex: undefined, older: undefined });
 
 export function takeToolCall(value: unknown, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   if (!isObject(value)) throw malformed();
@@ -48,10 +48,10 @@ function openCall(piece: WireToolCall, name: string, custom: boolean, calls: Cal
   const id = textOf(piece.id);
   const index = typeof piece.index === 'number' ? piece.index : undefined;
   const known =
-    index !== undefined ? calls.byIndex.get(index) : id !== '' ? calls.list.find((one) => one.wireId === id) : name === '' ? calls.list.at(-1) : undefined;
+    index !== undefined ? calls.byIndex?.get(index) : id !== '' ? calls.list.find((one) => one.wireId === id) : name === '' ? calls.list.at(-1) : undefined;
   if (known && !(id !== '' && name !== '' && known.wireId !== '' && known.wireId !== id)) return known;
   const call = newCall(calls, id, custom || piece.type === 'custom', rest(piece, callMembers));
-  if (index !== undefined) calls.byIndex.set(index, call);
+  if (index !== undefined) (calls.byIndex ??= new Map()).set(index, call);
   return call;
 }
 

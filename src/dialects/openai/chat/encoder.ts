@@ -18,9 +18,9 @@ export function encoder(answer: ChatAnswer): Encoder {
   let head = ''; // the start of every chunk, up to its choices
   let first = ''; // members that only the first chunk has
   let usage: Usage | undefined;
-  const begun = new Set<number>();
-  const finished = new Set<number>();
-  const places: { before: number; open: number }[] = []; // by candidate: code points in the finished parts, and in the open one
+  const begun: boolean[] = []; // by candidate, as the next two
+  const finished: boolean[] = [];
+  const places: { before: number; open: number }[] = []; // code points in the finished parts, and in the open one
   const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
 
   /** @param delta members of the delta, as JSON text without braces */
@@ -32,8 +32,8 @@ export function encoder(answer: ChatAnswer): Encoder {
 
   /** The members that a candidate's first delta begins with; '' for later ones. */
   const opening = (candidate: number, content: string) => {
-    if (begun.has(candidate)) return '';
-    begun.add(candidate);
+    if (begun[candidate]) return '';
+    begun[candidate] = true;
     return `"role":"assistant",${content}"refusal":null,`;
   };
   const openingWithout = (candidate: number) => opening(candidate, '"content":null,');
@@ -62,8 +62,8 @@ export function encoder(answer: ChatAnswer): Encoder {
         case 'thought':
           return event.text === '' ? '' : frame(event.candidate, `${openingWithout(event.candidate)}"reasoning_content":${JSON.stringify(event.text)}`);
         case 'refusal': {
-          const role = begun.has(event.candidate) ? '' : '"role":"assistant","content":null,';
-          begun.add(event.candidate);
+          const role = begun[event.candidate] ? '' : '"role":"assistant","content":null,';
+          begun[event.candidate] = true;
           return frame(event.candidate, `${role}"refusal":${JSON.stringify(event.text)}`);
         }
         case 'tool-call':
@@ -73,8 +73,8 @@ export function encoder(answer: ChatAnswer): Encoder {
           return part ? frame(event.candidate, openingWithout(event.candidate) + JSON.stringify(part).slice(1, -1)) : '';
         }
         case 'finished': {
-          if (finished.has(event.candidate)) return '';
-          finished.add(event.candidate);
+          if (finished[event.candidate]) return '';
+          finished[event.candidate] = true;
           const { message, refusalLogprobs } = finalMembers(event.extra);
           const members = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
           const logprobs = refusalLogprobs === undefined ? undefined : JSON.stringify({ content: null, refusal: refusalLogprobs });
