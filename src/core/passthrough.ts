@@ -17,8 +17,8 @@ export interface Passthrough {
   drained(): Promise<void>;
   /** Is told the text of the first candidate of a stream as it is forwarded, piece by piece. */
   readonly heard?: (text: string) => void;
-  /** Is told now and then how many output tokens were forwarded since. @returns false where the target must yield a `passed` before it forwards much more */
-  readonly noted?: (tokens: number) => boolean;
+  /** Is told now and then how many output tokens were forwarded since. Absent: a `passed` says so. */
+  readonly noted?: (tokens: number) => void;
 }
 
 /** The call for a rule that must read the answer or that changed the request: the request is encoded, and the answer is decoded to events. */

@@ -124,14 +124,13 @@ class Meter {
   /** The call, with what is forwarded of its answer counted here on the way: to wake every rule for it would cost each open stream some KB every other second. */
   overseeing(call: AdmittedCall): AdmittedCall {
     if (!isConversation(call) || !call.passthrough || !call.stream) return call;
-    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#hasNoted(tokens) } };
+    return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens) } };
   }
 
-  /** @returns false where the reservation must grow */
-  #hasNoted(tokens: number): boolean {
+  /** The reservation of what is forwarded need not grow: see `withReservation`. */
+  #passes(tokens: number): void {
     this.#tokens += tokens;
     this.#speaks();
-    return !this.isShort();
   }
 
   /** Counts an event. @returns the event to pass on: `started` with the limit that was set, `usage` with plausible counts */

@@ -9,15 +9,15 @@ export interface Passage {
   drained(): Promise<void>;
   /** Output tokens since the last call. */
   untold(): number;
-  /** Takes note of that many. Absent, or false where it is not enough: they are reported by an event. */
-  readonly noted?: ((tokens: number) => boolean) | undefined;
+  /** Takes note of that many. Absent: they are reported by an event. */
+  readonly noted?: ((tokens: number) => void) | undefined;
   /** Is the answer complete? Behind its last frame the connection may end in any way. */
   isComplete?(): boolean;
 }
 
 /**
- * Forwards an answer unparsed, to its end. Every two seconds the amount forwarded is noted, so that the usage is on record should this process die. Where that is
- * not enough, `isOver` resolves with false, and the caller reports it by an event: no generator is kept for it, of which each open stream would hold one more.
+ * Forwards an answer unparsed, to its end. Every two seconds the amount forwarded is noted, so that the usage is on record should this process die. Where nobody
+ * takes note of it, `isOver` resolves with false, and the caller reports it by an event.
  */
 export class Passing {
   readonly #response: UpstreamResponse;
@@ -46,9 +46,10 @@ export class Passing {
     if (!ready) void this.#passage.drained().then(() => this.#response.resume());
     const now = this.#clock.monotonic();
     if (now - this.#notedAt < noteMilliseconds) return ready;
-    const isEnough = this.#passage.noted?.(this.#passage.untold()) === true;
-    this.#notedAt = isEnough ? now : Infinity; // not again until it has been reported
-    if (!isEnough) this.#response.nudge();
+    const { noted } = this.#passage;
+    this.#notedAt = noted ? now : Infinity; // not again until it has been reported
+    if (noted) noted(this.#passage.untold());
+    else this.#response.nudge();
     return ready;
   }
 
