@@ -10,6 +10,8 @@ import { isObject, textOf } from '#core/json';
 export class RawEvents {
   /** An event with content has arrived. */
   spoken = false;
+  /** The frame behind which nothing more comes has arrived. */
+  isOver = false;
   /** The beginning of a frame that is not judged yet, or what there is of an error. */
   #head: Uint8Array[] = [];
   #headBytes = 0;
@@ -24,6 +26,7 @@ export class RawEvents {
   #error: unknown;
   #isOurs = false;
   #isComplete = false;
+  #isLast = false;
 
   /** @returns what may be forwarded: `check` afterwards */
   push(bytes: Uint8Array): readonly Uint8Array[] {
@@ -75,6 +78,7 @@ export class RawEvents {
       if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
     }
     if (!ends) return;
+    this.isOver ||= this.#isLast;
     if (this.#isError) this.#error = parsed(this.#bare ?? dataOf(this.#text())) ?? {};
     this.#forget();
     this.#isPassing = false;
@@ -91,6 +95,7 @@ export class RawEvents {
     const kind = type || name;
     this.#isOurs ||= ours.test(kind);
     this.#isComplete ||= /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
+    this.#isLast ||= last.test(kind);
     this.spoken ||= hasData;
     this.#isPassing = true;
     for (const piece of this.#head) add(out, piece);
@@ -124,6 +129,9 @@ const mostError = 65_536;
 
 /** Streams of these events end with one that says so. */
 const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
+
+/** The last event of a stream. A picture that is complete may be one of several. */
+const last = /^(?:(?:transcript\.text|speech\.audio)\.done|\[DONE\])$/;
 
 /** The data of a whole frame. */
 const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');

@@ -80,13 +80,20 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     const giveAll = (pieces: readonly Uint8Array[]) => pieces.reduce((ready, bytes) => give(bytes) && ready, true);
     if (!giveAll(held)) await call.drained();
     watched?.check();
+    if (watched?.isOver) response.over();
     const forward = (bytes: Uint8Array): boolean => {
       if (!watched) return give(bytes);
       const ready = giveAll(watched.push(bytes));
       watched.check();
+      if (watched.isOver) response.over();
       return ready;
     };
-    const passing = new Passing(response, clock, { give: forward, drained: () => call.drained(), untold });
+    const passing = new Passing(response, clock, {
+      give: forward,
+      drained: () => call.drained(),
+      untold,
+      isComplete: () => watched?.isOver === true,
+    });
     while (!(await passing.isOver())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {

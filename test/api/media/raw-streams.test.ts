@@ -1,6 +1,6 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { cut, says, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { cut, neverEnds, says, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { loggedAs } from '../../support/members.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 
@@ -80,6 +80,14 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
     if (!(error instanceof OpenAI.APIError)) throw error;
     expect(error).toMatchObject({ status, code: told, message: expect.not.stringContaining('sk-abc') as string });
     expect(await loggedAs(server, error.requestID!)).toMatchObject({ end: 'upstream-failed', status, planTokens: 0 });
+  });
+
+  test('that are complete are not held up by a connection that stays open', async () => {
+    const done = last.type.endsWith('.done') ? '' : 'data: [DONE]\n\n'; // a picture that is complete may be one of several
+    upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last) + done)));
+    const answer = await ask('one');
+    expect(await answer.text()).toBe(textOf(first) + textOf(last) + done);
+    expect(await bookedOf(answer)).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
   });
 
   test.each([

@@ -58,7 +58,7 @@ export const cutInJson = ({ afterEvents = 2, how = 'reset' }: { afterEvents?: nu
 export const unterminated = (): Behaviour => altered('unterminated', ok(), (answer) => ({ ...answer, framing: 'chunked', end: 'fin' }));
 
 /** All of a good answer, on a connection that stays open. */
-export const neverEnds = (): Behaviour => altered('neverEnds', ok(), (answer) => ({ ...answer, framing: 'chunked', end: 'silence' }));
+export const neverEnds = (base: Behaviour = ok()): Behaviour => altered('neverEnds', base, (answer) => ({ ...answer, framing: 'chunked', end: 'silence' }));
 
 /** A Content-Length of so many bytes more than come. */
 export const lyingLength = (more = 100): Behaviour =>
