@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
+import { valueIn } from '#kit/json/value-in';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
 
@@ -110,9 +111,6 @@ export const oauthOf = ({ signIn }: Pick<McpServer, 'signIn'>) => signIn ?? 'non
 
 /** What was written as JSON; what is none, as text. */
 function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = valueIn(text);
+  return value === undefined ? text : value;
 }

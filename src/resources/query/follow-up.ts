@@ -16,6 +16,7 @@ import { preparing } from './preparing.ts';
 import { materialFor, refuseLong, systemTurn } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 import { timed } from '#kit/async/timed';
+import { valueIn } from '#kit/json/value-in';
 
 const mostQuestions = 3;
 const longestQuestion = 300;
@@ -121,10 +122,6 @@ function questionsIn(text: string): readonly string[] {
 function listIn(text: string): readonly string[] | undefined {
   const [from, to] = [text.indexOf('['), text.lastIndexOf(']')];
   if (from < 0 || to < from || to - from > 20_000) return undefined;
-  try {
-    const list: unknown = JSON.parse(text.slice(from, to + 1));
-    return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = valueIn(text.slice(from, to + 1));
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined;
 }
