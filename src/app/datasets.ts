@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Settings } from '#config/index';
 import { plainCall } from '#core/call';
 import type { Caller } from '#core/context';
+import { textTurn, textIn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
@@ -188,13 +189,11 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
   return {
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
     async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
-      const events = await wholeAnswer(
-        pipeline.chatcompat,
-        plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }] }),
-        { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
-      );
-      const parts = fold(events).candidates[0]?.parts ?? [];
-      const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore
+      const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {
+        ...nativeContext({ caller, requestId, signal }),
+        told: inOwnCodes,
+      });
+      const summary = textIn(fold(events).candidates[0]?.parts ?? []).trim();
       if (summary === '') throw new Fault('upstream-failed', `The model ${model} gave no summary.`);
       return summary;
     },

@@ -58,3 +58,18 @@ export interface FoundPassages {
 
 /** Searches datasets by words and meaning. @throws Fault `not-found` for a dataset that the caller may not read */
 export type SearchPassages = (search: PassageSearch) => Promise<FoundPassages>;
+
+/** Where a passage stands, for readers: the file, and the page if there are pages. */
+export const placeOf = ({ filename, page }: Pick<Passage, 'filename' | 'page'>): string => (page === null ? filename : `${filename}, page ${page}`);
+
+/** A passage as answers of the native interface cite it. */
+export const citedPassage = ({ dataset, filename, page, range, quote, id, score, text }: Omit<Passage, 'ranks'>) => ({
+  dataset,
+  filename,
+  page,
+  range: [...range],
+  quote,
+  chunk_id: id,
+  score,
+  text,
+});

@@ -1,5 +1,6 @@
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
+import { textTurn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
@@ -72,8 +73,7 @@ const limitsOf = ({ limits = {} }: AgentDefinition, seconds: number): RunLimits 
   tokens: limits.tokens ?? usualTokens,
 });
 
-const firstCall = (model: string, message: string): GenerateCall =>
-  plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: message }] }], stream: true });
+const firstCall = (model: string, message: string): GenerateCall => plainCall({ model, turns: [textTurn('user', message)], stream: true });
 
 /** Bytes of all variables as JSON. */
 const mostVariables = 262_144;

@@ -1,10 +1,10 @@
 import type { Caller } from '#core/context';
-import type { FunctionTool } from '#core/conversation';
+import { textTurn, wordsIn, type FunctionTool } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import type { JsonObject } from '#core/json';
-import type { Passage, SearchPassages } from '#core/passages';
+import { citedPassage, placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
 import { hasScope } from '#core/scopes';
 import type { AgentServerTools } from '#core/server-tools';
@@ -226,12 +226,11 @@ export async function called(
       const message = made.type === 'question' ? ((await made.whole?.()) ?? made.message) : what.name;
       const call = plainCall({
         model: deps.defaultModel(),
-        turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: message }] }],
+        turns: [textTurn('user', message)],
         output: (made.type === 'question' ? made.output : undefined) ?? { type: 'text' as const },
       });
       const { candidates } = fold(await wholeAnswer(made.type === 'question' ? deps.generate : made.generate, call, context));
-      const text = (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join('');
-      return { text, isError: false };
+      return { text: wordsIn(candidates[0]?.parts ?? []), isError: false };
     }
     case 'dataset':
       return passagesFound(what.dataset, args, { caller, context, signal }, deps);
@@ -271,18 +270,5 @@ async function passagesFound(
   const kept = passages.filter(({ cut }) => cut === undefined);
   if (kept.length === 0) return { text: 'Nothing was found.', isError: false };
   const text = kept.map((one) => `${placeOf(one)}\n${one.text}`).join('\n\n');
-  return { text, isError: false, citations: kept.map(cited) };
+  return { text, isError: false, citations: kept.map(citedPassage) };
 }
-
-const placeOf = ({ filename, page }: Pick<Passage, 'filename' | 'page'>) => (page === null ? filename : `${filename}, page ${page}`);
-
-const cited = ({ id, dataset, filename, page, range, quote, score, text }: Passage): JsonObject => ({
-  dataset,
-  filename,
-  page,
-  range: [...range],
-  quote,
-  chunk_id: id,
-  score,
-  text,
-});

@@ -1,7 +1,7 @@
 import type { FunctionTool } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { textOf, type Json, type JsonObject } from '#core/json';
-import type { SearchPassages } from '#core/passages';
+import { placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
 import { hasScope } from '#core/scopes';
 import type { AgentServerTool, ServerTools } from '#core/server-tools';
@@ -204,7 +204,7 @@ const nothing: FoundOutcome = { text: 'Nothing was found.', isError: false };
 function outcomeOf(found: readonly Source[]): FoundOutcome {
   if (found.length === 0) return nothing;
   const entries = found.map((source) => {
-    const head = source.type === 'page' ? `${source.title}\n${source.url}` : source.page === null ? source.filename : `${source.filename}, page ${source.page}`;
+    const head = source.type === 'page' ? `${source.title}\n${source.url}` : placeOf(source);
     return `${head}\n${source.text.slice(0, shownCharacters).toWellFormed()}${source.text.length > shownCharacters ? '…' : ''}`;
   });
   return { text: entries.join('\n\n'), isError: false, found };

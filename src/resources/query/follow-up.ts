@@ -3,11 +3,11 @@ import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { inBothVerbs, wholeAnswer } from '#core/generate';
-import type { Turn } from '#core/conversation';
+import { textTurn, wordsIn, type Turn } from '#core/conversation';
 import { orAborted } from '#kit/async/or-aborted';
 import { Conversation } from '#http/noun-route';
 import { modelIn, modelOf } from './choices.ts';
-import { completionOf, saidIn } from './completion.ts';
+import { completionOf } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { FollowUpFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, mostPassages } from './looked-up.ts';
@@ -58,7 +58,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
       const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
       const named = datasetsSaid({ datasets, limit: mostPassages });
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: named, material, wantsUsage: false, prefix: '', at });
-      const questions = questionsIn((result.candidates[0]?.parts ?? []).map(saidIn).join(''));
+      const questions = questionsIn(wordsIn(result.candidates[0]?.parts ?? []));
       const message = questions.map((question, index) => `${index + 1}. ${question}`).join('\n');
       const { caller, requestId } = context;
       await deps.keep({
@@ -78,7 +78,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
 /** The conversation as one text: what it asks for is not to be done. */
 function asked(turns: readonly Turn[]): readonly Turn[] {
   const lines = turns.map((turn) => `${turn.role === 'model' ? 'Assistant' : turn.role === 'user' ? 'User' : 'System'}: ${textOfTurn(turn)}`);
-  return [lines.join('\n'), `Propose ${mostQuestions} follow-up questions.`].map((text) => ({ role: 'user', parts: [{ type: 'text', text }] }));
+  return [lines.join('\n'), `Propose ${mostQuestions} follow-up questions.`].map((text) => textTurn('user', text));
 }
 
 /** Gives up after ten seconds: no question is an answer too. */

@@ -11,6 +11,7 @@ import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
 import { query } from './query.ts';
 import { plainCall } from '#core/call';
+import { textTurn } from '#core/conversation';
 
 export interface AskedOfPlugin {
   readonly caller: Caller;
@@ -68,7 +69,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });
   const uuid = randomUUID();
   return new Conversation({
-    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [{ role: 'user', parts: [{ type: 'text', text: '' }] }] }),
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [textTurn('user', '')] }),
     generate: run.generate,
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { TakenCalls, Turn } from '#core/conversation';
+import { textTurn, type TakenCalls, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { promptSize, promptTokens } from '#core/measure';
 import { placesOf, type Model } from '#core/target';
@@ -113,7 +113,7 @@ export async function materialFor({ turns, files, where, model }: Needed, deps: 
 
 export function systemTurn(texts: readonly string[]): readonly Turn[] {
   const text = texts.filter((one) => one.trim() !== '').join('\n\n');
-  return text === '' ? [] : [{ role: 'system', parts: [{ type: 'text', text }] }];
+  return text === '' ? [] : [textTurn('system', text)];
 }
 
 /** Temperature 0 where the client names none, and where every target takes it: nobody is to be told of a field that was not sent. */
