@@ -46,6 +46,10 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     for (const one of found) if (one) await administration.meets(one.caller);
     return found;
   };
+  const metAll = async <Key>(found: ReadonlyMap<Key, Found>): Promise<ReadonlyMap<Key, Found>> => {
+    await met(found.values());
+    return found;
+  };
   const find: typeof keys.find = async (credentials) => {
     const byToken = credentials.some(isToken) ? await tokens.find(credentials) : [];
     const byKey = await keys.find(credentials);
@@ -68,31 +72,11 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   const prompts = openPrompts({ database, settings, clock, log });
   const administration = await openAdministration({ database, settings, clock, passwords, prompts: prompts.kept, teamsChanged: forget, log: note });
   const rights = openRights({
-    keys: {
-      async callers(keyIds) {
-        const found = await keys.callers(keyIds);
-        await met(found.values());
-        return found;
-      },
-    },
-    sessions: {
-      async callers(ids) {
-        const found = await sessions.callers(ids);
-        await met(found.values());
-        return found;
-      },
-    },
+    keys: { callers: async (keyIds) => metAll(await keys.callers(keyIds)) },
+    sessions: { callers: async (ids) => metAll(await sessions.callers(ids)) },
     tokens: {
-      async callers(holders) {
-        const found = await tokens.callers(holders);
-        await met(found.values());
-        return found;
-      },
-      async user(userId) {
-        const found = await tokens.user(userId);
-        await met([found]);
-        return found;
-      },
+      callers: async (holders) => metAll(await tokens.callers(holders)),
+      user: async (userId) => (await met([await tokens.user(userId)]))[0],
     },
     store,
     clock,
