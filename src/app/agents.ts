@@ -18,7 +18,7 @@ import { audit } from '#resources/audit/store';
 import { nativeRunRoutes } from '#resources/runs/native-routes';
 import { runRoutes } from '#resources/runs/routes';
 import { openRuns, type OpenRuns } from '#resources/runs/store';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
@@ -58,7 +58,7 @@ export function openAgentsNoun({ database, settings, calls, acting, plugins, dat
   const { store, seal } = database;
   const { chatcompat: generate, affords } = calls.pipeline;
   const agents = openAgents(store);
-  const sharing = openSharing({ store, audit, kind, lock: agents.lock, administers: administeredBy(agents.one) });
+  const sharing = openSharing({ store, audit, kind, lock: agents.lock });
   const runs = openRuns({
     store,
     seal,

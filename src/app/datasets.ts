@@ -28,7 +28,7 @@ import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { inOwnCodes } from '#resources/query/preparing';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -104,8 +104,8 @@ export function openKnownDatasets({
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
   const secondIndex = openSecondIndex({ store, jobs });
-  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers: administeredBy(datasets.one) });
-  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
+  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset });
+  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';

@@ -22,7 +22,7 @@ import { openSignIns, type SignIns } from '#resources/mcp-servers/sign-ins';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { nativeContext } from '#resources/native-context';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import { causeOf, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
@@ -70,7 +70,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
   const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
   const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
-  const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers: administeredBy(servers.one) });
+  const sharing = openSharing({ store, audit, kind, lock: servers.lock });
   const waiting = openWaiting({ store, seal });
   const approved = openApprovedCalls({ store, seal, clock, log: problem });
   const stopForgetting = forgetting([waiting, approved], clock, problem);
