@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Conversation, unknownThing } from '#http/noun-route';
-import type { UploadedFile } from '#http/uploads';
-import type { PluginRun } from '../plugin-run.ts';
+import type { AskedPlugin, PluginRun } from '../plugin-run.ts';
 import { modelIn } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
@@ -13,17 +11,9 @@ import { query } from './query.ts';
 import { plainCall } from '#core/call';
 import { textTurn } from '#core/conversation';
 
-export interface AskedOfPlugin {
-  readonly caller: Caller;
+export interface AskedOfPlugin extends Omit<AskedPlugin, 'id' | 'digest'> {
   /** Of the question: which model answers, what is looked up. Its message is that of the plugin. */
   readonly fields: QueryFields;
-  readonly name: string;
-  /** The values of its fields; absent: they are in `text`. */
-  readonly values: unknown;
-  /** What stands behind the name in a message. */
-  readonly text?: string;
-  readonly files: readonly UploadedFile[];
-  readonly signal: AbortSignal;
   readonly streams?: true;
 }
 
