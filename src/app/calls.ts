@@ -38,7 +38,6 @@ export interface CallsDeps {
   readonly accounting: Accounting;
   readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamOf' | 'modelLists' | 'residencies' | 'lessons'>;
   readonly clock: Clock;
-  readonly chance: () => number;
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
@@ -80,7 +79,7 @@ export interface Calls {
 
 /** Puts the pipeline together. */
 export function openCalls({ settings: first, accounting, administration, clock, log, outside, prompts, ...deps }: CallsDeps): Calls {
-  const { metrics, chance, thoughts, tools, reached, hop } = deps;
+  const { metrics, thoughts, tools, reached, hop } = deps;
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -99,7 +98,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     reached,
   });
   const models = modelsSeen(administration, () => runtime!.models);
-  const health = openHealth(() => settings().routing, clock, chance, healthLine(log));
+  const health = openHealth(() => settings().routing, clock, Math.random, healthLine(log));
   const pages = openGuardedFetch({ ...outward, seconds: 6 }); // a shorter time than others get: there are other pages
   const web = { fetcher: pages, failed: searchFailed(log, settings) };
   const patterns = openPatterns(clock);

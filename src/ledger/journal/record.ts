@@ -71,10 +71,10 @@ export function recordAt(bytes: Buffer, from: number): FoundRecord | undefined {
   return crc32(json, letters[kind]) === sum ? { kind, json, from, to: end + 1 } : undefined;
 }
 
-/** The first good record from there on: behind what is damaged, and behind zeros that were never written over. */
-export function recordAfter(bytes: Buffer, from: number): FoundRecord | undefined {
+/** The first good record: behind what is damaged, and behind zeros that were never written over. */
+export function firstRecord(bytes: Buffer): FoundRecord | undefined {
   let end = -1;
-  for (let at = from; at < bytes.length;) {
+  for (let at = 0; at < bytes.length;) {
     if (bytes[at] === 0) {
       at++;
       continue;

@@ -11,7 +11,7 @@ export interface Calls {
   /** The call that fragments with this index continue. */
   readonly byIndex: Map<number, OpenCall>;
   /** The legacy `function_call`, of which there is at most one. */
-  older: OpenCall | undefined;
+  older?: OpenCall;
 }
 
 interface OpenCall {
@@ -28,7 +28,7 @@ interface OpenCall {
   readonly unclosed: UnclosedJson;
 }
 
-export const newCalls = (): Calls => ({ list: [], byIndex: new Map(), older: undefined });
+export const newCalls = (): Calls => ({ list: [], byIndex: new Map() });
 
 export function takeToolCall(value: unknown, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   if (!isObject(value)) throw malformed();
