@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 /* Fields for what people write. */
 
 /** A text of several lines: the database has no place for the character 0. */
-export const storable = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
+export const multiline = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
 
 /** One line of text, in which something is to be seen. */
 const line = '^(?=.*\\S)[^\\p{C}]*$';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
-import { lineField, storable } from '../text-fields.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
@@ -25,7 +25,7 @@ const ChatObject = Type.Object({
 });
 
 const speaker = Type.Enum(['me', 'gpt']);
-const text = Type.String({ maxLength: 4_194_304, ...storable });
+const text = Type.String({ maxLength: 4_194_304, ...multiline });
 
 const MessageObject = Type.Object({
   id: Type.Integer(),

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
 import { valueIn } from '#kit/json/value-in';
-import { storable } from '../text-fields.ts';
+import { multiline } from '../text-fields.ts';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
 
@@ -22,8 +22,8 @@ const mostHeaders = 20;
 export const ServerFields = closed({
   name: Type.String(nameRule),
   url,
-  type: Type.Optional(Type.String({ maxLength: 50, ...storable, description: 'A word of your own; how the server speaks is found out.' })),
-  description: Type.Optional(Type.String({ maxLength: 1000, ...storable })),
+  type: Type.Optional(Type.String({ maxLength: 50, ...multiline, description: 'A word of your own; how the server speaks is found out.' })),
+  description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
   metadata: Type.Optional(Type.Unknown({ description: 'Any JSON of your own, of at most 16 KB.' })),
   headers: Type.Optional(
     Type.Unsafe<Record<string, string>>(
@@ -42,9 +42,9 @@ export const ServerFields = closed({
 export const nativeFields = {
   server_name: Type.String(nameRule),
   server_url: url,
-  server_type: optionalOrNull(Type.String({ maxLength: 50, ...storable })),
-  description: optionalOrNull(Type.String({ maxLength: 1000, ...storable })),
-  metadata_json: optionalOrNull(Type.String({ maxLength: 16_384, ...storable })),
+  server_type: optionalOrNull(Type.String({ maxLength: 50, ...multiline })),
+  description: optionalOrNull(Type.String({ maxLength: 1000, ...multiline })),
+  metadata_json: optionalOrNull(Type.String({ maxLength: 16_384, ...multiline })),
 };
 
 /** @throws Fault `invalid` naming the field, `forbidden` for an address that the operator does not allow */

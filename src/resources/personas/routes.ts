@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, shownAs } from '#http/schemas';
-import { lineField, storable } from '../text-fields.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import type { Sharing } from '../sharing.ts';
@@ -9,11 +9,11 @@ import { mostPersonas, type PersonaStore } from './store.ts';
 
 const PersonaText = closed({
   name: lineField(100),
-  description: Type.Optional(Type.String({ maxLength: 1000, ...storable })),
+  description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
   prompt: Type.String({
     minLength: 1,
     maxLength: 100_000,
-    ...storable,
+    ...multiline,
     description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
   }),
 });

@@ -4,7 +4,7 @@ import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
-import { lineField, storable } from '../text-fields.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
@@ -40,7 +40,7 @@ const Script = Type.Object(
     code: Type.String({
       minLength: 1,
       maxLength: 200_000,
-      ...storable,
+      ...multiline,
       description: 'A module with a default export: `async ({values, file, llm, fetch, search}) => text or JSON`.',
     }),
     hosts: Type.Optional(
@@ -54,14 +54,14 @@ export const PluginFields = Type.Object(
   {
     plugin_name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', expected: 'must have letters, digits, "-" and "_" only' }),
     title: lineField(100, 'a title'),
-    description: Type.Optional(Type.String({ maxLength: 1000, ...storable })),
+    description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
     category: Type.Optional(Type.String({ maxLength: 100, pattern: line, expected: 'must be a line without control characters' })),
     kind: Type.Enum(['prompt', 'http', 'script']),
     template: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 100_000,
-        ...storable,
+        ...multiline,
         description: 'What a model is asked, with places for fields: `{{field}}`.',
       }),
     ),

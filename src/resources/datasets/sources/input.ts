@@ -4,7 +4,7 @@ import { closed, optionalOrNull } from '#http/schemas';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isAdministrator } from '../../owner.ts';
-import { storable } from '../../text-fields.ts';
+import { multiline } from '../../text-fields.ts';
 import { isWithin, openFolder } from './folder.ts';
 import { onlyAdministrators } from './synchronising.ts';
 import { SourceAway, type BucketKeys, type Place } from './types.ts';
@@ -19,7 +19,7 @@ const BucketText = closed({
   prefix: Type.Optional(
     Type.String({
       maxLength: 1024,
-      ...storable,
+      ...multiline,
       description: 'Only objects whose keys begin with it.',
     }),
   ),
