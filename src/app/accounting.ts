@@ -11,7 +11,7 @@ import { openShipper } from '#ledger/shipping/shipper';
 import type { Settled, WorkerSettled } from '#ledger/sharing/sub-leases';
 import type { Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
-import { causeOf, type Log } from '#telemetry/log';
+import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import { operatorHere } from './local-token.ts';
 import { Fault } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
@@ -195,7 +195,7 @@ export function usageSink(store: Store, holders: Holders, adopter?: string): Usa
 }
 
 const reporting = (log: Log) => ({
-  log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
+  log: problemsTo(log),
   mended: (what: string) => log.info({}, what),
 });
 

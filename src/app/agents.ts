@@ -19,7 +19,7 @@ import { nativeRunRoutes } from '#resources/runs/native-routes';
 import { runRoutes } from '#resources/runs/routes';
 import { openRuns, type OpenRuns } from '#resources/runs/store';
 import { openSharing } from '#resources/sharing';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
@@ -65,7 +65,7 @@ export function openAgentsNoun({ database, settings, calls, acting, plugins, dat
     clock,
     rights,
     memoryOf: (userId) => memoryOf(budget, userId),
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const defaultModel = () => settings().defaults.chat;
   const keepsTo = calls.schemas.against;

@@ -13,7 +13,7 @@ import { type Ledger, type LedgerDeps, openLedger } from '#ledger/index';
 import { type Conformance, openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
-import { causeOf, type Log } from '#telemetry/log';
+import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Caller } from '#core/context';
@@ -94,7 +94,7 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     reserveOutput: () => settings().limits.reserveOutput,
     countTokens,
     clock,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
     reached,
   });
   const models = modelsSeen(administration, () => runtime!.models);

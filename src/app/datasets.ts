@@ -33,7 +33,7 @@ import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import type { UploadFolder } from '#store/uploads';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
 import type { Files } from './files.ts';
 import type { DatasetSearch } from './dataset-search.ts';
@@ -134,7 +134,7 @@ export function openKnownDatasets({
     index,
     now: () => clock.now(),
     forgetVectors: cache.sweep,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const training = { store, datasets, ingestion, index, cache, embed, affords, defaultModel, ...wordsOf(calls, settings) };
   return {

@@ -14,7 +14,7 @@ import { isSession, openSessions } from '#resources/sessions/store';
 import { openTokens } from '#resources/tokens/tokens';
 import { isToken } from '#kit/crypto/jwt';
 import { runAll } from '#kit/async/run-all';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import { openAdministration } from './administration.ts';
 import type { Database } from './database.ts';
 import { openPrompts } from './prompt-log.ts';
@@ -34,7 +34,7 @@ export interface IdentitiesDeps {
 /** Opens identity, administration and rights: the owners of keys, with their plans and teams. */
 export async function openIdentities({ database, settings, clock, log, issuer, ongoing }: IdentitiesDeps) {
   const { store, seal, pepper } = database;
-  const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
+  const note = problemsTo(log);
   const keys = openApiKeys(store, pepper);
   const passwords = openPasswords(clock);
   const sessions = openSessions(store, pepper);

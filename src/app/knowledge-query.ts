@@ -23,7 +23,7 @@ import { openSharing } from '#resources/sharing';
 import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
 import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Acting } from './acting.ts';
 import { openAgentsNoun, type AgentsDeps } from './agents.ts';
 import type { Calls } from './calls.ts';
@@ -69,7 +69,7 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
   const { store, seal } = database;
   const { models, countTokens } = calls;
   const settings = () => calls.runtime().settings;
-  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const problem = problemsTo(log);
   const sharing = openSharing({ store, audit, kind: personaKind, lock: personas.lock });
   const chats = openChats(store);
   const chatSharing = openSharing({ store, audit, kind: chatKind, lock: chats.lock, idOf: chats.idOf });

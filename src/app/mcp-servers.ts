@@ -23,7 +23,7 @@ import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { nativeContext } from '#resources/native-context';
 import { openSharing } from '#resources/sharing';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
 export interface McpServersDeps {
@@ -65,7 +65,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const operators = () => policy().stdio.map(({ name }) => name);
   const servers = openMcpServers({ store, seal, audit, operators, addresses: () => policy().whitelist.map(({ url }) => url) });
   const sessions = openMcpSessions({ streams, clock });
-  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const problem = problemsTo(log);
   const allowed = () => policy().allowed;
   const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
   const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });

@@ -12,7 +12,7 @@ import { ByteBudget, type ByteLimits } from '#kit/memory/byte-budget';
 import type { Outside } from '#kit/net/guarded-dial';
 import type { Ongoing } from '#resources/api-keys/rights';
 import { openLimitAlerts } from '#resources/usage/limit-alerts';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
 import { openActing } from './acting.ts';
 import { openAccounting, openJournalOf, type Accounting, type AccountingDeps } from './accounting.ts';
@@ -91,7 +91,7 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { identity, administration, rights, people, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
-  const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
+  const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: problemsTo(log) });
   const metrics = openMetrics();
   const base = { database, first, settings, clock, log };
   const acting = openActing({ ...base, outside, address: () => addressOf(settings(), listening), enters: (context) => calls.pipeline.enters(context) });

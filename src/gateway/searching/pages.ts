@@ -1,5 +1,5 @@
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
-import { decoded } from '#kit/text/decoded';
+import { decoded } from '#kit/text/content-type';
 
 /** Most characters of a page. */
 const mostCharacters = 6000;

@@ -15,6 +15,7 @@ import { instructionsFor, noMaterial, withMaterial, type Material } from './mate
 import { preparing } from './preparing.ts';
 import { materialFor, refuseLong, systemTurn } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
+import { secondNow } from './today.ts';
 import { timed } from '#kit/async/timed';
 import { valueIn } from '#kit/json/value-in';
 
@@ -55,7 +56,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
     app: fields.app_name ?? undefined,
     soFar: () => ({}),
     async whole(result, context) {
-      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const at = secondNow(deps.clock);
       const named = datasetsSaid({ datasets, limit: mostPassages });
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: named, material, wantsUsage: false, prefix: '', at });
       const questions = questionsIn(wordsIn(result.candidates[0]?.parts ?? []));

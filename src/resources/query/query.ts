@@ -17,7 +17,7 @@ import { datasetsSaid, isLookedUp, lookedUp, type LookedUp } from './looked-up.t
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { mcpFieldsIn, takenCalls, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
-import { dateIn } from './today.ts';
+import { dateIn, secondNow } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
@@ -72,7 +72,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
     before: prefix,
     soFar: (text) => emptyCompletion(uuid, prefix + text),
     async whole(result, context) {
-      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const at = secondNow(deps.clock);
       const completion = completionOf(await withKeptCalls(result, turns, deps.waiting, context), context, {
         uuid,
         persona,

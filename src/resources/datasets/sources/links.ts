@@ -1,4 +1,4 @@
-import { decoded } from '#kit/text/decoded';
+import { decoded } from '#kit/text/content-type';
 import { slices } from '../search/slices.ts';
 import { longestUrl } from './visiting.ts';
 
