@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { nativeContext } from '../native-context.ts';
+import { wrong } from './definition.ts';
 import type { AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
@@ -77,8 +78,6 @@ const firstCall = (model: string, message: string): GenerateCall => plainCall({ 
 
 /** Bytes of all variables as JSON. */
 const mostVariables = 262_144;
-
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** The variables of a run: data, and read as nothing else. @throws Fault `invalid` naming one that is not declared or does not keep to its schema; `too-large` */
 async function variablesOf(

@@ -87,7 +87,7 @@ export interface AgentChecks {
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
 }
 
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+export const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
 export async function definitionOf(given: AgentFields, caller: Caller, checks: AgentChecks, own?: number): Promise<AgentDefinition> {

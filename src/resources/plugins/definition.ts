@@ -9,7 +9,7 @@ import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
 import type { Definition, DeclaredRequest, PluginText } from './types.ts';
-import { propertiesOf } from './values.ts';
+import { propertiesOf, wrong } from './values.ts';
 
 const line = '^[^\\p{C}]*$';
 const strict = { additionalProperties: false };
@@ -84,8 +84,6 @@ export interface PluginChecks {
   /** Origins that secrets are sent to without TLS too: the setting `outbound.allow`. */
   readonly allowed: readonly string[];
 }
-
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** What is stored of a plugin as its author wrote it. @throws Fault `invalid` naming the field */
 export async function pluginOf(given: PluginFields, checks: PluginChecks): Promise<PluginText> {

@@ -17,6 +17,7 @@ import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
 import type { Entry, KeepingDeps, Run } from './stored-body.ts';
 import { Permits } from '#core/permits';
+import { requireScope } from '#core/scopes';
 import type { RunningResponse } from '#core/stored-responses';
 
 export type RunWorkerDeps = GeneratingDeps & KeepingDeps;
@@ -231,7 +232,7 @@ function contextOf({ requestId, app, strict, targets, tags, headers, cacheSecond
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 function mayRun(caller: Caller): Caller {
-  if (caller.scopes && !caller.scopes.includes('passthrough')) throw new Fault('forbidden', 'This key lacks the scope passthrough.', { reason: 'scope' });
+  requireScope(caller, 'passthrough');
   return caller;
 }
 
