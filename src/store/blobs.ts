@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
-import { overloaded } from '#store/sql-error';
 import { hasCode, syncFolder, ofWrite } from '#store/files';
 
 /** Large values by their content: the id is the SHA-256 of the bytes, so the same bytes are kept once and never change. */

@@ -1,7 +1,6 @@
 import { open, mkdir, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
-import { overloaded } from '#store/sql-error';
 import { ofWrite } from '#store/files';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
