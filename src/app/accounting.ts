@@ -4,14 +4,14 @@ import type { Settings } from '#config/index';
 import { type Database, owned } from './database.ts';
 import { holdersIn } from '#ledger/shipping/adopt';
 import { keepContact } from '#ledger/admission/contact';
-import type { UsageSink } from '#ledger/shipping/usage-sink';
+import type { UsageSink } from '#core/usage-sink';
 import { systemDisk } from '#ledger/journal/disk';
 import { type Journal, openJournal } from '#ledger/journal/journal';
 import { openShipper } from '#ledger/shipping/shipper';
 import type { Settled, WorkerSettled } from '#ledger/sharing/sub-leases';
 import type { Clock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
-import { causeOf, type Log } from '#telemetry/log';
+import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import { operatorHere } from './local-token.ts';
 import { Fault } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
@@ -46,16 +46,11 @@ export interface Accounting {
 }
 
 /** The accounting of a machine, in the one process that has the data folder. */
-export interface MachineAccounting {
-  readonly source: LeaseSource;
-  /** The name under which this start of the server holds leases. */
-  readonly holder: string;
-  readonly pending: number;
+export interface MachineAccounting extends Omit<Accounting, 'journal'> {
   /** What a worker that has ended had settled and `takeSettled` has not returned; resolves when all of it is in the database. */
   readonly settledOf: (worker: string) => Promise<readonly Settled[]>;
   /** What workers have settled since the last call. */
   readonly takeSettled: () => readonly WorkerSettled[];
-  close(): Promise<void>;
 }
 
 export interface AccountingDeps {
@@ -200,7 +195,7 @@ export function usageSink(store: Store, holders: Holders, adopter?: string): Usa
 }
 
 const reporting = (log: Log) => ({
-  log: (problem: string, cause: unknown) => log.error(cause === undefined ? {} : causeOf(cause), problem),
+  log: problemsTo(log),
   mended: (what: string) => log.info({}, what),
 });
 

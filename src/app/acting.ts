@@ -7,7 +7,7 @@ import type { ResolveSecrets } from '#core/secrets';
 import { audit } from '#resources/audit/store';
 import { nativeSecretRoutes, secretRoutes } from '#resources/secrets/routes';
 import { kind, openSecrets } from '#resources/secrets/store';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import type { Database } from './database.ts';
 
 /** What lets models act for users: secrets, MCP servers and their tools. */
@@ -52,6 +52,6 @@ interface UserSecrets {
 
 function openUserSecrets({ store, seal }: Pick<Database, 'store' | 'seal'>): UserSecrets {
   const secrets = openSecrets({ store, seal, audit });
-  const sharing = openSharing({ store, audit, kind, lock: secrets.lock, administers: administeredBy(secrets.one) });
+  const sharing = openSharing({ store, audit, kind, lock: secrets.lock });
   return { resolve: secrets.resolve, native: nativeSecretRoutes(secrets), own: secretRoutes(secrets, sharing) };
 }

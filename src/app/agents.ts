@@ -18,8 +18,8 @@ import { audit } from '#resources/audit/store';
 import { nativeRunRoutes } from '#resources/runs/native-routes';
 import { runRoutes } from '#resources/runs/routes';
 import { openRuns, type OpenRuns } from '#resources/runs/store';
-import { administeredBy, openSharing } from '#resources/sharing';
-import { causeOf, type Log } from '#telemetry/log';
+import { openSharing } from '#resources/sharing';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
@@ -58,14 +58,14 @@ export function openAgentsNoun({ database, settings, calls, acting, plugins, dat
   const { store, seal } = database;
   const { chatcompat: generate, affords } = calls.pipeline;
   const agents = openAgents(store);
-  const sharing = openSharing({ store, audit, kind, lock: agents.lock, administers: administeredBy(agents.one) });
+  const sharing = openSharing({ store, audit, kind, lock: agents.lock });
   const runs = openRuns({
     store,
     seal,
     clock,
     rights,
     memoryOf: (userId) => memoryOf(budget, userId),
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const defaultModel = () => settings().defaults.chat;
   const keepsTo = calls.schemas.against;

@@ -13,7 +13,7 @@ import { type Ledger, type LedgerDeps, openLedger } from '#ledger/index';
 import { type Conformance, openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
 import { openVoice } from '#providers/built-in/voice/voice';
-import { causeOf, type Log } from '#telemetry/log';
+import { causeOf, problemsTo, type Log } from '#telemetry/log';
 import type { Metrics } from '#telemetry/metrics';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Caller } from '#core/context';
@@ -38,7 +38,6 @@ export interface CallsDeps {
   readonly accounting: Accounting;
   readonly administration: Pick<Administration, 'planOf' | 'teamPlan' | 'teamOf' | 'modelLists' | 'residencies' | 'lessons'>;
   readonly clock: Clock;
-  readonly chance: () => number;
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
@@ -80,7 +79,7 @@ export interface Calls {
 
 /** Puts the pipeline together. */
 export function openCalls({ settings: first, accounting, administration, clock, log, outside, prompts, ...deps }: CallsDeps): Calls {
-  const { metrics, chance, thoughts, tools, reached, hop } = deps;
+  const { metrics, thoughts, tools, reached, hop } = deps;
   let runtime: Runtime | undefined;
   const settings = () => runtime?.settings ?? first;
   const upstreams = upstreamsOf(settings, clock);
@@ -95,11 +94,11 @@ export function openCalls({ settings: first, accounting, administration, clock, 
     reserveOutput: () => settings().limits.reserveOutput,
     countTokens,
     clock,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
     reached,
   });
   const models = modelsSeen(administration, () => runtime!.models);
-  const health = openHealth(() => settings().routing, clock, chance, healthLine(log));
+  const health = openHealth(() => settings().routing, clock, Math.random, healthLine(log));
   const pages = openGuardedFetch({ ...outward, seconds: 6 }); // a shorter time than others get: there are other pages
   const web = { fetcher: pages, failed: searchFailed(log, settings) };
   const patterns = openPatterns(clock);

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Settings } from '#config/index';
 import { plainCall } from '#core/call';
 import type { Caller } from '#core/context';
+import { textTurn, textIn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
@@ -27,12 +28,12 @@ import { type TrainingDeps, trainingRoutes } from '#resources/datasets/training-
 import { nativeContext } from '#resources/native-context';
 import { ownerOf } from '#resources/owner';
 import { inOwnCodes } from '#resources/query/preparing';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import type { Sealer } from '#kit/crypto/sealing';
 import { jobs as openJobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import type { UploadFolder } from '#store/uploads';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Calls } from './calls.ts';
 import type { Files } from './files.ts';
 import type { DatasetSearch } from './dataset-search.ts';
@@ -103,8 +104,8 @@ export function openKnownDatasets({
   const index = openPassageIndex(store, search.tables);
   const cache = openEmbeddingCache(store);
   const secondIndex = openSecondIndex({ store, jobs });
-  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset, administers: administeredBy(datasets.one) });
-  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow, administers: async () => false });
+  const sharing = openSharing({ store, audit, kind: 'dataset', lock: lockDataset });
+  const fileSharing = openSharing({ store, audit, kind: 'file', lock: lockFile, changed: narrow });
   const actingFor = actingForBy(rights);
   const defaultModel = () => settings().defaults.embedding ?? builtInEmbedding;
   const hasModel = (caller: Caller, name: string) => calls.models(caller).find(name)?.kind === 'embedding';
@@ -133,7 +134,7 @@ export function openKnownDatasets({
     index,
     now: () => clock.now(),
     forgetVectors: cache.sweep,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const training = { store, datasets, ingestion, index, cache, embed, affords, defaultModel, ...wordsOf(calls, settings) };
   return {
@@ -188,13 +189,11 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
   return {
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
     async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
-      const events = await wholeAnswer(
-        pipeline.chatcompat,
-        plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: instruction + text }] }] }),
-        { ...nativeContext({ caller, requestId, signal }), told: inOwnCodes },
-      );
-      const parts = fold(events).candidates[0]?.parts ?? [];
-      const summary = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('').trim(); // prettier-ignore
+      const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {
+        ...nativeContext({ caller, requestId, signal }),
+        told: inOwnCodes,
+      });
+      const summary = textIn(fold(events).candidates[0]?.parts ?? []).trim();
       if (summary === '') throw new Fault('upstream-failed', `The model ${model} gave no summary.`);
       return summary;
     },

@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import { Fault } from '#core/fault';
+import { ifFound } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import type { RunLoop, Runs, ShownRun } from '#core/run';
 import type { DeepRuns } from '#resources/deep-question';
@@ -47,13 +47,8 @@ const offeredBy =
 /** Runs as questions begin them. */
 export function deepRunsBy(runs: Runs, settings: () => Pick<Settings, 'limits'>): DeepRuns {
   const found = async (userId: number, id: number): Promise<ShownRun | undefined> => {
-    try {
-      const run = await runs.one(userId, String(id));
-      return run.kind === 'deep_agent' ? run : undefined;
-    } catch (error) {
-      if (error instanceof Fault && error.code === 'not-found') return undefined;
-      throw error;
-    }
+    const run = await ifFound(runs.one(userId, String(id)));
+    return run?.kind === 'deep_agent' ? run : undefined;
   };
   return {
     async begin(question, { caller, requestId, app }) {

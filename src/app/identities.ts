@@ -14,7 +14,7 @@ import { isSession, openSessions } from '#resources/sessions/store';
 import { openTokens } from '#resources/tokens/tokens';
 import { isToken } from '#kit/crypto/jwt';
 import { runAll } from '#kit/async/run-all';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import { openAdministration } from './administration.ts';
 import type { Database } from './database.ts';
 import { openPrompts } from './prompt-log.ts';
@@ -34,7 +34,7 @@ export interface IdentitiesDeps {
 /** Opens identity, administration and rights: the owners of keys, with their plans and teams. */
 export async function openIdentities({ database, settings, clock, log, issuer, ongoing }: IdentitiesDeps) {
   const { store, seal, pepper } = database;
-  const note = (problem: string, cause: unknown) => log.error(causeOf(cause), problem);
+  const note = problemsTo(log);
   const keys = openApiKeys(store, pepper);
   const passwords = openPasswords(clock);
   const sessions = openSessions(store, pepper);
@@ -44,6 +44,10 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   /** Makes sure that the plans and teams of the callers found are in memory: another process may have just made them. */
   const met = async <Some extends Iterable<Found | undefined>>(found: Some): Promise<Some> => {
     for (const one of found) if (one) await administration.meets(one.caller);
+    return found;
+  };
+  const metAll = async <Key>(found: ReadonlyMap<Key, Found>): Promise<ReadonlyMap<Key, Found>> => {
+    await met(found.values());
     return found;
   };
   const find: typeof keys.find = async (credentials) => {
@@ -68,31 +72,11 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
   const prompts = openPrompts({ database, settings, clock, log });
   const administration = await openAdministration({ database, settings, clock, passwords, prompts: prompts.kept, teamsChanged: forget, log: note });
   const rights = openRights({
-    keys: {
-      async callers(keyIds) {
-        const found = await keys.callers(keyIds);
-        await met(found.values());
-        return found;
-      },
-    },
-    sessions: {
-      async callers(ids) {
-        const found = await sessions.callers(ids);
-        await met(found.values());
-        return found;
-      },
-    },
+    keys: { callers: async (keyIds) => metAll(await keys.callers(keyIds)) },
+    sessions: { callers: async (ids) => metAll(await sessions.callers(ids)) },
     tokens: {
-      async callers(holders) {
-        const found = await tokens.callers(holders);
-        await met(found.values());
-        return found;
-      },
-      async user(userId) {
-        const found = await tokens.user(userId);
-        await met([found]);
-        return found;
-      },
+      callers: async (holders) => metAll(await tokens.callers(holders)),
+      user: async (userId) => (await met([await tokens.user(userId)]))[0],
     },
     store,
     clock,

@@ -1,15 +1,14 @@
-import { admin } from '#faces/admin/index';
 import { chatcompat } from '#faces/chatcompat/index';
 import type { StoredResponseBody } from '#faces/chatcompat/responses/stored-body';
 import { gencompat } from '#faces/gencompat/index';
 import { mcp } from '#faces/mcp/index';
 import type { Sources } from '#faces/mcp/offers';
 import { messages } from '#faces/messages/index';
-import { mine } from '#faces/mine/index';
+import { admin, mine } from '#faces/plain/index';
 import type { ModelsOf } from '#faces/model-list';
 import { native } from '#faces/native/index';
 import { examples } from '#faces/monitoring/examples';
-import { watch, type OpenApiDocument } from '#faces/monitoring/index';
+import { monitoring, type OpenApiDocument } from '#faces/monitoring/index';
 import type { Settings } from '#config/index';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
@@ -138,7 +137,7 @@ export function interfaces({
       settings,
       modelName: (name) => calls.runtime().models.find(name)?.name,
     }),
-    watch({
+    monitoring({
       clock,
       metrics: parent ? { contentType: metrics.contentType, text: () => parent.metrics() } : metrics,
       document,

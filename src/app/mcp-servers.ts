@@ -22,8 +22,8 @@ import { openSignIns, type SignIns } from '#resources/mcp-servers/sign-ins';
 import { openMcpTools } from '#resources/mcp-servers/tools';
 import { openWaiting, type WaitingStore } from '#resources/mcp-servers/waiting';
 import { nativeContext } from '#resources/native-context';
-import { administeredBy, openSharing } from '#resources/sharing';
-import { causeOf, type Log } from '#telemetry/log';
+import { openSharing } from '#resources/sharing';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
 export interface McpServersDeps {
@@ -65,12 +65,12 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const operators = () => policy().stdio.map(({ name }) => name);
   const servers = openMcpServers({ store, seal, audit, operators, addresses: () => policy().whitelist.map(({ url }) => url) });
   const sessions = openMcpSessions({ streams, clock });
-  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const problem = problemsTo(log);
   const allowed = () => policy().allowed;
   const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
   const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
   const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
-  const sharing = openSharing({ store, audit, kind, lock: servers.lock, administers: administeredBy(servers.one) });
+  const sharing = openSharing({ store, audit, kind, lock: servers.lock });
   const waiting = openWaiting({ store, seal });
   const approved = openApprovedCalls({ store, seal, clock, log: problem });
   const stopForgetting = forgetting([waiting, approved], clock, problem);

@@ -22,7 +22,7 @@ import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
 import type { Plugins } from '#resources/plugin-run';
-import { administeredBy, openSharing } from '#resources/sharing';
+import { openSharing } from '#resources/sharing';
 import type { Acting } from './acting.ts';
 import type { Calls } from './calls.ts';
 import type { Database } from './database.ts';
@@ -60,7 +60,7 @@ export interface DeclaredRequests {
 export function openPluginsNoun({ database: { store }, calls, acting, search, convert, clock, allowed }: PluginsDeps): OpenPlugins {
   const plugins = openPlugins(store);
   const { fetcher } = calls.web;
-  const sharing = openSharing({ store, audit, kind, lock: plugins.lock, administers: administeredBy(plugins.one) });
+  const sharing = openSharing({ store, audit, kind, lock: plugins.lock });
   const scripts = openScripts(clock);
   const send = sending(fetcher, acting.streams);
   const secretsOf = secretsBy(acting.resolve);

@@ -2,7 +2,7 @@ import type { Settings } from '#config/index';
 import type { PromptLog } from '#core/prompt-log';
 import type { Clock } from '#kit/async/clock';
 import { openPromptStore, type PromptStore } from '#resources/prompt-log/store';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
 /** UTF-16 units that are kept of a prompt, and of an answer. */
@@ -23,7 +23,7 @@ export function openPrompts({ database: { store, seal }, settings, clock, log }:
     clock,
     bodies: () => settings().bodies,
     days: () => settings().retention.bodiesDays,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const written: PromptLog = {
     get most() {

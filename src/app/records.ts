@@ -6,7 +6,7 @@ import { openIdempotency } from '#resources/idempotency/once';
 import { openKeptThoughts } from '#resources/kept-thoughts/index';
 import { openKeeping } from '#resources/stored-responses/index';
 import { secretRow } from '#store/secrets';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import type { Database } from './database.ts';
 
 export interface RecordsDeps {
@@ -20,7 +20,7 @@ export interface RecordsDeps {
 
 /** Opens the stores of answers: responses that requests continue, and answers to requests with an Idempotency-Key. */
 export async function openRecords({ database: { store, seal }, boot, settings, clock, log }: RecordsDeps) {
-  const problem = (text: string, cause: unknown) => log.error(causeOf(cause), text);
+  const problem = problemsTo(log);
   const keeping = openKeeping<StoredResponseBody>({
     store,
     seal,

@@ -12,7 +12,7 @@ import { ByteBudget, type ByteLimits } from '#kit/memory/byte-budget';
 import type { Outside } from '#kit/net/guarded-dial';
 import type { Ongoing } from '#resources/api-keys/rights';
 import { openLimitAlerts } from '#resources/usage/limit-alerts';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import { openMetrics, type Figures } from '#telemetry/metrics';
 import { openActing } from './acting.ts';
 import { openAccounting, openJournalOf, type Accounting, type AccountingDeps } from './accounting.ts';
@@ -33,8 +33,6 @@ export interface ServerDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
-  /** A random number from 0 to 1. */
-  readonly chance?: () => number;
   /** The parent process, where this one is a worker. */
   readonly parent?: Parent;
   /** Replaces the internet, for addresses that users choose. */
@@ -82,7 +80,7 @@ const nowhere: Listening = { url: '', inFlight: () => 0, waiting: () => 0, conne
 
 /** Composes the server and starts to listen. */
 export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
-  const { settings: first, log, clock = systemClock, chance = Math.random, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
+  const { settings: first, log, clock = systemClock, parent, outside, convert, memory = heldBytes, lost = () => {} } = deps;
   const listens = deps.listens ?? true;
   let currentSettings = () => first;
   const settings = () => currentSettings();
@@ -93,12 +91,12 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const { identity, administration, rights, people, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
   const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
-  const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: (text, cause) => log.error(causeOf(cause), text) });
+  const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: problemsTo(log) });
   const metrics = openMetrics();
   const base = { database, first, settings, clock, log };
   const acting = openActing({ ...base, outside, address: () => addressOf(settings(), listening), enters: (context) => calls.pipeline.enters(context) });
   const hop = hopOf(pepper);
-  const around = { clock, chance, log, outside, tools: acting.tools, hop };
+  const around = { clock, log, outside, tools: acting.tools, hop };
   const calls = openCalls({ ...around, settings: first, metrics, accounting, administration, thoughts, prompts: prompts.written, reached: alerts.note });
   currentSettings = () => calls.runtime().settings;
   const { change, closing, regions, resetRegions, modelNames } = calls;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { placeOf } from '#core/passages';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { sharedOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
@@ -67,7 +68,7 @@ const lines = (text: string) => text.split('\n').map(plain).join('\n');
 function citedIn({ message, citations, sources }: Answered): string {
   const numbers = new Set(citationMarksIn(message).flatMap((mark) => mark.numbers));
   const cited = [
-    ...citations.map(({ index, dataset, filename, page }) => ({ index, text: `${filename}${page === null ? '' : `, page ${page}`} (${dataset})` })),
+    ...citations.map((one) => ({ index: one.index, text: `${placeOf(one)} (${one.dataset})` })),
     ...sources.map(({ index, title, url }) => ({ index, text: `${title} ${url}` })),
   ].filter(({ index }) => numbers.has(index));
   return cited.length === 0 ? '' : `\n\n${cited.map(({ index, text }) => `[${index}] ${plain(text)}`).join('\n')}`;

@@ -12,7 +12,7 @@ import { openHolders } from '#resources/usage/holders';
 import { makeMonthsAhead } from '#resources/usage/months';
 import { databaseNow } from '#store/database-clock';
 import { isReadOnly, lockFolder } from '#store/folder-lock';
-import { causeOf, openLog } from '#telemetry/log';
+import { openLog, problemsTo } from '#telemetry/log';
 import { CliError } from './cli-error.ts';
 
 export interface AdoptOptions extends Pick<SettingsArgs, 'config' | 'data' | 'databaseUrl'> {
@@ -36,7 +36,7 @@ export async function adopt(folder: string, { json, ...args }: AdoptOptions): Pr
         disk: systemDisk,
         folder: journalsIn(foreign),
         refused: join(journalsIn(settings.data), 'refused.jsonl'),
-        log: (problem, cause) => log.error(cause === undefined ? {} : causeOf(cause), problem),
+        log: problemsTo(log),
       },
       () => {
         if (!isReadOnly(foreign)) return lockFolder(foreign);

@@ -7,7 +7,7 @@ import type { Bytes } from '#http/noun-route';
 import { systemClock } from '#kit/async/clock';
 import { operator, operatorHere } from '#app/local-token';
 import { openPasswords } from '#resources/passwords';
-import { causeOf, openLog } from '#telemetry/log';
+import { openLog, problemsTo } from '#telemetry/log';
 import { Fault } from '#core/fault';
 
 /** Administration of the data folder, or of the database that the settings name, without a server: the same routes with the same checks. @throws what `openDatabase` throws */
@@ -21,7 +21,7 @@ export async function localAdmin(settings: Settings): Promise<AdminClient> {
     passwords: openPasswords(systemClock),
     prompts: { find: () => Promise.resolve(undefined) }, // texts are shown by servers alone
     teamsChanged: () => {},
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const ask: AdminClient['ask'] = async (method, path, body) => {
     const { pathname, searchParams: query } = new URL(path, 'http://here');

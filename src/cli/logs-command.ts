@@ -1,25 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import type { UsageRow } from '#core/usage-row';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
 import type { AdminClient } from './admin-client.ts';
 import { emailsOf } from './names.ts';
 import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
 
-interface LogLine {
-  readonly requestId: string;
-  readonly step: number;
+interface LogLine extends Pick<
+  UsageRow,
+  'requestId' | 'step' | 'userId' | 'app' | 'model' | 'provider' | 'status' | 'end' | 'inputTokens' | 'outputTokens' | 'planTokens' | 'totalMs'
+> {
+  /** ISO 8601. */
   readonly at: string;
-  readonly userId: number;
-  readonly app: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly status: number;
-  readonly end: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly planTokens: number;
-  readonly totalMs: number;
 }
 
 type LogsOptions = AdminOptions & { follow?: true; limit?: string; email?: string; model?: string; status?: string };

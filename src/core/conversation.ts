@@ -10,6 +10,9 @@ export interface Turn {
   readonly extra?: Extra;
 }
 
+/** A turn of one text. */
+export const textTurn = (role: Role, text: string): Turn => ({ role, parts: [{ type: 'text', text }] });
+
 export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | SearchPart | ForeignPart;
 
 export interface TextPart {
@@ -32,6 +35,12 @@ export interface RefusalPart {
   readonly type: 'refusal';
   readonly text: string;
 }
+
+/** The text of parts, without that of refusals. */
+export const textIn = (parts: readonly Part[]): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+/** The words of parts that the reader sees as an answer: text and refusals. */
+export const wordsIn = (parts: readonly Part[]): string => parts.map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join('');
 
 /** An image, sound or document. Exactly one of `base64`, `url` and `fileId` is present; base64 text is never decoded on the way. */
 export interface MediaPart {

@@ -112,6 +112,16 @@ export const badToken = () => new Fault('unauthenticated', 'The access token is 
 export const noRoom = (cause?: unknown) =>
   new Fault('overloaded', 'Too much is held in memory for large requests and answers: send this one again in a moment.', { retryAfter: 2, cause });
 
+/** What was looked for; undefined where it is not there. */
+export async function ifFound<Found>(looking: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await looking;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
 /** The reason of an abort: that of the signal, even if a library threw an AbortError of its own. */
 export function reasonOf(error: unknown, signal: AbortSignal): unknown {
   return signal.aborted && error instanceof Error && error.name === 'AbortError' ? signal.reason : error;

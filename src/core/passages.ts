@@ -1,5 +1,4 @@
-import type { Caller, Progress } from './context.ts';
-import type { Permits } from './permits.ts';
+import type { Context } from './context.ts';
 
 /** A part of a file in a dataset, as it was found for a question. */
 export interface Passage {
@@ -30,8 +29,10 @@ export interface Ranks {
   readonly rerank: number | null;
 }
 
-export interface PassageSearch {
-  readonly caller: Caller;
+/** The request, or the step of a run, that something is looked up for: what it asks models is booked within the step, and added to its progress. Absent `permits`: the request has no other calls. */
+export interface LookedUpFor extends Pick<Context, 'caller' | 'requestId' | 'signal'>, Partial<Pick<Context, 'step' | 'progress' | 'permits'>> {}
+
+export interface PassageSearch extends LookedUpFor {
   /** Full names; `all`: each dataset that the caller may read. */
   readonly datasets: 'all' | readonly string[];
   readonly question: string;
@@ -39,14 +40,6 @@ export interface PassageSearch {
   readonly limit: number;
   /** With those that were left out. */
   readonly explain?: boolean;
-  readonly requestId: string;
-  /** The step of a run that it belongs to: what it asks models is booked within. */
-  readonly step?: number;
-  /** Of that step: what is booked is added to it. */
-  readonly progress?: Progress;
-  /** Of the request, where it has other calls: absent, the search is all of it. */
-  readonly permits?: Permits;
-  readonly signal: AbortSignal;
 }
 
 export interface FoundPassages {
@@ -58,3 +51,18 @@ export interface FoundPassages {
 
 /** Searches datasets by words and meaning. @throws Fault `not-found` for a dataset that the caller may not read */
 export type SearchPassages = (search: PassageSearch) => Promise<FoundPassages>;
+
+/** Where a passage stands, for readers: the file, and the page if there are pages. */
+export const placeOf = ({ filename, page }: Pick<Passage, 'filename' | 'page'>): string => (page === null ? filename : `${filename}, page ${page}`);
+
+/** A passage as answers of the native interface cite it. */
+export const citedPassage = ({ dataset, filename, page, range, quote, id, score, text }: Omit<Passage, 'ranks'>) => ({
+  dataset,
+  filename,
+  page,
+  range: [...range],
+  quote,
+  chunk_id: id,
+  score,
+  text,
+});

@@ -242,11 +242,8 @@ export interface NewRun {
 }
 
 /** A run as its user sees it. */
-export interface ShownRun {
+export interface ShownRun extends Pick<NewRun, 'kind' | 'agentId' | 'version' | 'requestId'> {
   readonly id: string;
-  readonly kind: RunKind;
-  readonly agentId: number | null;
-  readonly version: number | null;
   readonly state: RunState;
   readonly waitsFor: WaitsFor | null;
   /** The answer, when it is completed. */
@@ -257,7 +254,6 @@ export interface ShownRun {
   readonly calls: number;
   readonly planTokens: number;
   readonly costUsd: number | null;
-  readonly requestId: string;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
 }

@@ -15,5 +15,8 @@ export function sumOf(a: Usage, b: Usage): Usage {
   };
 }
 
+/** The same where one of them may be unknown. */
+export const sumOfKnown = (a: Usage | undefined, b: Usage | undefined): Usage | undefined => (a && b ? sumOf(a, b) : (b ?? a));
+
 const added = (name: 'cached' | 'cacheWrite' | 'cacheWrite1h' | 'thought' | 'searches', a: Usage, b: Usage): Partial<Usage> =>
   a[name] === undefined && b[name] === undefined ? {} : { [name]: (a[name] ?? 0) + (b[name] ?? 0) };

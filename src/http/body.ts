@@ -1,5 +1,6 @@
 import { Fault, noRoom } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
+import { leastBytesPerMillisecond, leftOpen, tooLarge, tooSlow } from './arriving.ts';
 import type { Exchange } from './exchange.ts';
 
 export interface BodyLimits {
@@ -12,8 +13,6 @@ export interface BodyLimits {
 }
 
 const progress = 16_384;
-/** 1 KB a second, over the whole body. */
-const leastBytesPerMillisecond = 1;
 /** No body takes longer, however much of it came at once: what has arrived holds memory that others want. */
 const longestMilliseconds = 900_000;
 const nothing = new Uint8Array(0);
@@ -47,7 +46,7 @@ export async function readBody(
   exchange.bodyUntil = startedAt + patience;
   try {
     return await new Promise<Uint8Array>((resolve, reject) => {
-      incoming.on('slow', (cut?: Fault) => reject(cut ?? new Fault('slow-client', 'The request body arrives too slowly.')));
+      incoming.on('slow', (cut?: Fault) => reject(cut ?? tooSlow()));
       incoming.on('data', (chunk: Buffer) => {
         const before = size;
         size += chunk.length;
@@ -63,8 +62,7 @@ export async function readBody(
         chunk.copy(room, before);
       });
       incoming.on('end', () => resolve(room?.subarray(0, size) ?? first ?? nothing));
-      // Bytes that are not HTTP end here too; a client that is gone gets no answer.
-      const gone = (cause?: unknown) => reject(new Fault('invalid', 'The connection closed before the body was complete.', { cause }));
+      const gone = (cause?: unknown) => reject(leftOpen(cause));
       incoming.on('error', gone);
       incoming.on('close', () => incoming.complete || gone());
     });
@@ -115,5 +113,3 @@ function refuseOtherTypes(exchange: Exchange, takes: 'json' | 'form'): void {
     .replaceAll('"', '');
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8') throw new Fault('unsupported-type', 'The body must be JSON in UTF-8.');
 }
-
-const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);

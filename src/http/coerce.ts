@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Fault } from '#core/fault';
+import { plain } from '#kit/json/check';
 
 /** The part of JSON Schema that says what a text may become. */
 interface Rule {
@@ -107,8 +108,3 @@ const truths: Readonly<Record<string, boolean>> = { true: true, True: true, '1':
 
 const listRule = (rule: Rule | undefined): Rule | undefined => rule && plain(rule).find(({ type }) => type === 'array');
 const isList = (rule: Rule | undefined): boolean => listRule(rule) !== undefined;
-
-/** The alternatives of a union, nested unions included. */
-function plain(rule: Rule): readonly Rule[] {
-  return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
-}

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { Fault, noRoom } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
+import { arriving, tooLarge } from './arriving.ts';
 import type { Exchange } from './exchange.ts';
 import type { HeldFile, UploadedFile, Uploads } from './uploads.ts';
 
@@ -31,8 +32,6 @@ const mostHead = 8192;
 const mostBetween = mostParts * 2 * mostHead;
 /** Bytes that are read of a form before it may be refused. */
 const atOnce = 16_384;
-/** 1 KB a second, over the whole body. */
-const leastBytesPerMillisecond = 1;
 
 /**
  * Reads a form part by part as it arrives; the bytes of its files go to `uploads`.
@@ -112,25 +111,10 @@ class Reading {
 
   /** Gives the parser what arrives, a little at a time: a form that is refused is not read further, and others have their turn. */
   async feed(clock: Clock): Promise<void> {
-    const { incoming } = this.#exchange;
-    const chunks = incoming.iterator({ destroyOnReturn: false }) as AsyncIterableIterator<Buffer, undefined>;
-    const slow = (cut?: Fault) => this.#fail(cut ?? new Fault('slow-client', 'The request body arrives too slowly.'));
-    incoming.on('slow', slow);
-    const startedAt = clock.monotonic();
-    const patience = this.#limits.bodyIdleSeconds * 1000;
-    try {
-      for (;;) {
-        this.#exchange.bodyUntil = Math.min(clock.monotonic() + patience, startedAt + patience + this.#received / leastBytesPerMillisecond);
-        const { done, value }: IteratorResult<Buffer, undefined> = await Promise.race([chunks.next().catch(gone), this.#failure.promise]);
-        this.#exchange.bodyUntil = Infinity;
-        if (done) return await this.#finished();
-        for (let at = 0; at < value.length; at += atOnce) await this.#give(value.subarray(at, at + atOnce));
-      }
-    } finally {
-      this.#exchange.bodyUntil = Infinity;
-      incoming.off('slow', slow);
-      if (!incoming.complete) incoming.pause();
-    }
+    const failure = { promise: this.#failure.promise, reject: (fault: Fault) => this.#fail(fault) };
+    for await (const piece of arriving(this.#exchange, { idleSeconds: this.#limits.bodyIdleSeconds, clock, failure }))
+      for (let at = 0; at < piece.length; at += atOnce) await this.#give(piece.subarray(at, at + atOnce));
+    await this.#finished();
   }
 
   async form(): Promise<MultipartForm> {
@@ -199,11 +183,5 @@ class Reading {
   }
 }
 
-const tooLarge = (bytes: number) => new Fault('too-large', `The request body is larger than ${bytes} bytes.`);
 const fieldTooLarge = (name: string) =>
   new Fault('too-large', `${name.slice(0, 100)} must have at most ${mostFieldBytes} bytes.`, { field: name.slice(0, 100) });
-
-/** Bytes that are not HTTP end here too; a client that is gone gets no answer. */
-function gone(cause: unknown): never {
-  throw new Fault('invalid', 'The connection closed before the body was complete.', { cause });
-}

@@ -7,6 +7,7 @@ import type { Caller, Context } from '#core/context';
 import type { GenerateResult } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Speak, SpeakCall } from '#core/speak';
+import { valueIn } from '#kit/json/value-in';
 import { coerced } from './coerce.ts';
 import type { Headers } from './headers.ts';
 import { namingUnstorable } from './unstorable-text.ts';
@@ -238,14 +239,5 @@ function wordsOf(search: URLSearchParams, schema: TObject): Record<string, unkno
     if (unknown.has(name)) throw new Fault('invalid', `${name.slice(0, 100)} is given more than once.`, { field: name.slice(0, 100) });
     unknown.add(name);
   }
-  return coerced(words, schema, parsedText);
-}
-
-/** An address is never so long that it matters when its JSON is parsed. */
-function parsedText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return coerced(words, schema, valueIn);
 }

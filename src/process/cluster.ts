@@ -9,7 +9,7 @@ import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
 import { type Clock, systemClock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
-import { causeOf, type Log } from '#telemetry/log';
+import { problemsTo, type Log } from '#telemetry/log';
 import { newLocalToken } from '#app/local-token';
 import { reloadAll, type Reloading } from './reload.ts';
 import { type Server, unchangeable } from '#app/server';
@@ -54,7 +54,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
     takeSettled: accounting.takeSettled,
     longestSeconds: () => Math.max(settings.limits.requestSeconds, settings.limits.streamSeconds),
     clock,
-    log: (problem, cause) => log.error(causeOf(cause), problem),
+    log: problemsTo(log),
   });
   const serving = () => workers.serving;
   const metrics = openClusterMetrics(clock, serving);

@@ -1,6 +1,7 @@
 import type { Ability, Model } from '#core/target';
 import type { Price, Rates } from '#core/price';
 import catalogue from './catalogue.json' with { type: 'json' };
+import { hostOf } from './vendors.ts';
 
 /**
  * Published facts about models, in `catalogue.json`: limits in tokens, prices in US dollars per million tokens, abilities. Null means unknown, not none. A
@@ -66,8 +67,6 @@ export function cataloguedNames(address: string): readonly string[] {
   const host = hostOf(address);
   return vendors.flatMap(({ ofVendor, serves, models }) => (ofVendor && serves(host) ? [...models.keys()] : []));
 }
-
-const hostOf = (address: string): string => /^https?:\/\/([^/:?#]+)/i.exec(address)?.[1]?.toLowerCase() ?? '';
 
 /** Adds the rates that a price lacks, where all models of the vendor at this address share them: those of cache writes, and of web searches. */
 export function withVendorRates(price: Price, address: string): Price {

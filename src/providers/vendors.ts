@@ -56,7 +56,8 @@ export function mayHaveModelsOfOpenAI(baseUrl: string): boolean {
   );
 }
 
-const hostOf = (baseUrl: string) => /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
+/** The host of an address, whose port may be a placeholder. */
+export const hostOf = (baseUrl: string): string => /^https?:\/\/([^/:?#]+)/i.exec(baseUrl)?.[1]?.toLowerCase() ?? '';
 
 /** What tells providers apart whose names in the settings say nothing: the vendor, else the host. */
 export const originOf = (baseUrl: string): string => vendorOf(baseUrl) ?? URL.parse(baseUrl.replaceAll('{region}', 'region'))?.host ?? baseUrl;

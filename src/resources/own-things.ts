@@ -6,6 +6,7 @@ import type { Scope } from '#http/route';
 import { closed } from '#http/schemas';
 import type { Reader } from '#store/grants';
 import { ownerOf, ownerQuery, readerOf } from './owner.ts';
+import type { OwnRows } from './own-rows.ts';
 import { pageById, pageQuery, pageSchema } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
@@ -34,16 +35,11 @@ export interface OwnThings<Thing extends { readonly id: number }, Fields extends
   readonly output: Shown;
   readonly summaries: Readonly<Record<'list' | 'make' | 'one' | 'replace' | 'remove', string>>;
   readonly shown: (thing: Thing) => Static<Shown>;
-  /** Those behind an id, by id. */
-  readonly list: (reader: Reader, page: { readonly after: number; readonly limit: number }) => Promise<readonly Thing[]>;
-  /** @throws Fault `not-found`, as the others do */
-  readonly one: (reader: Reader, id: number) => Promise<Thing>;
+  readonly rows: Pick<OwnRows<Thing>, 'list' | 'one' | 'administered'>;
   readonly make: (input: Static<Fields>, asked: OwnAsked) => Promise<Thing>;
   readonly replace: (id: number, input: Static<Fields>, asked: OwnAsked) => Promise<Thing>;
   readonly remove: (id: number, asked: OwnAsked) => Promise<Thing>;
-  readonly sharing: Pick<Sharing, 'list' | 'set'>;
-  /** The id, for who may say who else uses the thing. @throws Fault `forbidden` */
-  readonly administered: (reader: Reader, id: number) => Promise<number>;
+  readonly sharing: Sharing;
   /** As of `grantRoutes`. */
   readonly mayGiveToEverybody?: (caller: Caller) => boolean;
 }
@@ -52,7 +48,7 @@ export interface OwnThings<Thing extends { readonly id: number }, Fields extends
 export function ownThingRoutes<Thing extends { readonly id: number }, Fields extends TObject, Shown extends TObject>(
   things: OwnThings<Thing, Fields, Shown>,
 ): readonly NounRoute[] {
-  const { noun, what, scope, input, output, summaries, shown, sharing } = things;
+  const { noun, what, scope, input, output, summaries, shown, rows, sharing } = things;
   const root = `/server/mine/${noun}`;
   const path = `${root}/:id`;
   const common = { scope, owner: 'caller', output, query: ownQuery } as const;
@@ -67,7 +63,7 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       output: pageSchema(output),
       answer({ caller, query: asked }) {
         const reader = readerOf(caller, asked);
-        return pageById(noun, asked, (after, limit) => things.list(reader, { after, limit }), shown);
+        return pageById(noun, asked, (after, limit) => rows.list(reader, { after, limit }), shown);
       },
     }),
     nounRoute({
@@ -84,7 +80,7 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       method: 'GET',
       path,
       summary: summaries.one,
-      answer: async ({ caller, params, query }) => shown(await things.one(readerOf(caller, query), idOf(params))),
+      answer: async ({ caller, params, query }) => shown(await rows.one(readerOf(caller, query), idOf(params))),
     }),
     nounRoute({
       ...common,
@@ -106,7 +102,7 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
       scope,
       path,
       what,
-      administered: (caller, params, query) => things.administered(readerOf(caller, query), idOf(params)),
+      administered: (caller, params, query) => rows.administered(readerOf(caller, query), idOf(params)),
       mayGiveToEverybody: things.mayGiveToEverybody,
     }),
   ];

@@ -1,6 +1,7 @@
 import { Type, type TSchema } from 'typebox';
 import { Fault } from '#core/fault';
 import { nullable } from '#http/schemas';
+import { valueIn } from '#kit/json/value-in';
 
 /** What a request for a page of a list may say. */
 export const pageQuery = {
@@ -36,12 +37,8 @@ export const badCursor = () => new Fault('invalid', 'cursor must be a nextCursor
 const isWord = (word: unknown): word is string | number => typeof word === 'string' || Number.isSafeInteger(word);
 
 function wordsIn(cursor: string): readonly unknown[] {
-  try {
-    const words: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    return Array.isArray(words) ? words : [];
-  } catch {
-    return [];
-  }
+  const words = valueIn(Buffer.from(cursor, 'base64url').toString());
+  return Array.isArray(words) ? words : [];
 }
 
 /** A page out of rows that were read with one more than wanted. */

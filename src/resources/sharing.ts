@@ -7,7 +7,7 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import type { Scope } from '#http/route';
 import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
-import { grantsOf, grantTo, includes, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
+import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
 
@@ -28,9 +28,9 @@ export interface Sharing {
   /** Puts these in the place of all there are. @throws Fault `invalid` naming the item whose user or team is none */
   set(thing: number, items: Static<typeof GrantList>['items'], by: Actor): Promise<readonly Grant[]>;
   /** Gives one user a right. `isNew`: it is a conflict where the user has one. @throws Fault `not-found` where there is no such user, `conflict` */
-  give(caller: Caller, thing: number, email: string, right: Right, by: Actor, options?: { readonly isNew?: boolean }): Promise<void>;
-  /** Takes away what was given to one user; anybody may leave. @throws Fault `not-found`, `forbidden`, `invalid` for the owner */
-  take(caller: Caller, thing: number, email: string, by: Actor): Promise<void>;
+  give(thing: number, email: string, right: Right, by: Actor, options?: { readonly isNew?: boolean }): Promise<void>;
+  /** Takes away what was given to one user. @throws Fault `not-found`, `invalid` for the owner */
+  take(thing: number, email: string, by: Actor): Promise<void>;
 }
 
 export interface SharingDeps {
@@ -44,17 +44,9 @@ export interface SharingDeps {
   readonly idOf?: (inside: Access, thing: number) => Promise<string>;
   /** Called in the transaction in which all grants were set. */
   readonly changed?: (inside: Access, thing: number, grants: readonly Grant[]) => Promise<void>;
-  /** May the caller say who else uses the thing? */
-  readonly administers: (caller: Caller, thing: number) => Promise<boolean>;
 }
 
-/** May a caller say who else uses a thing? @param one finds a thing, with the right that the caller has to it */
-export const administeredBy =
-  (one: (caller: Caller, id: number) => Promise<{ readonly right: Right | 'owner' }>): SharingDeps['administers'] =>
-  async (caller, id) =>
-    includes((await one(caller, id)).right, 'admin');
-
-export function openSharing({ store, audit, kind, lock, idOf, changed, administers }: SharingDeps): Sharing {
+export function openSharing({ store, audit, kind, lock, idOf, changed }: SharingDeps): Sharing {
   /** Changes grants and writes both into the trail. */
   const changing = (thing: number, by: Actor, work: (inside: Access, owner: number) => Promise<void>): Promise<readonly Grant[]> =>
     store.transaction(async (inside) => {
@@ -81,7 +73,7 @@ export function openSharing({ store, audit, kind, lock, idOf, changed, administe
         await setGrants(inside, kind, thing, given);
         await changed?.(inside, thing, given);
       }),
-    async give(_caller, thing, email, right, by, { isNew = false } = {}) {
+    async give(thing, email, right, by, { isNew = false } = {}) {
       await changing(thing, by, async (inside, owner) => {
         const user = await userOf(inside, email);
         if (user === undefined) throw noAccount();
@@ -91,9 +83,7 @@ export function openSharing({ store, audit, kind, lock, idOf, changed, administe
         await grantTo(inside, kind, thing, user, right);
       });
     },
-    async take(caller, thing, email, by) {
-      const isOwn = email.toLowerCase() === caller.email.toLowerCase();
-      if (!isOwn && !(await administers(caller, thing))) throw new Fault('forbidden', 'You may use this dataset, and not say who else may.');
+    async take(thing, email, by) {
       await changing(thing, by, async (inside, owner) => {
         const user = await userOf(inside, email);
         if (user === undefined) throw noAccount();
@@ -138,7 +128,7 @@ async function resolved({ db }: Access, items: Static<typeof GrantList>['items']
 }
 
 export interface GrantRoutesDeps {
-  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly sharing: Sharing;
   readonly scope: Scope | 'unscoped';
   /** Of the thing: `/server/mine/datasets/:id`. */
   readonly path: string;

@@ -2,9 +2,13 @@
 import { access, link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { randomText } from '#kit/crypto/ids';
+import { overloaded } from './sql-error.ts';
 
 /** Is this the error of that code: `ENOENT`? */
 export const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code;
+
+/** The error of a write; Fault `overloaded` for that of a full disk. */
+export const ofWrite = (error: unknown): unknown => (hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error);
 
 export const exists = (path: string): Promise<boolean> =>
   access(path).then(

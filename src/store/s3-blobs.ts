@@ -7,7 +7,7 @@ import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { missing, openDrafts, writeDraft, type Blobs } from '#store/blobs';
 import { drained, openBucket, type Bucket, type BucketRequest } from '#store/bucket';
-import { hasCode } from '#store/files';
+import { ofWrite } from '#store/files';
 import { overloaded } from '#store/sql-error';
 
 export interface S3Deps {
@@ -43,7 +43,7 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
         await drained(await ask({ method: 'PUT', path: pathOf(blob.id), headers, body: () => openAsBlob(draft) }, [200]));
         return blob;
       } catch (error) {
-        throw hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error;
+        throw ofWrite(error);
       } finally {
         await rm(draft, { force: true });
       }

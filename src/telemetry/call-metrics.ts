@@ -1,22 +1,22 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
+import type { UsageRow } from '#core/usage-row';
 
 /** What a settled call adds to the metrics. */
-export interface SettledCall {
-  readonly provider: string;
-  readonly attempts: readonly { readonly provider: string; readonly fault?: string }[];
-  readonly end: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly cacheWrite1hTokens: number;
-  readonly thoughtTokens: number;
-  readonly provenance: string;
-  /** US dollars; null where the model has no price. */
-  readonly costUsd: number | null;
-  /** Milliseconds. */
-  readonly firstTokenMs: number | null;
-}
+export type SettledCall = Pick<
+  UsageRow,
+  | 'provider'
+  | 'attempts'
+  | 'end'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'cachedTokens'
+  | 'cacheWriteTokens'
+  | 'cacheWrite1hTokens'
+  | 'thoughtTokens'
+  | 'provenance'
+  | 'costUsd'
+  | 'firstTokenMs'
+>;
 
 /** Label sets of calls; what exceeds them is counted under `other`. */
 const mostSets = 1000;

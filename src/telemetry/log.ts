@@ -107,6 +107,12 @@ export function causeOf(error: unknown, isOutside = false): object {
   };
 }
 
+/** Logs what went wrong beside the requests. */
+export const problemsTo =
+  (log: Pick<Log, 'error'>) =>
+  (problem: string, cause: unknown): void =>
+    log.error(cause === undefined ? {} : causeOf(cause), problem);
+
 /** What a refusal says of itself, such as `{ status: 401, code: 'invalid_api_key' }`: its numbers and words, no prose. */
 const wordsOf = (cause: unknown): object =>
   cause !== null && typeof cause === 'object'

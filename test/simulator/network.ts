@@ -4,7 +4,7 @@ import { Fault, faultOf } from '#core/fault';
 import type { LeaseSource } from '#core/lease';
 import type { UsageRow } from '#core/usage-row';
 import type { Wire } from '#kit/ipc/channel';
-import type { UsageSink } from '../../src/ledger/shipping/usage-sink.ts';
+import type { UsageSink } from '../../src/core/usage-sink.ts';
 import type { BooksModel } from './books-model.ts';
 import { never, type Life, type World } from './world.ts';
 

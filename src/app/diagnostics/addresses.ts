@@ -5,6 +5,7 @@ import type { Upstreams } from '#kit/upstream/pool';
 import { UpstreamError } from '#kit/upstream/response';
 import type { Check } from './check.ts';
 import { timed } from '#kit/async/timed';
+import { codeIn } from '#kit/net/error-code';
 
 /** The servers beside the providers that the settings name: whether anything answers there. Whether it works is not tried, since that may cost something. */
 export function examineAddresses({ search, rerank, guard }: Settings, upstreams: Pick<Upstreams, 'get'>, clock: Clock): readonly Promise<Check>[] {
@@ -36,10 +37,4 @@ async function examined(name: string, address: string, upstreams: Pick<Upstreams
     const says = error instanceof UpstreamError ? `cannot be reached at ${url.host}${codeIn(error)}.` : `does not answer at ${url.host}.`;
     return { name, state: 'failed', says, milliseconds: null };
   }
-}
-
-function codeIn(error: unknown): string {
-  for (let one = error; one instanceof Error; one = one.cause)
-    if ('code' in one && typeof one.code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(one.code)) return ` (${one.code})`;
-  return '';
 }

@@ -11,6 +11,7 @@ import type { Clock } from '#kit/async/clock';
 import { inUnits } from '#kit/text/in-units';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
+import { codeIn } from '#kit/net/error-code';
 import type { Probe, Probed, Providers } from '#providers/index';
 import type { Check } from './check.ts';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -60,7 +61,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     runtime,
     'error' in database ? check('database', 'failed', whyNot(database.error)) : examinedDatabase(settings(), database.value),
     ...('error' in database ? [] : examinedPlaces(database.value)),
-    'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeOf(disk.error)}.`) : disk.value,
+    'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeIn(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
     ...addresses,
@@ -164,7 +165,7 @@ async function examineFolder(folder: string): Promise<Check> {
     await names.close();
     return check(name, 'ok', 'Datasets may follow it.');
   } catch (error) {
-    return check(name, 'warning', `It cannot be read${codeOf(error)}: datasets that follow it stay as they are.`);
+    return check(name, 'warning', `It cannot be read${codeIn(error)}: datasets that follow it stay as they are.`);
   }
 }
 
@@ -312,13 +313,7 @@ function keysOf(some: readonly ProbeResult[], all: number): string {
 
 /** A sentence for operators: our own, an error code, and PostgreSQL's message; never the message of another error, which may contain an address with its password. */
 function whyNot(error: unknown): string {
-  if (!(error instanceof Fault)) return `It cannot be opened${codeOf(error)}.`;
+  if (!(error instanceof Fault)) return `It cannot be opened${codeIn(error)}.`;
   for (let one: unknown = error; one instanceof Error; one = one.cause) if ('severity' in one) return `${error.message} PostgreSQL says: ${one.message}.`;
-  return `${error.message}${codeOf(error)}`;
-}
-
-function codeOf(error: unknown): string {
-  for (let one = error; one instanceof Error; one = one.cause)
-    if ('code' in one && typeof one.code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(one.code)) return ` (${one.code})`;
-  return '';
+  return `${error.message}${codeIn(error)}`;
 }

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { valueIn } from '#kit/json/value-in';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
@@ -7,7 +8,6 @@ import {
   isAboutCredit,
   isAboutPrompt,
   isAboutRate,
-  jsonOf,
   meaningOf,
   fieldFault,
   stringOf,
@@ -81,7 +81,7 @@ const statuses: Readonly<Record<string, number>> = {
  * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
-  const envelope = envelopeOf(jsonOf(body));
+  const envelope = envelopeOf(valueIn(body));
   return faultOfRefusal(status, isObject(envelope['error']) ? envelope['error'] : envelope, retryAfterOf(headers), model);
 }
 

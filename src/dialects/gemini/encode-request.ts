@@ -1,6 +1,6 @@
 import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
-import { isWebSearch, type Tool, type ToolChoice, type Turn } from '#core/conversation';
+import { isWebSearch, textTurn, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
@@ -67,7 +67,7 @@ const ofOwnClients = ({ withoutPenalties: _penalties, jsonWithoutTools: _json, m
 function instructed(turns: readonly Turn[], text: string): readonly Turn[] {
   const first = turns.findIndex(({ role }) => role !== 'system');
   const at = first < 0 ? turns.length : first;
-  return turns.toSpliced(at, 0, { role: 'system', parts: [{ type: 'text', text }] });
+  return turns.toSpliced(at, 0, textTurn('system', text));
 }
 
 function encodeSampling({ sampling }: GenerateCall, { withoutPenalties }: Quirks, translated: boolean, ignored: Set<string>): JsonObject {

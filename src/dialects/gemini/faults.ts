@@ -1,5 +1,6 @@
 import { Fault, type FaultCode } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { valueIn } from '#kit/json/value-in';
 import { refused } from './quirks.ts';
 import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
@@ -7,7 +8,6 @@ import {
   contentPolicyFault,
   isAboutPrompt,
   isAboutRate,
-  jsonOf,
   meaningOf,
   fieldFault,
   stringOf,
@@ -76,7 +76,7 @@ const statuses: Readonly<Record<string, number>> = {
  * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
-  const { error } = envelopeOf(jsonOf(body));
+  const { error } = envelopeOf(valueIn(body));
   return faultOfRefusal(status, isObject(error) ? error : {}, retryAfterOf(headers), model);
 }
 

@@ -1,5 +1,6 @@
 import { Fault, type FaultCode, type FaultDetails } from '#core/fault';
 import { isObject } from '#core/json';
+import { valueIn } from '#kit/json/value-in';
 import { missingIn, namesAnother } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import { effortsAmong } from './accepted-effort.ts';
@@ -8,7 +9,6 @@ import {
   isAboutCredit,
   isAboutPrompt,
   isAboutRate,
-  jsonOf,
   meaningOf,
   fieldFault,
   stringOf,
@@ -85,7 +85,7 @@ interface Refusal {
  * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
-  return faultOfRefusal(refusalOf(jsonOf(body), status), retryAfterOf(headers), model);
+  return faultOfRefusal(refusalOf(valueIn(body), status), retryAfterOf(headers), model);
 }
 
 /** An error inside a response whose status was 2xx. The status is derived from its type and code. */
@@ -304,7 +304,7 @@ function refusalOf(value: unknown, status: number): Refusal {
 /** The first of FastAPI's errors, which Mistral sends bare, within its message, or as the text of its message: mistralai/platform-docs-public#7 */
 function validationErrorIn({ detail, message }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const text = stringOf(message);
-  const inner: unknown = text.startsWith('{"detail"') ? jsonOf(text) : message;
+  const inner: unknown = text.startsWith('{"detail"') ? valueIn(text) : message;
   const lists = [detail, isObject(inner) ? inner['detail'] : inner];
   for (const list of lists) if (Array.isArray(list) && isObject(list[0]) && Array.isArray(list[0]['loc'])) return list[0];
   return {};

@@ -1,5 +1,5 @@
 import { isObject } from '#core/json';
-import { jsonOf } from './upstream-faults.ts';
+import { valueIn } from '#kit/json/value-in';
 
 /**
  * Finds the error that a provider wrote into a stream of events without their framing, as servers do that fail while they stream: the error object, or a list
@@ -13,7 +13,7 @@ export function bareErrors(): (lines: string) => string | undefined {
   return (lines) => {
     if (isOver || !/^\s*[[{]/.test(lines)) return undefined;
     isOver = true;
-    const body = jsonOf(lines);
+    const body = valueIn(lines);
     const first: unknown = Array.isArray(body) ? body[0] : body;
     return isObject(first) && (isObject(first['error']) || first['object'] === 'error') ? JSON.stringify(first) : undefined;
   };

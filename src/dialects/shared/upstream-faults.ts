@@ -33,15 +33,6 @@ export function retryAfterOf(headers: Headers): number | undefined {
 export const loggableCode = (value: string) => (/^[\w.[\]-]{1,64}$/.test(value) && firstSentence(value) === value ? value : undefined);
 export const stringOf = (value: unknown) => (typeof value === 'number' ? String(value) : textOf(value));
 
-/** @returns the parsed body; `undefined` where it is not JSON */
-export function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The object that holds an error: the value itself, or the first element of a list. */
 export const envelopeOf = (value: unknown): Readonly<Record<string, unknown>> => {
   const first: unknown = Array.isArray(value) ? value[0] : value;

@@ -1,5 +1,5 @@
 import type { Context } from '#core/context';
-import { Fault } from '#core/fault';
+import { Fault, ifFound } from '#core/fault';
 import { mayCall, type FileSource, type OfferedFile, type OfferedTool, type PromptSource, type ToolSource } from '#core/mcp-offers';
 import { hasScope } from '#core/scopes';
 import { McpRefused, type McpOffers, type McpResource } from '#kit/mcp/endpoint';
@@ -60,7 +60,7 @@ export function offersFor(sources: Sources, context: Context, trouble: Trouble):
     resource: (uri) =>
       asked(async () => {
         const place = hasFiles ? placeIn(uri) : undefined;
-        return place && orNone(sources.files.text(caller, place.datasetId, place.id));
+        return place && ifFound(sources.files.text(caller, place.datasetId, place.id));
       }),
   };
 }
@@ -96,12 +96,6 @@ function refused(error: unknown, trouble: Trouble): never {
   trouble.error = error instanceof Error ? error : new Error('An offer failed.', { cause: error });
   throw new McpRefused('failed', error instanceof Fault ? error.message : 'The server failed.');
 }
-
-const orNone = <Found>(found: Promise<Found>): Promise<Found | undefined> =>
-  found.catch((error: unknown) => {
-    if (error instanceof Fault && error.code === 'not-found') return undefined;
-    throw error;
-  });
 
 function afterIn(cursor: string | undefined): number {
   if (cursor === undefined) return 0;

@@ -1,3 +1,4 @@
+import { plain } from '#kit/json/check';
 import { escaped, prose } from '../html.ts';
 
 /** The part of JSON Schema that the document uses. */
@@ -47,11 +48,6 @@ function isPlain(schema: Schema): boolean {
   if (schema.anyOf) return schema.anyOf.every(isPlain);
   if (schema.items) return isPlain(schema.items);
   return schema.properties === undefined || Object.keys(schema.properties).length === 0;
-}
-
-/** The alternatives of a union, nested unions included. */
-function plain(schema: Schema): readonly Schema[] {
-  return schema.anyOf ? schema.anyOf.flatMap(plain) : [schema];
 }
 
 function typeHtml(schema: Schema): string {

@@ -8,7 +8,7 @@ import { docsPage } from './docs.ts';
 import { docsStyle } from './style.ts';
 import { description, landingPage, type Landing } from './landing.ts';
 
-export interface WatchDeps {
+export interface MonitoringDeps {
   readonly clock: Clock;
   /** The metrics as Prometheus reads them. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
@@ -23,7 +23,7 @@ export interface WatchDeps {
 export type OpenApiDocument = Parameters<typeof docsPage>[0];
 
 /** What operators and their tools look at; it also answers for every address that is nobody's. */
-export function watch({ clock, metrics, missing, landing, document }: WatchDeps): Face {
+export function monitoring({ clock, metrics, missing, landing, document }: MonitoringDeps): Face {
   // Anybody may ask, and each of these takes milliseconds: all who ask at a time share one answer.
   const lacking = throttled(clock, readyMilliseconds, missing);
   const figures = throttled(clock, metricsMilliseconds, async () => Buffer.from(await metrics.text()));

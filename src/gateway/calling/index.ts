@@ -3,14 +3,14 @@ import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { ForeignTool, Turn, Resumed, WantedTools } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
-import { fold } from '#core/fold';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
-import { sumOf } from '#core/usage';
+import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
+import { endOf, isCut, turnOf } from './rounds.ts';
 import { shownAnswer } from './shown.ts';
 
 type Wanting = ForeignTool & { readonly wanted?: WantedTools };
@@ -53,20 +53,17 @@ async function* answered(
       for (const event of events) out.push(...round.take(event));
       if (out.length > 0) yield out;
     }
-    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
+    usage = sumOfKnown(usage, round.usage);
     const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
-    const isCut = round.finished?.reason === 'length' || round.finished?.reason === 'refused';
-    const turn: Turn = { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] };
+    const turn = turnOf(round.events);
     const waits = own.some(({ name, of }) => of?.needsApproval ?? clients.has(name));
-    if (own.length === 0 || isCut || waits || at + 1 === steps.tools.most) {
+    if (own.length === 0 || isCut(round.finished) || waits || at + 1 === steps.tools.most) {
       const calls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
-      const isHanded = waits && !isCut;
+      const isHanded = waits && !isCut(round.finished);
       if (isHanded && calls.length > 0) context.progress.waiting = { turns: [...since, turn], calls };
       if (own.length > 0 && !isHanded) (context.progress.warnings ??= []).push('enabled_mcp_tools: the answer ended before all calls of the model were made');
       const held = isHanded ? round.held : round.heldOf(clients);
-      // without a call for the client there is nothing to answer
-      const reason = round.finished?.reason === 'tool' && held.length === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
-      yield [...held, ...(round.finished ? [{ ...round.finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+      yield [...held, ...endOf(round.finished, usage, held.length > 0)];
       return;
     }
     const wantedCalls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));

@@ -1,9 +1,8 @@
 import type { Context } from '#core/context';
 import type { GenerateEvent, Usage } from '#core/event';
-import { sumOf } from '#core/usage';
+import { sumOfKnown } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
-
-type Finished = Extract<GenerateEvent, { type: 'finished' }>;
+import type { Finished } from './rounds.ts';
 
 interface Called {
   readonly id: string;
@@ -55,7 +54,7 @@ export class CallingRound {
         this.finished ??= event;
         return [];
       case 'usage':
-        this.usage = this.usage ? sumOf(this.usage, event.usage) : event.usage;
+        this.usage = sumOfKnown(this.usage, event.usage);
         return [];
       case 'text':
       case 'thought':

@@ -3,12 +3,12 @@ import type { Context } from '#core/context';
 import type { ApprovedCall, ForeignTool, ServerStep, ServerToolCall, Tool, ToolResultPart, Turn, WantedServer } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
-import { fold } from '#core/fold';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
-import { sumOf } from '#core/usage';
+import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
+import { endOf, isCut, turnOf } from './rounds.ts';
 
 /** A server that the client named, and the gateway calls. */
 interface Named extends NamedServer {
@@ -49,10 +49,9 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       yield at === 0 ? behindStart(out, ahead) : out;
       if (out.some(({ type }) => type === 'started')) ahead = [];
     }
-    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
+    usage = sumOfKnown(usage, round.usage);
     const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
-    const isCut = round.finished?.reason === 'length' || round.finished?.reason === 'refused';
-    const isLast = own.length === 0 || isCut || at + 1 === steps.tools.most;
+    const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
     const asked = isLast ? [] : labelled.filter(({ of }) => of.needsApproval);
     const ours = isLast ? [] : labelled.filter(({ of }) => !of.needsApproval);
@@ -66,16 +65,12 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     if (isLast || asked.length > 0 || isClients) {
       if (isLast && own.length > 0 && !isClients) (context.progress.warnings ??= []).push('tools: the answer ended before all calls of the model were made');
       const held = round.heldOf(names);
-      const reason = round.finished?.reason === 'tool' && held.length === 0 ? { reason: 'stop' as const, raw: 'stop' } : {};
-      yield [...held, ...(round.finished ? [{ ...round.finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+      yield [...held, ...endOf(round.finished, usage, held.length > 0)];
       return;
     }
     const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));
     const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
-    since.push(
-      { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] },
-      { role: 'user', parts: [...results.map(resultOfCall), ...left, ...none] },
-    );
+    since.push(turnOf(round.events), { role: 'user', parts: [...results.map(resultOfCall), ...left, ...none] });
     toolChoice = undefined; // the client's forced choice has been met
     context.signal.throwIfAborted();
   }

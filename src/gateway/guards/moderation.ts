@@ -1,5 +1,6 @@
 import { parseJson, scan } from '#kit/json/scan';
 import { type GenerateCall, plainCall } from '#core/call';
+import { textTurn, textIn } from '#core/conversation';
 import type { Call } from '#core/routed-call';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
@@ -59,7 +60,7 @@ export function moderation({ model = '', action }: CheckSettings, { own, find }:
     const events = (await Array.fromAsync(own.generate(question(model, texts), ownContext(evaluation)))).flat();
     const [candidate] = fold(events).candidates;
     if (candidate?.reason === 'refused') return true; // a refusal to judge counts as harmful
-    const text = candidate?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
+    const text = textIn(candidate?.parts ?? []);
     const verdict: unknown = parseJson(Buffer.from(/\{[^{}]*\}/.exec(text)?.[0] ?? ''));
     if (!isObject(verdict) || typeof verdict['flagged'] !== 'boolean') throw new Error('The moderating model gave no verdict.');
     return verdict['flagged'];
@@ -84,10 +85,7 @@ function flaggedIn(answer: unknown): boolean {
 function question(model: string, texts: readonly string[]): GenerateCall {
   return plainCall({
     model,
-    turns: [
-      { role: 'system', parts: [{ type: 'text', text: instructions }] },
-      { role: 'user', parts: [{ type: 'text', text: JSON.stringify(texts) }] },
-    ],
+    turns: [textTurn('system', instructions), textTurn('user', JSON.stringify(texts))],
     output: {
       type: 'schema',
       name: 'verdict',

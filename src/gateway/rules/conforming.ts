@@ -4,6 +4,7 @@ import { Fault } from '#core/fault';
 import { fold, type Candidate } from '#core/fold';
 import { where, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
+import { textTurn, textIn } from '#core/conversation';
 import type { JsonObject } from '#core/json';
 import { withoutPassthrough } from '#core/passthrough';
 import { withoutFence } from '#kit/text/without-fence';
@@ -60,7 +61,7 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
     const usages: Usage[] = [];
     for (const [at, candidate] of fold(answer).candidates.entries()) {
       if (!isValue(candidate)) continue;
-      const text = textOf(candidate);
+      const text = textIn(candidate.parts);
       if (await fits(asJson(call, text))) continue;
       const bare = bareValue(call, text);
       if (bare !== undefined && (await fits(asJson(call, bare)))) mended.set(at, bare);
@@ -104,8 +105,6 @@ async function eventsOf(answer: ReturnType<Generate>, context: Context): Promise
 const isValue = ({ reason, parts }: Candidate): boolean =>
   reason !== 'refused' && reason !== 'length' && !parts.some(({ type }) => type === 'tool-call' || type === 'refusal');
 
-const textOf = ({ parts }: Candidate): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
-
 const isBare = ({ output }: GenerateCall): boolean => output.type === 'schema' && output.bare === true;
 
 /** The value that a text is, as JSON. */
@@ -123,13 +122,13 @@ async function repair(
 ): Promise<{ readonly text: string; readonly usage: Usage | undefined }> {
   const turns: GenerateCall['turns'] = [
     ...call.turns,
-    ...(text === '' ? [] : [{ role: 'model' as const, parts: [{ type: 'text' as const, text }] }]),
-    { role: 'user', parts: [{ type: 'text', text: isBare(call) ? wrongWord : wrongJson }] },
+    ...(text === '' ? [] : [textTurn('model', text)]),
+    textTurn('user', isBare(call) ? wrongWord : wrongJson),
   ];
   const { candidates: _, ...sampling } = call.sampling;
   const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
   const [candidate] = candidates;
-  const repaired = candidate ? textOf(candidate) : '';
+  const repaired = candidate ? textIn(candidate.parts) : '';
   return { text: bareValue(call, repaired) ?? repaired, usage };
 }
 

@@ -10,12 +10,10 @@ import {
   type SearchPart,
   type ToolChoice,
   type ToolResultPart,
-  type Turn,
   type WebSearch,
 } from '#core/conversation';
 import type { GenerateEvent, Usage, Events } from '#core/event';
 import { Fault, notHonoured } from '#core/fault';
-import { fold } from '#core/fold';
 import { where, type Generate } from '#core/generate';
 import type { Caller, Context } from '#core/context';
 import { isObject, textOf } from '#core/json';
@@ -23,7 +21,8 @@ import { modelNamed } from '#core/known-models';
 import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
-import { sumOf } from '#core/usage';
+import { sumOfKnown } from '#core/usage';
+import { endOf, isCut, turnOf } from '../calling/rounds.ts';
 import type { Models } from '../rules/resolved.ts';
 import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -128,12 +127,9 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
       if (out.length > 0) yield out;
     }
     const { finished, searches, callsOthers } = round;
-    usage = usage && round.usage ? sumOf(usage, round.usage) : (round.usage ?? usage);
-    const isCut = finished?.reason === 'length' || finished?.reason === 'refused';
-    if (searches.size === 0 || callsOthers || isCut || at + 1 === steps[rounds].most) {
-      // If the only calls were of the search, the client has no call to answer.
-      const reason = finished?.reason === 'tool' && !callsOthers ? { reason: 'stop' as const, raw: 'stop' } : {};
-      yield [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
+    usage = sumOfKnown(usage, round.usage);
+    if (searches.size === 0 || callsOthers || isCut(finished) || at + 1 === steps[rounds].most) {
+      yield endOf(finished, usage, callsOthers);
       return;
     }
     const results: ToolResultPart[] = [];
@@ -144,13 +140,8 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
       else results.push(yield* searched(searcher, search, query, sources, context));
     }
     context.signal.throwIfAborted(); // the client has disconnected: no further round
-    const turns: readonly Turn[] = [
-      ...request.turns,
-      { role: 'model', parts: fold(round.events).candidates[0]?.parts ?? [] },
-      { role: 'user', parts: results },
-    ];
     const { toolChoice: _, ...free } = request; // the client's forced choice has been met
-    request = { ...free, turns };
+    request = { ...free, turns: [...request.turns, turnOf(round.events), { role: 'user', parts: results }] };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { GuardedFetch } from '#kit/net/guarded-fetch';
+import { decoded } from '#kit/text/content-type';
 
 /** Most characters of a page. */
 const mostCharacters = 6000;
@@ -21,14 +22,6 @@ export async function pageText(
 }
 
 const readable = new Set(['text/html', 'application/xhtml+xml', 'text/plain', 'text/markdown']);
-
-function decoded(bytes: Uint8Array, charset = 'utf-8'): string {
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes); // the charset is unknown
-  }
-}
 
 const clipped = (text: string): string => {
   const tidy = text

@@ -1,7 +1,8 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import type { Context } from '#core/context';
-import { sumOf } from '#core/usage';
+import { sumOfKnown } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
+import type { Finished } from '../calling/rounds.ts';
 import { citationsIn, type Source } from './citing.ts';
 
 /** A call of the search, as received so far. */
@@ -9,8 +10,6 @@ export interface SearchCall {
   readonly id: string;
   json: string;
 }
-
-type Finished = Extract<GenerateEvent, { type: 'finished' }>;
 
 export interface RoundDeps {
   /** The name of the search function. */
@@ -73,7 +72,7 @@ export class SearchRound {
         this.finished ??= event;
         return this.#cited();
       case 'usage':
-        this.usage = this.usage ? sumOf(this.usage, event.usage) : event.usage;
+        this.usage = sumOfKnown(this.usage, event.usage);
         return [];
       case 'passed':
         return [event];

@@ -104,7 +104,7 @@ export function inOneLine(text: string): string {
     .join(' ');
 }
 
-/** Writes a table whose rows are places. `firstRow`: the number of the header. */
+/** Writes a table. @param place where it is: each of its rows is a place there; undefined: none is @param numbers of its rows; absent: they count from 1 */
 export function writeTable(
   markdown: Markdown,
   rows: readonly (readonly string[])[],

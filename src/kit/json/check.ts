@@ -135,8 +135,8 @@ function nearest(forms: readonly Rule[], value: unknown, field: string): Problem
   return wrong(field, `must be ${choice([...new Set([...consts, ...types])])}`);
 }
 
-/** The alternatives of a union, nested unions included. */
-function plain(rule: Rule): readonly Rule[] {
+/** The alternatives of a union in a schema, nested unions included. */
+export function plain<Rule extends { readonly anyOf?: readonly Rule[] }>(rule: Rule): readonly Rule[] {
   return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
 }
 

@@ -1,3 +1,5 @@
+import { valueIn } from './value-in.ts';
+
 type Each = (text: string) => string;
 
 /**
@@ -7,7 +9,7 @@ type Each = (text: string) => string;
  * @returns undefined if the text is not JSON
  */
 export function withJsonTexts(json: string, each: Each): string | undefined {
-  if (!isJson(json)) return undefined;
+  if (valueIn(json) === undefined) return undefined;
   let made = '';
   let copied = 0;
   // No regular expression finds the end of a string: V8's run out of stack in one of some megabytes.
@@ -67,12 +69,3 @@ function replaced(value: unknown, each: Each): unknown {
 
 /** Signatures, encrypted thoughts and pictures: they are not readable text, and one changed character makes them invalid. */
 const isOpaque = (text: string) => text.length >= 40 && /^(?:data:[\w/+.-]+;base64,)?[\w+/=-]+$/.test(text);
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

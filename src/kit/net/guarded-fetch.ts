@@ -4,6 +4,7 @@ import type { Clock } from '../async/clock.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
 import { GuardedDial, theInternet, type DialSettings, type Outside } from './guarded-dial.ts';
+import { contentTypeIn } from '../text/content-type.ts';
 import { timed } from '../async/timed.ts';
 
 /**
@@ -77,21 +78,21 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
     url: URL,
     { headers, body }: Pick<Wanted, 'headers' | 'body'>,
     signal: AbortSignal,
-    then: (answering: UpstreamResponse) => Promise<Result>,
+    then: (response: UpstreamResponse) => Promise<Result>,
   ): Promise<Result> {
     const { dispatcher, origin } = dial.to(url, await dial.addresses(url, signal));
     try {
       const path = `${url.pathname}${url.search}`;
       const sent = { ...usual, host: url.host, ...headers };
-      const answering = await new Promise<UpstreamResponse>((resolve, reject) => {
+      const response = await new Promise<UpstreamResponse>((resolve, reject) => {
         const request = { url, path, headers: sent, body: body ?? '', signal, headSeconds: seconds, quietSeconds: seconds };
         const method = body === undefined ? 'GET' : 'POST';
         dispatcher.dispatch({ origin, path, method, headers: sent, body: body ?? null }, new UpstreamResponse(request, watch, resolve, reject));
       });
       try {
-        return await then(answering);
+        return await then(response);
       } finally {
-        answering.leave();
+        response.leave();
       }
     } finally {
       void dispatcher.destroy();
@@ -102,14 +103,14 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
     let url = parsedUrl(wanted.url);
     let { headers = {} } = wanted;
     for (let hops = 0; hops <= mostRedirects; hops++) {
-      const found = await ask(url, { ...wanted, headers }, signal, async (answering): Promise<Fetched | URL> => {
-        if (redirects.has(answering.status) && wanted.body === undefined) return parsedUrl(String(answering.headers['location'] ?? ''), url);
-        const isGood = answering.status === 200 || (wanted.anySuccess && answering.status > 200 && answering.status < 300);
-        if (!isGood) throw new Error(`It answered ${answering.status}.`);
-        const { type, charset } = typeOf(String(answering.headers['content-type'] ?? ''));
+      const found = await ask(url, { ...wanted, headers }, signal, async (response): Promise<Fetched | URL> => {
+        if (redirects.has(response.status) && wanted.body === undefined) return parsedUrl(String(response.headers['location'] ?? ''), url);
+        const isGood = response.status === 200 || (wanted.anySuccess && response.status > 200 && response.status < 300);
+        if (!isGood) throw new Error(`It answered ${response.status}.`);
+        const { type, charset } = contentTypeIn(String(response.headers['content-type'] ?? ''));
         if (!wanted.takes(type)) throw new Error('It is of a type that is not wanted.');
-        if (Number(answering.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');
-        return { bytes: await answering.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
+        if (Number(response.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');
+        return { bytes: await response.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
       });
       if (!(found instanceof URL)) return found;
       if (wanted.origins?.has(found.origin) === false) throw new Error('It was redirected to another host.');
@@ -141,10 +142,4 @@ export function parsedUrl(text: string, base?: URL): URL {
   const url = text.length > longestUrl ? null : URL.parse(text, base);
   if (!url) throw new Error('Not an address.');
   return url;
-}
-
-function typeOf(header: string): { readonly type: string; readonly charset: string | undefined } {
-  const [type = '', ...parameters] = header.toLowerCase().split(';');
-  const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([\w-]{1,40})/.exec(one)?.[1]).find((one) => one !== undefined);
-  return { type: type.trim(), charset };
 }

@@ -1,5 +1,5 @@
 /**
- * Removes all trailing occurrences of a character: `withoutEnd('/v1//', '/')` is `/v1`. A regular expression (`/\/+$/`) starts again at every character of a
+ * Removes all trailing occurrences of a character: `trimEnd('/v1//', '/')` is `/v1`. A regular expression (`/\/+$/`) starts again at every character of a
  * long run that is not at the end of the text, which takes quadratic time.
  */
 export function trimEnd(text: string, signs: string): string {

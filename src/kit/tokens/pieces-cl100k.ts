@@ -1,4 +1,4 @@
-import { contractionEnd, digit, digitsEnd, kindOf, letter, run, space, spaceEnd, widthOf } from './pieces.ts';
+import { contractionEnd, digit, digitsEnd, kindOf, letter, run, runOfOthers, space, spaceEnd, widthOf } from './pieces.ts';
 
 /**
  * The boundaries at which cl100k splits a text before it merges bytes: the pattern of tiktoken's `cl100k_base`, matched by hand as that of o200k is.
@@ -23,12 +23,7 @@ export function pieceEndOfCl100k(text: string, at: number): number {
 }
 
 function otherEnd(text: string, start: number): number {
-  let at = start;
-  while (at < text.length) {
-    const point = text.codePointAt(at)!;
-    if ((kindOf(point) & (space | letter | digit)) !== 0) break;
-    at += widthOf(point);
-  }
+  let at = runOfOthers(text, start);
   while (at < text.length && isLineBreak(text.charCodeAt(at))) at++;
   return at;
 }

@@ -100,6 +100,17 @@ export function run(text: string, start: number, wanted: number): number {
   return at;
 }
 
+/** The end of what is no white space, letter or digit. */
+export function runOfOthers(text: string, start: number): number {
+  let at = start;
+  while (at < text.length) {
+    const point = text.codePointAt(at)!;
+    if ((kindOf(point) & (space | letter | digit)) !== 0) break;
+    at += widthOf(point);
+  }
+  return at;
+}
+
 export function contractionEnd(text: string, at: number): number {
   if (text.charCodeAt(at) !== 0x27) return at;
   const one = text.charCodeAt(at + 1) | 0x20;
@@ -122,12 +133,7 @@ export function digitsEnd(text: string, start: number): number {
 }
 
 function otherEnd(text: string, start: number): number {
-  let at = start;
-  while (at < text.length) {
-    const point = text.codePointAt(at)!;
-    if ((kindOf(point) & (space | letter | digit)) !== 0) break;
-    at += widthOf(point);
-  }
+  let at = runOfOthers(text, start);
   while (at < text.length && isOneOf(text.charCodeAt(at))) at++;
   return at;
 }

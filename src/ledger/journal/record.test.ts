@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { began, settled } from '../../../test/support/fakes/journals.ts';
-import { beganJson, callOf, recordAfter, recordAt, recordBytes, settledJson, spokeJson, writeRecord } from './record.ts';
+import { beganJson, callOf, firstRecord, recordAt, recordBytes, settledJson, spokeJson, writeRecord } from './record.ts';
 
 const line = (json: string, kind: 'settled' | 'spoke' = 'settled') => {
   const bytes = Buffer.alloc(recordBytes(json));
@@ -34,9 +34,9 @@ describe('a record', () => {
     const good = line('{"n":1}', 'spoke');
     for (const before of [Buffer.alloc(1000), Buffer.from('s12345678 {"torn'), Buffer.from('b00000000 {}\nrubbish\n'), Buffer.from([0xff, 10, 0, 0])]) {
       const torn = before.includes(10) || before[0] === 0 ? before : Buffer.concat([before, Buffer.alloc(3)]);
-      expect(recordAfter(Buffer.concat([torn, good, Buffer.alloc(10)]), 0)).toMatchObject({ kind: 'spoke', from: torn.length });
+      expect(firstRecord(Buffer.concat([torn, good, Buffer.alloc(10)]))).toMatchObject({ kind: 'spoke', from: torn.length });
     }
-    expect(recordAfter(Buffer.from('nothing good\nat all'), 0)).toBeUndefined();
+    expect(firstRecord(Buffer.from('nothing good\nat all'))).toBeUndefined();
   });
 
   test('names its call in the same words, whatever its kind and whatever order its fields were given in', () => {

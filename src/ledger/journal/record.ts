@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib';
-import type { Tags } from '#core/context';
 import type { Model } from '#core/target';
 import type { UsageRow } from '#core/usage-row';
 
@@ -10,21 +9,10 @@ import type { UsageRow } from '#core/usage-row';
 export type RecordKind = 'began' | 'spoke' | 'settled' | 'refused';
 
 /** A call that may spend from now on: all that is needed to book it should we die. */
-export interface Began {
-  readonly requestId: string;
-  readonly step: number;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly userId: number;
-  readonly teamIds: readonly number[];
-  readonly keyId: number;
-  readonly app: string;
-  readonly face: string;
-  readonly tags?: Tags | undefined;
-  readonly model: string;
-  readonly route?: UsageRow['route'];
-  readonly owners?: UsageRow['owners'];
-  readonly balance: UsageRow['balance'];
+export interface Began extends Pick<
+  UsageRow,
+  'requestId' | 'step' | 'at' | 'userId' | 'teamIds' | 'keyId' | 'app' | 'face' | 'tags' | 'model' | 'route' | 'owners' | 'balance'
+> {
   /** Tokens of the prompt, as far as they are known at admission. */
   readonly promptTokens: number;
   readonly rate: Model['rate'];
@@ -83,10 +71,10 @@ export function recordAt(bytes: Buffer, from: number): FoundRecord | undefined {
   return crc32(json, letters[kind]) === sum ? { kind, json, from, to: end + 1 } : undefined;
 }
 
-/** The first good record from there on: behind what is damaged, and behind zeros that were never written over. */
-export function recordAfter(bytes: Buffer, from: number): FoundRecord | undefined {
+/** The first good record: behind what is damaged, and behind zeros that were never written over. */
+export function firstRecord(bytes: Buffer): FoundRecord | undefined {
   let end = -1;
-  for (let at = from; at < bytes.length;) {
+  for (let at = 0; at < bytes.length;) {
     if (bytes[at] === 0) {
       at++;
       continue;

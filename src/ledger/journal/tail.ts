@@ -1,5 +1,5 @@
 import type { Disk } from './disk.ts';
-import { recordAfter, recordAt, type FoundRecord, type RecordKind } from './record.ts';
+import { firstRecord, recordAt, type FoundRecord, type RecordKind } from './record.ts';
 import { mostSegmentBytes, offsetOf, placeOf, segmentOf, segmentPath, segmentsOf } from './segments.ts';
 
 /** A record and its place in the journal. */
@@ -70,11 +70,11 @@ export class Tail {
   async #searched(ended: boolean): Promise<readonly Entry[]> {
     const rest = () => this.#read(offsetOf(this.place), mostSegmentBytes - offsetOf(this.place));
     let bytes = await rest();
-    let found = recordAfter(bytes, 0);
+    let found = firstRecord(bytes);
     if (found && found.from > 0 && !ended) {
       // Read while it was written? A later record is there, so by now this one is too.
       bytes = await rest();
-      found = recordAfter(bytes, 0);
+      found = firstRecord(bytes);
     }
     if (found && found.from > 0) {
       const damaged = bytes.subarray(0, found.from).some((byte) => byte !== 0);

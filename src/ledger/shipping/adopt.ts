@@ -1,18 +1,14 @@
 import { join } from 'node:path';
 import { Fault } from '#core/fault';
-import type { UsageSink } from './usage-sink.ts';
-import { JournalShipment } from './journal-shipment.ts';
+import { JournalShipment, type JournalShipmentDeps } from './journal-shipment.ts';
 import type { Disk } from '../journal/disk.ts';
 import { segmentsOf } from '../journal/segments.ts';
 
-export interface AdoptDeps {
-  readonly sink: UsageSink;
-  readonly disk: Disk;
+export interface AdoptDeps extends Pick<JournalShipmentDeps, 'sink' | 'disk' | 'log'> {
   /** The folder with a folder of each holder: `data/journal`. */
   readonly folder: string;
   /** The file for rows that the database refuses: `data/journal/refused.jsonl` of this machine. */
   readonly refused: string;
-  readonly log: (problem: string, cause: unknown) => void;
 }
 
 export interface Adopted {

@@ -1,7 +1,7 @@
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
+import type { UsageSink } from '#core/usage-sink';
 import { Bookings, type Booked } from '../journal/bookings.ts';
-import type { UsageSink } from './usage-sink.ts';
 import type { Disk } from '../journal/disk.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RecentRow } from '../journal/recent-rows.ts';

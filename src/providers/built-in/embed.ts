@@ -3,6 +3,7 @@ import type { Tokens } from '#kit/tokens/index';
 import { purposesIgnored, unknownIgnored, type EmbedCall, type Embedded } from '#core/embed';
 import { Fault, queueFull } from '#core/fault';
 import type { Context } from '#core/context';
+import { fewAtOnce } from '#kit/async/few-at-once';
 import { hasTokens, withTexts } from '../shared/token-inputs.ts';
 import { sentenceDimensions, type Read, type Sentences } from './sentence/sentence.ts';
 
@@ -46,23 +47,10 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const size = texts.reduce((sum, text) => sum + Math.min(text.length, mostCharacters), 0);
     const input = await shared((await tokens()).countAll(texts, { owner, signal }));
     const vectors = await shared(
-      sentences.reading({ owner, size, signal, isUrgent: isQuestion(call) }, async (read) => {
-        const made: (readonly number[])[] = [];
-        const rest = texts.entries();
-        let isFailed = false;
-        const lane = async () => {
-          for (const [at, text] of rest) {
-            if (isFailed) return;
-            made[at] = unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions); // the normalization that the model expects
-          }
-        };
-        const failed = (error: unknown) => {
-          isFailed = true;
-          throw error;
-        };
-        await Promise.all(Array.from({ length: Math.min(sentences.threads, texts.length) }, () => lane().catch(failed)));
-        return made;
-      }),
+      sentences.reading({ owner, size, signal, isUrgent: isQuestion(call) }, (read) =>
+        // the normalization that the model expects
+        fewAtOnce(texts, sentences.threads, async (text) => unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)),
+      ),
     );
     return { model: embeddingName, ignored, usage: { input, output: 0, source: 'provider' }, answer: { vectors } };
   };

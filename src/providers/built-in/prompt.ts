@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { MediaPart, Part, ToolResultPart, Turn } from '#core/conversation';
+import { valueIn } from '#kit/json/value-in';
 import { sentencesOf, type Sentence } from './sentences.ts';
 
 /** The input of the rules: the user's last message and its context. */
@@ -56,12 +57,8 @@ function textOf(turn: Turn): string {
 function unescaped(text: string): string {
   const whole = text.length <= most ? text.trim() : '';
   if (!whole.startsWith('"') || !whole.endsWith('"')) return text;
-  try {
-    const value: unknown = JSON.parse(whole);
-    return typeof value === 'string' ? value : text;
-  } catch {
-    return text;
-  }
+  const value = valueIn(whole);
+  return typeof value === 'string' ? value : text;
 }
 
 function resultsOf(turns: readonly Turn[], lastModel: number): ToolResultPart[] {

@@ -1,5 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
+import { valueIn } from '#kit/json/value-in';
 import { most, type Prompt, readPrompt } from './prompt.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
 import { findingsIn } from './findings.ts';
@@ -146,14 +147,8 @@ function written(call: GenerateCall, prompt: Prompt): string {
 function readyMade({ message }: Prompt): Json | undefined {
   const text = (toRepeat(message) ?? message).slice(0, 1 << 14);
   const [from, to] = [text.search(/[{[]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'))];
-  for (const candidate of [text, text.slice(Math.max(0, from), to + 1)]) {
-    try {
-      return JSON.parse(candidate) as Json;
-    } catch {
-      continue;
-    }
-  }
-  return undefined;
+  const whole = valueIn(text);
+  return (whole === undefined ? valueIn(text.slice(Math.max(0, from), to + 1)) : whole) as Json | undefined;
 }
 
 /** The requested keys of a message: `with the keys "city" and "country"`, `fields: city, country`. */

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
+import { codeIn } from '#kit/net/error-code';
 import { refusalText } from './post.ts';
 import type { Probe, Probed } from './provider.ts';
 
@@ -94,9 +95,3 @@ const problems: Readonly<Record<UpstreamError['problem'], string>> = {
   'no-room': 'sends an answer that is too large',
   encoding: 'sends an answer that cannot be decoded',
 };
-
-function codeIn(error: unknown): string {
-  for (let one = error; one instanceof Error; one = one.cause)
-    if ('code' in one && typeof one.code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(one.code)) return ` (${one.code})`;
-  return '';
-}

@@ -1,11 +1,13 @@
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
+import { textTurn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { nativeContext } from '../native-context.ts';
+import { wrong } from './definition.ts';
 import type { AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
@@ -72,13 +74,10 @@ const limitsOf = ({ limits = {} }: AgentDefinition, seconds: number): RunLimits 
   tokens: limits.tokens ?? usualTokens,
 });
 
-const firstCall = (model: string, message: string): GenerateCall =>
-  plainCall({ model, turns: [{ role: 'user', parts: [{ type: 'text', text: message }] }], stream: true });
+const firstCall = (model: string, message: string): GenerateCall => plainCall({ model, turns: [textTurn('user', message)], stream: true });
 
 /** Bytes of all variables as JSON. */
 const mostVariables = 262_144;
-
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** The variables of a run: data, and read as nothing else. @throws Fault `invalid` naming one that is not declared or does not keep to its schema; `too-large` */
 async function variablesOf(

@@ -2,11 +2,9 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
-import { lineField } from '../line-field.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
-/** A text of several lines. The database has no place for the character 0. */
-const lines = '^[^\\u0000]*$';
 const strict = { additionalProperties: false };
 const id = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 const approval = Type.Optional(
@@ -34,7 +32,7 @@ const Tool = Type.Union([
         pattern: '^(?!read_scratch$|(?:agent|plugin)__|search_)[A-Za-z0-9_-]+$',
         expected: 'must have letters, digits, "-" and "_" only, and be no name of a tool of the gateway (read_scratch, agent__…, plugin__…, search_…)',
       }),
-      description: Type.String({ minLength: 1, maxLength: 4000, pattern: lines, expected: 'must be a text' }),
+      description: Type.String({ minLength: 1, maxLength: 4000, ...multiline }),
       parameters: Type.Unsafe<JsonObject>(Type.Object({}, { description: 'JSON Schema of the arguments, an object schema.' })),
       request: Type.Unsafe<JsonObject>(
         Type.Object(
@@ -52,11 +50,11 @@ const Tool = Type.Union([
 export const AgentFields = Type.Object(
   {
     name: lineField(100),
-    description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
+    description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
     mode: Type.Enum(['single', 'router', 'autonomous'], {
       description: 'single: one round of tools at most. router: one of its agents answers, whichever the model picks. autonomous: as many rounds as it takes.',
     }),
-    instructions: Type.String({ minLength: 1, maxLength: 100_000, pattern: lines, expected: 'must be a text' }),
+    instructions: Type.String({ minLength: 1, maxLength: 100_000, ...multiline }),
     model: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Absent: the chat model of the settings.' })),
     tools: Type.Optional(Type.Array(Tool, { maxItems: 64 })),
     variables: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}, { description: 'JSON Schema of what a run may be given by name.' }))),
@@ -89,7 +87,7 @@ export interface AgentChecks {
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
 }
 
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+export const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
 export async function definitionOf(given: AgentFields, caller: Caller, checks: AgentChecks, own?: number): Promise<AgentDefinition> {

@@ -1,4 +1,4 @@
-import { Fault } from '#core/fault';
+import { Fault, ifFound } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
 import type { Context } from '#core/context';
@@ -24,10 +24,7 @@ export function agentTools(deps: NativeAgentDeps): ToolSource {
       const { caller } = context;
       const [, id] = /^agent__([1-9]\d{0,14})$/.exec(name) ?? [];
       if (id === undefined) return undefined;
-      const agent = await deps.agents.runnable(caller, Number(id)).catch((error: unknown) => {
-        if (error instanceof Fault && error.code === 'not-found') return undefined;
-        throw error;
-      });
+      const agent = await ifFound(deps.agents.runnable(caller, Number(id)));
       return agent && answered(agent, inputOf(args), context, deps);
     },
   };

@@ -40,7 +40,7 @@ export interface AgentRoutesDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly agents: AgentStore;
-  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly sharing: Sharing;
   readonly checks: AgentChecks;
 }
 
@@ -67,8 +67,7 @@ export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
       remove: 'Deletes one of your agents.',
     },
     shown,
-    list: agents.list,
-    one: agents.one,
+    rows: agents,
     async make(fields, { caller, owner, by }) {
       const made = await agents.add(owner, await definitionOf(fields, asOwner(caller, { owner }), checks), authorOf(by, owner));
       await noted('agent.make', by, made.id, undefined, made.definition);
@@ -86,7 +85,6 @@ export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
       return gone;
     },
     sharing,
-    administered: agents.administered,
   });
   return [...own, ...versionRoutes(deps, noted)];
 }

@@ -3,7 +3,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { secretsIn } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
-import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownRows, type OwnRows, type OwnRowsInside } from '../own-rows.ts';
 import { builtInAgents } from './built-in.ts';
@@ -47,7 +47,7 @@ interface Row extends Omit<OwnAgent, 'right' | 'isPublished'> {
 }
 
 const thing = { id: sql.ref('agent.id'), owner: sql.ref('agent.owner_id') };
-const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+const readable = (reader: Reader) => allows(kind, 'read', reader, thing);
 /** The version that a reader runs. */
 const versionFor = ({ userId }: Reader) => sql`case when owner_id = ${userId}::bigint then agent.version else coalesce(published, agent.version) end`;
 const columnsFor = (reader: Reader) => sql`
@@ -58,7 +58,7 @@ const versionColumns = sql`version, definition, created_at as "createdAt", publi
 
 export function openAgents(store: Store): AgentStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnAgent[]> => {
-    const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(reader)} where ${may('read', reader)} and ${where}`.execute(db);
+    const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(reader)} where ${readable(reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
   const things = ownRows({ kind, most: mostAgents, read });
@@ -143,7 +143,7 @@ async function pageOfAll(
   const wanted = search.toLowerCase();
   const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
   const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
-  const { rows } = await sql<{ count: number }>`select count(*)::int as count from ${tables(reader)} where ${may('read', reader)} and ${isFound}`.execute(db);
+  const { rows } = await sql<{ count: number }>`select count(*)::int as count from ${tables(reader)} where ${readable(reader)} and ${isFound}`.execute(db);
   const first = own.slice(offset, offset + limit);
   const left = limit - first.length;
   const rest = left > 0 ? await read(reader, sql`${isFound} order by agent.id limit ${left} offset ${Math.max(0, offset - own.length)}`) : [];

@@ -1,12 +1,12 @@
 import type { Caller } from '#core/context';
-import type { FunctionTool } from '#core/conversation';
+import { textTurn, wordsIn, type FunctionTool } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import type { JsonObject } from '#core/json';
-import type { Passage, SearchPassages } from '#core/passages';
+import { citedPassage, placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
-import { hasScope } from '#core/scopes';
+import { requireScope } from '#core/scopes';
 import type { AgentServerTools } from '#core/server-tools';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
@@ -77,7 +77,7 @@ const taskOf: JsonObject = {
 };
 
 /** The scopes that a narrowed key needs one of, for each type of tool. */
-const scopesOf: Readonly<Record<AgentTool['type'], readonly string[]>> = {
+const scopesOf: Readonly<Record<AgentTool['type'], readonly [string, ...string[]]>> = {
   mcp: ['mcp'],
   plugin: ['plugins'],
   dataset: ['datasets', 'query'],
@@ -97,7 +97,7 @@ export async function toolsFor(
   for (const tool of tools) {
     if (tool.type === 'agent' && !hasAgents) continue;
     try {
-      requireScope(caller, tool.type);
+      requireScope(caller, ...scopesOf[tool.type]);
       for (const one of await toolsOf(tool, { caller, agentId, ownerId: ownerId ?? 0, isTrusted, signal }, deps))
         if (!found.has(one.name)) found.set(one.name, one);
     } catch (error) {
@@ -106,12 +106,6 @@ export async function toolsFor(
     }
   }
   return { tools: [...found.values()].slice(0, mostTools), warnings };
-}
-
-/** @throws Fault `forbidden` */
-function requireScope(caller: Caller, type: AgentTool['type']): void {
-  const wanted = scopesOf[type];
-  if (!hasScope(caller, wanted)) throw new Fault('forbidden', `The key lacks the scope ${wanted[0]}.`, { reason: 'scope' });
 }
 
 /** Tools that a model is shown. */
@@ -216,7 +210,7 @@ export async function called(
   deps: AgentToolsDeps,
 ): Promise<ToolOutcome> {
   const { signal } = run;
-  requireScope(caller, what.type);
+  requireScope(caller, ...scopesOf[what.type]);
   switch (what.type) {
     case 'mcp':
       return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal, ask);
@@ -226,12 +220,11 @@ export async function called(
       const message = made.type === 'question' ? ((await made.whole?.()) ?? made.message) : what.name;
       const call = plainCall({
         model: deps.defaultModel(),
-        turns: [{ role: 'user' as const, parts: [{ type: 'text' as const, text: message }] }],
+        turns: [textTurn('user', message)],
         output: (made.type === 'question' ? made.output : undefined) ?? { type: 'text' as const },
       });
       const { candidates } = fold(await wholeAnswer(made.type === 'question' ? deps.generate : made.generate, call, context));
-      const text = (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join('');
-      return { text, isError: false };
+      return { text: wordsIn(candidates[0]?.parts ?? []), isError: false };
     }
     case 'dataset':
       return passagesFound(what.dataset, args, { caller, context, signal }, deps);
@@ -271,18 +264,5 @@ async function passagesFound(
   const kept = passages.filter(({ cut }) => cut === undefined);
   if (kept.length === 0) return { text: 'Nothing was found.', isError: false };
   const text = kept.map((one) => `${placeOf(one)}\n${one.text}`).join('\n\n');
-  return { text, isError: false, citations: kept.map(cited) };
+  return { text, isError: false, citations: kept.map(citedPassage) };
 }
-
-const placeOf = ({ filename, page }: Pick<Passage, 'filename' | 'page'>) => (page === null ? filename : `${filename}, page ${page}`);
-
-const cited = ({ id, dataset, filename, page, range, quote, score, text }: Passage): JsonObject => ({
-  dataset,
-  filename,
-  page,
-  range: [...range],
-  quote,
-  chunk_id: id,
-  score,
-  text,
-});

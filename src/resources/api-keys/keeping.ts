@@ -1,7 +1,7 @@
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import { unknownThing } from '#http/noun-route';
-import { instantOf } from '#kit/async/instant';
+import { instantOf } from '#kit/text/instant';
 import type { Audit } from '#store/auditing';
 import { databaseNow } from '#store/database-clock';
 import type { Store } from '#store/open';

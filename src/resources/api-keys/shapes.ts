@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { scopes, type Scope } from '#http/route';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
-import { lineField } from '../line-field.ts';
+import { lineField } from '../text-fields.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import type { ApiKey } from './store.ts';
 

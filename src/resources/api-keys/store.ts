@@ -3,9 +3,11 @@ import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { foundKey, keyColumns, type Found, type KeyRow } from '../callers.ts';
+import type { ApiKey, KeyRights } from '../shown-key.ts';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
 export type { Found } from '../callers.ts';
+export type { ApiKey, KeyRights } from '../shown-key.ts';
 
 type Tables = {
   api_keys: {
@@ -25,26 +27,6 @@ type Tables = {
   };
   users: { id: number; removed_at: Date | null };
 };
-
-/** What a key may do; absent members narrow nothing. */
-export interface KeyRights {
-  readonly scopes: readonly string[] | null;
-  readonly models: readonly string[] | null;
-  readonly mcpTools: readonly string[] | null;
-  readonly expiresAt: Date | null;
-  readonly limits: Plan;
-}
-
-/** What is shown of a key. */
-export interface ApiKey extends KeyRights {
-  readonly id: number;
-  readonly userId: number;
-  readonly name: string;
-  /** Its first and last characters. */
-  readonly shown: string;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-}
 
 export interface NewKey extends Partial<KeyRights> {
   readonly userId: number;

@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
-import { lineField } from '../line-field.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
 
@@ -14,7 +14,7 @@ const title = Type.Optional(Type.String({ maxLength: 50, pattern: '^[^\\p{C}]*$'
 
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
-  message: Type.String({ pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' }),
+  message: Type.String({ ...multiline }),
 });
 const Messages = Type.Array(Message, { maxItems: mostMessages });
 const jsonData = optionalOrNull(Messages);

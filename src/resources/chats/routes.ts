@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '#core/context';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
-import { lineField } from '../line-field.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
@@ -25,7 +25,7 @@ const ChatObject = Type.Object({
 });
 
 const speaker = Type.Enum(['me', 'gpt']);
-const text = Type.String({ maxLength: 4_194_304, pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' });
+const text = Type.String({ maxLength: 4_194_304, ...multiline });
 
 const MessageObject = Type.Object({
   id: Type.Integer(),
@@ -48,7 +48,7 @@ function chatIn({ id = '' }: Readonly<Record<string, string>>): string {
 }
 
 /** Chats of a user, and those shared with them. What was said in them administrators do not see. */
-export function chatRoutes(chats: ChatStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
+export function chatRoutes(chats: ChatStore, sharing: Sharing): readonly NounRoute[] {
   return [
     ...listRoutes(chats),
     ...oneRoutes(chats),

@@ -130,7 +130,7 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
       input: Given,
       async answer({ caller, by, input }) {
         const { id } = await datasets.named(caller, input.dataset, 'admin');
-        await sharing.give(caller, id, input.email, levelIn(input.permissions), by, { isNew: true });
+        await sharing.give(id, input.email, levelIn(input.permissions), by, { isNew: true });
       },
     }),
     nounRoute({
@@ -140,7 +140,7 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
       input: Given,
       async answer({ caller, by, input }) {
         const { id } = await datasets.named(caller, input.dataset, 'admin');
-        await sharing.give(caller, id, input.email, levelIn(input.permissions), by);
+        await sharing.give(id, input.email, levelIn(input.permissions), by);
       },
     }),
     nounRoute({
@@ -152,8 +152,10 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
         email: optionalOrNull(Type.String({ maxLength: 254, pattern: '^(?:|.{3,})$', expected: 'must be an e-mail address, or empty' })),
       }),
       async answer({ caller, by, input }) {
-        const { id } = await datasets.named(caller, input.dataset);
-        await sharing.take(caller, id, input.email || caller.email, by);
+        const email = input.email || caller.email;
+        const leaves = email.toLowerCase() === caller.email.toLowerCase();
+        const { id } = await datasets.named(caller, input.dataset, leaves ? 'read' : 'admin');
+        await sharing.take(id, email, by);
       },
     }),
   ];

@@ -1,12 +1,12 @@
 import type { Caller } from '#core/context';
-import { hasScope } from '#core/scopes';
+import { requireScope } from '#core/scopes';
 import { Fault } from '#core/fault';
 import { requestId } from '#kit/crypto/ids';
 import type { EmbeddingCache, EmbedText } from './search/types.ts';
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 export function mayTrain(caller: Caller): Caller {
-  if (!hasScope(caller, ['datasets', 'query'])) throw new Fault('forbidden', 'This key lacks the scope datasets.', { reason: 'scope' });
+  requireScope(caller, 'datasets', 'query');
   return caller;
 }
 

@@ -1,5 +1,5 @@
 import type { GenerateCall, Reasoning } from '#core/call';
-import type { Turn } from '#core/conversation';
+import { textTurn, type Turn } from '#core/conversation';
 import type { JsonObject } from '#core/json';
 import type { RunAsked } from '#core/run';
 import type { DeepQuestion } from '../deep-question.ts';
@@ -23,10 +23,8 @@ export function callOf({ model, temperature, effort }: DeepQuestion): Omit<Gener
   };
 }
 
-export const userTurn = (text: string): Turn => ({ role: 'user', parts: [{ type: 'text', text }] });
-
 export function systemTurn(...texts: readonly string[]): Turn {
-  return { role: 'system', parts: [{ type: 'text', text: texts.filter((text) => text.trim() !== '').join('\n\n') }] };
+  return textTurn('system', texts.filter((text) => text.trim() !== '').join('\n\n'));
 }
 
 /** The turns before the question, without what systems said: that is for the report alone. */
@@ -35,5 +33,5 @@ export const earlierTurns = ({ turns }: DeepQuestion): readonly Turn[] => turns.
 /** The question with what the user answered when asked back. */
 export function withAnswer(question: DeepQuestion, asked: string, answer: string): DeepQuestion {
   const text = `${question.text.trim()}\n\n${answer.trim()}`;
-  return { ...question, text, turns: [...question.turns, { role: 'model', parts: [{ type: 'text', text: asked }] }, userTurn(text)] };
+  return { ...question, text, turns: [...question.turns, textTurn('model', asked), textTurn('user', text)] };
 }

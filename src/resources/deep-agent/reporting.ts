@@ -1,3 +1,4 @@
+import { textTurn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { Run, RunEnd } from '#core/run';
@@ -6,7 +7,7 @@ import type { DeepQuestion } from '../deep-question.ts';
 import { framed } from '../material-frame.ts';
 import { CitedText, renumbered } from './cited-text.ts';
 import { toReport } from './instructions.ts';
-import { callOf, earlierTurns, systemTurn, userTurn } from './question.ts';
+import { callOf, earlierTurns, systemTurn } from './question.ts';
 import type { Finding } from './researching.ts';
 import { citedOf, entryOf, Sources } from './sources.ts';
 
@@ -42,7 +43,10 @@ export function foundTurns({ findings, sources }: Gathered, room: number) {
   const entries = sources.all.map((source, at) => entryOf(source, at + 1, each));
   const most = Math.floor(room * 0.4);
   const shown = findings.length > most ? `${findings.slice(0, most).toWellFormed()}…` : findings;
-  return [...(shown === '' ? [] : [userTurn(framed(`What was found:\n\n${shown}`))]), ...(entries.length > 0 ? [userTurn(framed(entries.join('\n\n')))] : [])];
+  return [
+    ...(shown === '' ? [] : [textTurn('user', framed(`What was found:\n\n${shown}`))]),
+    ...(entries.length > 0 ? [textTurn('user', framed(entries.join('\n\n')))] : []),
+  ];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ToolResultPart, Turn } from '#core/conversation';
+import { textTurn, type ToolResultPart, type Turn } from '#core/conversation';
 import type { GenerateCall } from '#core/call';
 import { objectIn } from '#kit/json/foreign';
 import type { JsonObject } from '#core/json';
@@ -8,7 +8,7 @@ import type { DeepQuestion } from '../deep-question.ts';
 import { framed } from '../material-frame.ts';
 import { renumbered } from './cited-text.ts';
 import { answerNow, toResearch } from './instructions.ts';
-import { callOf, systemTurn, userTurn } from './question.ts';
+import { callOf, systemTurn } from './question.ts';
 import { entryOf, Sources, type Source } from './sources.ts';
 import type { FoundOutcome, ResearchTool } from './tools.ts';
 
@@ -51,14 +51,18 @@ export async function researched(run: Run, { task, question, toolsFor, room }: R
   });
   const turns: Turn[] = [
     systemTurn(toResearch, question.today),
-    ...(task === question.text ? [] : [userTurn(framed(`The message that the task is a part of:\n\n${question.text.slice(0, 4000).toWellFormed()}`))]),
-    ...(shown.length > 0 ? [userTurn(framed(shown.join('\n\n')))] : []),
-    userTurn(task),
+    ...(task === question.text ? [] : [textTurn('user', framed(`The message that the task is a part of:\n\n${question.text.slice(0, 4000).toWellFormed()}`))]),
+    ...(shown.length > 0 ? [textTurn('user', framed(shown.join('\n\n')))] : []),
+    textTurn('user', task),
   ];
   for (let round = 1; ; round++) {
     const isLast = round === mostRounds || left <= 0;
     const declared = isLast ? [] : tools.map((tool) => tool.declared);
-    const asked: Omit<GenerateCall, 'stream'> = { ...callOf(question), turns: isLast && round > 1 ? [...turns, userTurn(answerNow)] : turns, tools: declared };
+    const asked: Omit<GenerateCall, 'stream'> = {
+      ...callOf(question),
+      turns: isLast && round > 1 ? [...turns, textTurn('user', answerNow)] : turns,
+      tools: declared,
+    };
     const answer = await run.answer(`research/${round}`, asked, { name: 'research', isQuiet: true });
     if (isLast || answer.calls.length === 0) return findingIn(task, answer, sources);
     const results = await resultsOf(run, tools, answer, round);

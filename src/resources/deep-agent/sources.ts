@@ -1,5 +1,5 @@
 import type { JsonObject } from '#core/json';
-import type { Passage } from '#core/passages';
+import { citedPassage, placeOf, type Passage } from '#core/passages';
 
 /** What was found: a passage of a dataset, or a page of the web. Stored as it is, so that it can be shown when the run has ended. */
 export type Source = PassageSource | PageSource;
@@ -57,16 +57,13 @@ export class Sources {
 
 /** As a model is shown it. */
 export function entryOf(source: Source, number: number, most = Infinity): string {
-  const head = source.type === 'passage' ? placed(source) : `${source.title}\n${source.url}`;
+  const head = source.type === 'passage' ? placeOf(source) : `${source.title}\n${source.url}`;
   const text = source.text.length > most ? `${source.text.slice(0, most).toWellFormed()}…` : source.text;
   return `[${number}] ${head}\n${text}`;
 }
 
-const placed = ({ filename, page }: PassageSource) => (page === null ? filename : `${filename}, page ${page}`);
-
 /** A source that a report cites, as clients read it. @param at where it is cited: from, to before, in code points */
 export function citedOf(source: Source, index: number, at: readonly (readonly [number, number])[]): JsonObject {
   if (source.type === 'page') return { index, title: source.title, url: source.url, at };
-  const { dataset, filename, page, range, quote, id, score, text } = source;
-  return { index, dataset, filename, page, range, quote, chunk_id: id, score, text, at };
+  return { index, ...citedPassage(source), at };
 }

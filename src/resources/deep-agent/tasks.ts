@@ -1,3 +1,4 @@
+import { valueIn } from '#kit/json/value-in';
 /** Tasks that are added to a plan at once. */
 export const mostTasks = 5;
 const longestTask = 500;
@@ -49,14 +50,6 @@ function listIn(text: string): readonly string[] | undefined {
     const task = typeof one === 'string' ? one : firstText(one);
     return task === undefined ? [] : [tidy(task)];
   });
-}
-
-function valueIn(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 const membersOf = (value: unknown): readonly unknown[] => (typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : []);

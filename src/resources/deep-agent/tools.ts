@@ -1,9 +1,8 @@
 import type { FunctionTool } from '#core/conversation';
-import { Fault } from '#core/fault';
 import { textOf, type Json, type JsonObject } from '#core/json';
-import type { SearchPassages } from '#core/passages';
+import { placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
-import { hasScope } from '#core/scopes';
+import { requireScope } from '#core/scopes';
 import type { AgentServerTool, ServerTools } from '#core/server-tools';
 import type { DeepQuestion } from '../deep-question.ts';
 import { passageSource, type PageSource, type Source, type Sources } from './sources.ts';
@@ -190,7 +189,7 @@ function serverTool(
     // what the rules of the server ask for each time nobody approves once for all
     ...(asks === 'always' ? {} : { approvedWith: `${server}/${digest}/${name}` }),
     async work(args, { caller, context, ask }) {
-      if (!hasScope(caller, ['mcp'])) throw new Fault('forbidden', 'The key lacks the scope mcp.', { reason: 'scope' });
+      requireScope(caller, 'mcp');
       return tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal, ask);
     },
   };
@@ -204,7 +203,7 @@ const nothing: FoundOutcome = { text: 'Nothing was found.', isError: false };
 function outcomeOf(found: readonly Source[]): FoundOutcome {
   if (found.length === 0) return nothing;
   const entries = found.map((source) => {
-    const head = source.type === 'page' ? `${source.title}\n${source.url}` : source.page === null ? source.filename : `${source.filename}, page ${source.page}`;
+    const head = source.type === 'page' ? `${source.title}\n${source.url}` : placeOf(source);
     return `${head}\n${source.text.slice(0, shownCharacters).toWellFormed()}${source.text.length > shownCharacters ? '…' : ''}`;
   });
   return { text: entries.join('\n\n'), isError: false, found };

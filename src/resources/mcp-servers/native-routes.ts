@@ -3,6 +3,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
+import { valueIn } from '#kit/json/value-in';
 import type { McpRoutesDeps } from './routes.ts';
 import { nativeFields, oauthOf, refuseStdio } from './shapes.ts';
 import { permittedUrl } from './policy.ts';
@@ -44,12 +45,8 @@ const named = (server: McpServer) => ({
 /** The metadata must be JSON. @throws Fault `invalid` */
 function metadataIn(text: string | null | undefined): string | null {
   if (text === undefined || text === null || text === '') return null;
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    throw new Fault('invalid', 'metadata_json must be JSON.', { field: 'metadata_json' });
-  }
+  if (valueIn(text) === undefined) throw new Fault('invalid', 'metadata_json must be JSON.', { field: 'metadata_json' });
+  return text;
 }
 
 /** MCP servers, in the words of the native interface. */

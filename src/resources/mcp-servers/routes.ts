@@ -28,7 +28,7 @@ export interface McpRoutesDeps {
   readonly enters: (request: { readonly caller: Caller; readonly by: Actor; readonly signal: AbortSignal }) => Promise<void>;
   /** Called when a server was changed or deleted. */
   readonly changed: (id: number) => void;
-  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly sharing: Sharing;
 }
 
 const root = '/server/mine/mcp-servers';
@@ -71,11 +71,7 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       remove: 'Deletes one of your MCP servers: nobody can use it any more.',
     },
     shown,
-    async list(reader, page) {
-      await met();
-      return servers.list(reader, page);
-    },
-    one: servers.one,
+    rows: { ...servers, list: async (reader, page) => met().then(() => servers.list(reader, page)) },
     make: (fields, { owner, by }) => servers.add(owner, textOf(fields, policy()), by),
     async replace(id, fields, { reader, by }) {
       const text = textOf(fields, policy());
@@ -89,7 +85,6 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       return server;
     },
     sharing,
-    administered: servers.administered,
     mayGiveToEverybody: isAdministrator, // the descriptions of its tools come before the models of everybody
   });
   return [...own, ...toolRoutes(deps), ...signInRoutes(deps)];

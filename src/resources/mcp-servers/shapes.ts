@@ -1,6 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { Fault } from '#core/fault';
+import { valueIn } from '#kit/json/value-in';
+import { multiline } from '../text-fields.ts';
 import { permittedUrl, type McpPolicy } from './policy.ts';
 import type { McpServer, ServerText } from './store.ts';
 
@@ -10,7 +12,6 @@ const nameRule = {
   pattern: '^(?=.*[^ ])[A-Za-z0-9 ._-]*$',
   expected: 'must have 1 to 100 letters, digits, spaces, hyphens, underscores and dots, not spaces alone',
 } as const;
-const plain = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
 const url = Type.String({ minLength: 1, maxLength: 2048, description: 'An https address.' });
 
 /** Headers that the protocol or the connection sets. */
@@ -21,8 +22,8 @@ const mostHeaders = 20;
 export const ServerFields = closed({
   name: Type.String(nameRule),
   url,
-  type: Type.Optional(Type.String({ maxLength: 50, ...plain, description: 'A word of your own; how the server speaks is found out.' })),
-  description: Type.Optional(Type.String({ maxLength: 1000, ...plain })),
+  type: Type.Optional(Type.String({ maxLength: 50, ...multiline, description: 'A word of your own; how the server speaks is found out.' })),
+  description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
   metadata: Type.Optional(Type.Unknown({ description: 'Any JSON of your own, of at most 16 KB.' })),
   headers: Type.Optional(
     Type.Unsafe<Record<string, string>>(
@@ -41,9 +42,9 @@ export const ServerFields = closed({
 export const nativeFields = {
   server_name: Type.String(nameRule),
   server_url: url,
-  server_type: optionalOrNull(Type.String({ maxLength: 50, ...plain })),
-  description: optionalOrNull(Type.String({ maxLength: 1000, ...plain })),
-  metadata_json: optionalOrNull(Type.String({ maxLength: 16_384, ...plain })),
+  server_type: optionalOrNull(Type.String({ maxLength: 50, ...multiline })),
+  description: optionalOrNull(Type.String({ maxLength: 1000, ...multiline })),
+  metadata_json: optionalOrNull(Type.String({ maxLength: 16_384, ...multiline })),
 };
 
 /** @throws Fault `invalid` naming the field, `forbidden` for an address that the operator does not allow */
@@ -110,9 +111,6 @@ export const oauthOf = ({ signIn }: Pick<McpServer, 'signIn'>) => signIn ?? 'non
 
 /** What was written as JSON; what is none, as text. */
 function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = valueIn(text);
+  return value === undefined ? text : value;
 }

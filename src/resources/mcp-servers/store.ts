@@ -41,16 +41,9 @@ export interface McpServer {
   readonly isFirstOfName: boolean;
 }
 
-export interface ServerText {
-  readonly name: string;
-  readonly url: string;
-  readonly type: string;
-  readonly description: string;
-  readonly metadata: string | null;
+export interface ServerText extends Pick<McpServer, 'name' | 'url' | 'type' | 'description' | 'metadata' | 'tools' | 'approval'> {
   /** Undefined: as they were, while the address is the same. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly tools: readonly string[] | null;
-  readonly approval: Approval | null;
 }
 
 /** Headers as they are configured, and the user whose secrets fill them. */

@@ -1,24 +1,19 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, shownAs } from '#http/schemas';
-import { lineField } from '../line-field.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { ownThingRoutes } from '../own-things.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 import type { Sharing } from '../sharing.ts';
 import { mostPersonas, type PersonaStore } from './store.ts';
 
-/** A text of several lines. The database has no place for the character 0. */
-const lines = '^[^\\u0000]*$';
-const isText = 'must be a text without the character U+0000';
-
 const PersonaText = closed({
   name: lineField(100),
-  description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: isText })),
+  description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
   prompt: Type.String({
     minLength: 1,
     maxLength: 100_000,
-    pattern: lines,
-    expected: isText,
+    ...multiline,
     description: 'The system prompt of its answers. Who may use the persona may read the passages whose addresses (/server/mine/passages/{id}) are in it.',
   }),
 });
@@ -37,7 +32,7 @@ const PersonaObject = Type.Object({
 const shown = shownAs(PersonaObject);
 
 /** A user's own personas. */
-export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
+export function personaRoutes(personas: PersonaStore, sharing: Sharing): readonly NounRoute[] {
   return ownThingRoutes({
     noun: 'personas',
     what: 'persona',
@@ -52,13 +47,11 @@ export function personaRoutes(personas: PersonaStore, sharing: Pick<Sharing, 'li
       remove: 'Deletes one of your personas.',
     },
     shown,
-    list: personas.list,
-    one: personas.one,
+    rows: personas,
     make: ({ description = '', ...text }, { owner }) => personas.add(owner, { description, ...text }),
     replace: (id, { description = '', ...text }, { reader, owner }) => personas.change(reader, id, { description, ...text }, owner),
     remove: (id, { reader }) => personas.remove(reader, id),
     sharing,
-    administered: personas.administered,
   });
 }
 

@@ -46,13 +46,13 @@ interface Row extends Persona {
 }
 
 const thing = { id: sql.ref('persona.id'), owner: sql.ref('persona.owner_id') };
-const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+const readable = (reader: Reader) => allows(kind, 'read', reader, thing);
 const columnsFor = (reader: Reader) => sql`
   id, owner_id as owner, name, description, prompt, created_at as "createdAt", updated_at as "updatedAt", ${levelOf(kind, reader, thing)} as level`;
 
 export function openPersonas(store: Store): PersonaStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnPersona[]> => {
-    const { rows } = await sql<Row>`select ${columnsFor(reader)} from persona where ${may('read', reader)} and ${where}`.execute(db);
+    const { rows } = await sql<Row>`select ${columnsFor(reader)} from persona where ${readable(reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
   const things = ownRows({ kind, most: mostPersonas, read });
@@ -60,7 +60,7 @@ export function openPersonas(store: Store): PersonaStore {
     ...things,
     async names(reader) {
       const { rows } = await sql<Pick<Persona, 'id' | 'name' | 'description'>>`
-        select id, name, description from persona where ${may('read', reader)}
+        select id, name, description from persona where ${readable(reader)}
         order by owner_id <> ${reader.userId}::bigint, id limit ${mostNamed}`.execute(store.db);
       return rows;
     },
@@ -91,7 +91,7 @@ export function openPersonas(store: Store): PersonaStore {
         select cited.user_id as "userId", array(select team_id from team_members where team_members.user_id = cited.user_id) as "teamIds"
         from (
           select distinct user_id from persona_passage join persona on persona.id = persona_id
-          where passage_id = ${passageId} and ${may('read', reader)} limit ${mostCiters}
+          where passage_id = ${passageId} and ${readable(reader)} limit ${mostCiters}
         ) as cited join users on users.id = cited.user_id and users.removed_at is null`.execute(store.db);
       return rows;
     },

@@ -1,6 +1,7 @@
 import type { Output } from '#core/call';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { valueIn } from '#kit/json/value-in';
 import type { Plugin } from './types.ts';
 
 const text = (title: string, more: JsonObject = {}): JsonObject => ({ type: 'string', title, maxLength: 2_000_000, ...more });
@@ -144,15 +145,7 @@ export const page = { field: 'url', place: 'page', plugin: 'page-summary' } as c
 
 function schemaOutput({ schema }: Readonly<Record<string, unknown>>): Output {
   if (schema === undefined || schema === null || schema === '') return { type: 'json' };
-  const found = typeof schema === 'string' ? parsed(schema) : schema;
+  const found = typeof schema === 'string' ? valueIn(schema) : schema;
   if (!isObject(found)) throw new Fault('invalid', 'plugin_values.schema must be a JSON Schema: an object.', { field: 'plugin_values.schema' });
   return { type: 'schema', schema: found as JsonObject, strict: true };
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,16 +4,14 @@ import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
-import { lineField } from '../line-field.ts';
+import { lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
 import type { Definition, DeclaredRequest, PluginText } from './types.ts';
-import { propertiesOf } from './values.ts';
+import { propertiesOf, wrong } from './values.ts';
 
 const line = '^[^\\p{C}]*$';
-/** A text of several lines. The database has no place for the character 0. */
-const lines = '^[^\\u0000]*$';
 const strict = { additionalProperties: false };
 const texts = Type.Unsafe<Readonly<Record<string, string>>>(Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192 }, maxProperties: 50 }));
 const anyJson = Type.Unsafe<Json>(Type.Unknown());
@@ -42,8 +40,7 @@ const Script = Type.Object(
     code: Type.String({
       minLength: 1,
       maxLength: 200_000,
-      pattern: lines,
-      expected: 'must be a text',
+      ...multiline,
       description: 'A module with a default export: `async ({values, file, llm, fetch, search}) => text or JSON`.',
     }),
     hosts: Type.Optional(
@@ -57,15 +54,14 @@ export const PluginFields = Type.Object(
   {
     plugin_name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', expected: 'must have letters, digits, "-" and "_" only' }),
     title: lineField(100, 'a title'),
-    description: Type.Optional(Type.String({ maxLength: 1000, pattern: lines, expected: 'must be a text' })),
+    description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
     category: Type.Optional(Type.String({ maxLength: 100, pattern: line, expected: 'must be a line without control characters' })),
     kind: Type.Enum(['prompt', 'http', 'script']),
     template: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 100_000,
-        pattern: lines,
-        expected: 'must be a text',
+        ...multiline,
         description: 'What a model is asked, with places for fields: `{{field}}`.',
       }),
     ),
@@ -88,8 +84,6 @@ export interface PluginChecks {
   /** Origins that secrets are sent to without TLS too: the setting `outbound.allow`. */
   readonly allowed: readonly string[];
 }
-
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
 
 /** What is stored of a plugin as its author wrote it. @throws Fault `invalid` naming the field */
 export async function pluginOf(given: PluginFields, checks: PluginChecks): Promise<PluginText> {
@@ -122,19 +116,7 @@ async function definitionOf(
     return { definition: { kind, script: { code, hosts: hosts.map((host, at) => originOf(host, `script.hosts[${at}]`)) } } };
   }
   const { openapi, operationId, method, url, query, headers, body, answer } = request!;
-  if (openapi === undefined) {
-    if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
-    if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
-    const declared = {
-      method,
-      url,
-      ...(query ? { query } : {}),
-      ...(headers ? { headers } : {}),
-      ...(body === undefined ? {} : { body }),
-      ...(answer === undefined ? {} : { answer }),
-    };
-    return { definition: { kind, request: checkedRequest(declared, allowed) } };
-  }
+  if (openapi === undefined) return { definition: { kind, request: writtenRequest(request!, allowed) } };
   if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
   if (method ?? url ?? query ?? body) throw wrong('request', 'has either openapi, or method, url, query and body');
   const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
@@ -148,25 +130,21 @@ const requestOf = checked(Request, ({ field, message }) => new Fault('invalid', 
 
 /** A request that is declared outside of a plugin, whose places are for these parameters. @throws Fault `invalid` naming the field */
 export function declaredRequest(given: JsonObject, parameters: JsonObject, allowed: readonly string[]): DeclaredRequest {
-  const { openapi, operationId, method, url, query, headers, body, answer } = requestOf(given);
-  if (openapi !== undefined || operationId !== undefined) throw wrong('request', 'has method, url, query, headers, body and answer');
-  if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
-  if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
-  const request = checkedRequest(
-    {
-      method,
-      url,
-      ...(query ? { query } : {}),
-      ...(headers ? { headers } : {}),
-      ...(body === undefined ? {} : { body }),
-      ...(answer === undefined ? {} : { answer }),
-    },
-    allowed,
-  );
+  const asked = requestOf(given);
+  if (asked.openapi !== undefined || asked.operationId !== undefined) throw wrong('request', 'has method, url, query, headers, body and answer');
+  const request = writtenRequest(asked, allowed);
   const known = propertiesOf(parameters);
   const unknown = placesIn(JSON.stringify(request)).fields.find((name) => !Object.hasOwn(known, name));
   if (unknown !== undefined) throw wrong('request', `has a place for ${unknown}, which the parameters must declare`);
   return request;
+}
+
+/** A request without a document. @throws Fault `invalid` naming the field */
+function writtenRequest({ method, url, query, headers, body, answer }: Static<typeof Request>, allowed: readonly string[]): DeclaredRequest {
+  if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
+  if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
+  const optional = { ...(query ? { query } : {}), ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) };
+  return checkedRequest({ method, url, ...optional, ...(answer === undefined ? {} : { answer }) }, allowed);
 }
 
 function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): DeclaredRequest {

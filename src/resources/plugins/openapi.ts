@@ -1,5 +1,6 @@
 import { Fault } from '#core/fault';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { atPointer } from '#kit/json/pointer';
 import type { DeclaredRequest } from './types.ts';
 
 /** What a document may have: parsing one of 2 MB within them takes 40 ms at most. */
@@ -121,12 +122,7 @@ function targetOf(document: Readonly<Record<string, unknown>>, value: unknown): 
   let at: unknown = value;
   for (let hops = 0; isObject(at) && typeof at['$ref'] === 'string'; hops++) {
     if (hops > 20 || at['$ref'].length > longestName || !at['$ref'].startsWith('#/')) throw wrong('openapi has a reference that leads nowhere');
-    let target: unknown = document;
-    for (const step of at['$ref'].slice(2).split('/')) {
-      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-      target = target !== null && typeof target === 'object' && Object.hasOwn(target, name) ? (target as Readonly<Record<string, unknown>>)[name] : undefined;
-    }
-    at = target;
+    at = atPointer(document, at['$ref'].slice(1));
   }
   return isObject(at) ? at : {};
 }

@@ -28,7 +28,7 @@ const Exported = closed({ format: Type.Literal('dragoman-plugin'), version: Type
 
 export interface PluginRoutesDeps {
   readonly plugins: PluginStore;
-  readonly sharing: Pick<Sharing, 'list' | 'set'>;
+  readonly sharing: Sharing;
   readonly checks: (caller: Caller, signal: AbortSignal) => PluginChecks;
 }
 
@@ -48,13 +48,11 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
       remove: 'Deletes one of your plugins.',
     },
     shown,
-    list: plugins.list,
-    one: plugins.one,
+    rows: plugins,
     make: async (fields, { owner, caller, signal }) => plugins.add(owner, await pluginOf(fields, checks(caller, signal))),
     replace: async (id, fields, { reader, caller, signal }) => plugins.change(reader, id, await pluginOf(fields, checks(caller, signal))),
     remove: (id, { reader }) => plugins.remove(reader, id),
     sharing,
-    administered: plugins.administered,
   });
   return [...own, ...fileRoutes({ plugins, checks })];
 }

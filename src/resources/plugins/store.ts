@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
-import { allows, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, isGivenByName, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import { ownRows, type OwnRows } from '../own-rows.ts';
@@ -39,7 +39,7 @@ interface Row extends Omit<OwnPlugin, 'definition' | 'right' | 'fields'> {
 }
 
 const thing = { id: sql.ref('plugin.id'), owner: sql.ref('plugin.owner_id') };
-const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+const readable = (reader: Reader) => allows(kind, 'read', reader, thing);
 const columnsFor = (reader: Reader) => sql`
   id, owner_id as owner, name, title, description, category, definition, fields, file_mode as "fileMode",
   created_at as "createdAt", updated_at as "updatedAt", ${levelOf(kind, reader, thing)} as level`;
@@ -49,7 +49,7 @@ const valuesOf = ({ name, title, description, category, definition, fields, file
 
 export function openPlugins(store: Store): PluginStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnPlugin[]> => {
-    const { rows } = await sql<Row>`select ${columnsFor(reader)} from plugin where ${may('read', reader)} and ${where}`.execute(db);
+    const { rows } = await sql<Row>`select ${columnsFor(reader)} from plugin where ${readable(reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
   const things = ownRows({ kind, most: mostPlugins, read });
@@ -57,7 +57,7 @@ export function openPlugins(store: Store): PluginStore {
     ...things,
     async runnable(reader) {
       const { rows } = await sql<Omit<RunnablePlugin, 'fields'> & { readonly fields: JsonObject | null }>`
-        select distinct on (lower(name)) name, title, description, fields from plugin where ${may('read', reader)}
+        select distinct on (lower(name)) name, title, description, fields from plugin where ${readable(reader)}
         order by lower(name), owner_id <> ${reader.userId}::bigint, not ${isGivenByName(kind, reader, thing)}, id limit ${mostRunnable}`.execute(store.db);
       return rows.map(({ fields, ...row }) => ({ ...row, ...(fields ? { fields } : {}) }));
     },

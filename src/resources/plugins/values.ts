@@ -120,4 +120,4 @@ function checkedSize(values: Values): Values {
   return values;
 }
 
-const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
+export const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });

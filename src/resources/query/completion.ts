@@ -1,7 +1,8 @@
 import { parseForeign } from '#kit/json/foreign';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
-import type { Part, ToolCallPart } from '#core/conversation';
+import { wordsIn, type ToolCallPart } from '#core/conversation';
+import { citedPassage } from '#core/passages';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import type { Completion } from './fields.ts';
 import { referencesOf, type Material } from './material.ts';
@@ -23,7 +24,7 @@ export interface CompletionDeps {
 export function completionOf(result: GenerateResult, { progress }: Context, deps: CompletionDeps): Completion {
   const { material } = deps;
   const parts = result.candidates[0]?.parts ?? [];
-  const message = deps.prefix + parts.map(saidIn).join('');
+  const message = deps.prefix + wordsIn(parts);
   const calls = parts.filter((part) => part.type === 'tool-call');
   const sent = deps.wantsUsage ? (progress.booked ?? result.usage) : undefined;
   return {
@@ -72,22 +73,12 @@ export const emptyCompletion = (uuid: string, message: string): Completion => ({
   error: null,
 });
 
-/** The words of a part that the reader sees. */
-export const saidIn = (part: Part): string => (part.type === 'text' || part.type === 'refusal' ? part.text : '');
-
 function citationsOf(message: string, { passages }: Material): Completion['citations'] {
   if (passages.length === 0) return [];
   const marks = citationMarksIn(message);
-  return passages.map(({ id, dataset, filename, page, range, quote, score, text }, at) => ({
+  return passages.map((passage, at) => ({
     index: at + 1,
-    dataset,
-    filename,
-    page,
-    range: [...range],
-    quote,
-    chunk_id: id,
-    score,
-    text,
+    ...citedPassage(passage),
     at: marks.flatMap(({ numbers, start, end }) => (numbers.includes(at + 1) ? [[start, end]] : [])),
   }));
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ignoringTools } from '#core/ignoring';
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
-import type { Turn } from '#core/conversation';
+import { textIn, textTurn, type Turn } from '#core/conversation';
 import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { inBothVerbs } from '#core/generate';
@@ -16,7 +16,7 @@ import type { QueryFields } from './fields.ts';
 import { datasetsSaid } from './looked-up.ts';
 import { mcpFieldsIn } from './mcp-tools.ts';
 import { inOwnCodes } from './preparing.ts';
-import { dateIn } from './today.ts';
+import { dateIn, secondNow } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 import { ignoringWeb } from './web.ts';
 
@@ -73,9 +73,9 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),
     async whole({ started, candidates }, { requestId }) {
-      const message = (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+      const message = textIn(candidates[0]?.parts ?? []);
       await deps.keep({ uuid, userId: caller.userId, requestId, model: started.model, message: questionOf(turns), answer: message, passages: [] });
-      const timestamp = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const timestamp = secondNow(deps.clock);
       return {
         ...emptyCompletion(uuid, message),
         type: 'completion',
@@ -142,9 +142,6 @@ async function earlierRuns(
   const earlier = await Promise.all((prior ?? []).map((run, at) => found(run, `prior_deep_agent_ids[${at}]`)));
   const reports = [...earlier, ...(own ? [own] : [])].flatMap(({ report }) => (report === null ? [] : [report]));
   return {
-    reports: reports.map((report) => ({
-      role: 'user',
-      parts: [{ type: 'text', text: framed(`The report of an earlier run:\n\n${report.slice(0, longestReport).toWellFormed()}`) }],
-    })),
+    reports: reports.map((report) => textTurn('user', framed(`The report of an earlier run:\n\n${report.slice(0, longestReport).toWellFormed()}`))),
   };
 }

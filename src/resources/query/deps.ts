@@ -4,10 +4,11 @@ import type { ConvertDocument } from '#core/document';
 import type { Generate } from '#core/generate';
 import type { KnownModels } from '#core/known-models';
 import type { CountTokens } from '#core/measure';
-import type { Passage, SearchPassages } from '#core/passages';
+import type { SearchPassages } from '#core/passages';
 import type { Clock } from '#kit/async/clock';
 import type { Plugins } from '../plugin-run.ts';
 import type { DeepRuns } from '../deep-question.ts';
+import type { GivenAnswer } from '../given-answer.ts';
 import type { WaitingTools } from './mcp-tools.ts';
 import type { Web } from './web.ts';
 
@@ -38,16 +39,4 @@ export interface QueryDeps {
   /** Whether an answer begins with two line breaks. */
   readonly leadingNewlines: () => boolean;
   readonly clock: Clock;
-}
-
-/** An answer that was given. */
-export interface GivenAnswer {
-  readonly uuid: string;
-  readonly userId: number;
-  readonly requestId: string;
-  readonly model: string;
-  /** What was asked last. */
-  readonly message: string;
-  readonly answer: string;
-  readonly passages: readonly Pick<Passage, 'id' | 'dataset' | 'filename' | 'page' | 'text'>[];
 }

@@ -3,11 +3,11 @@ import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { inBothVerbs, wholeAnswer } from '#core/generate';
-import type { Turn } from '#core/conversation';
+import { textTurn, wordsIn, type Turn } from '#core/conversation';
 import { orAborted } from '#kit/async/or-aborted';
 import { Conversation } from '#http/noun-route';
 import { modelIn, modelOf } from './choices.ts';
-import { completionOf, saidIn } from './completion.ts';
+import { completionOf } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { FollowUpFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, mostPassages } from './looked-up.ts';
@@ -15,7 +15,9 @@ import { instructionsFor, noMaterial, withMaterial, type Material } from './mate
 import { preparing } from './preparing.ts';
 import { materialFor, refuseLong, systemTurn } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
+import { secondNow } from './today.ts';
 import { timed } from '#kit/async/timed';
+import { valueIn } from '#kit/json/value-in';
 
 const mostQuestions = 3;
 const longestQuestion = 300;
@@ -54,10 +56,10 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
     app: fields.app_name ?? undefined,
     soFar: () => ({}),
     async whole(result, context) {
-      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const at = secondNow(deps.clock);
       const named = datasetsSaid({ datasets, limit: mostPassages });
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: named, material, wantsUsage: false, prefix: '', at });
-      const questions = questionsIn((result.candidates[0]?.parts ?? []).map(saidIn).join(''));
+      const questions = questionsIn(wordsIn(result.candidates[0]?.parts ?? []));
       const message = questions.map((question, index) => `${index + 1}. ${question}`).join('\n');
       const { caller, requestId } = context;
       await deps.keep({
@@ -77,7 +79,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
 /** The conversation as one text: what it asks for is not to be done. */
 function asked(turns: readonly Turn[]): readonly Turn[] {
   const lines = turns.map((turn) => `${turn.role === 'model' ? 'Assistant' : turn.role === 'user' ? 'User' : 'System'}: ${textOfTurn(turn)}`);
-  return [lines.join('\n'), `Propose ${mostQuestions} follow-up questions.`].map((text) => ({ role: 'user', parts: [{ type: 'text', text }] }));
+  return [lines.join('\n'), `Propose ${mostQuestions} follow-up questions.`].map((text) => textTurn('user', text));
 }
 
 /** Gives up after ten seconds: no question is an answer too. */
@@ -121,10 +123,6 @@ function questionsIn(text: string): readonly string[] {
 function listIn(text: string): readonly string[] | undefined {
   const [from, to] = [text.indexOf('['), text.lastIndexOf(']')];
   if (from < 0 || to < from || to - from > 20_000) return undefined;
-  try {
-    const list: unknown = JSON.parse(text.slice(from, to + 1));
-    return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined;
-  } catch {
-    return undefined;
-  }
+  const list = valueIn(text.slice(from, to + 1));
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : undefined;
 }

@@ -1,5 +1,5 @@
-import type { Passage } from '#core/passages';
-import type { Part, Turn } from '#core/conversation';
+import { placeOf, type Passage } from '#core/passages';
+import { textTurn, type Part, type Turn } from '#core/conversation';
 import { framed } from '../material-frame.ts';
 
 /** A page of the web that was found. */
@@ -51,12 +51,11 @@ export function withMaterial(turns: readonly Turn[], { passages, web, files, med
   const last = turns.findLastIndex(({ role }) => role === 'user');
   const question = turns[last]!;
   const entries = [...files.map(fileEntry), ...passages.map(passageEntry), ...web.map((source, at) => webEntry(source, passages.length + at + 1))];
-  const own: readonly Turn[] = entries.length > 0 ? [{ role: 'user', parts: [{ type: 'text', text: framed(entries.join('\n\n')) }] }] : [];
+  const own: readonly Turn[] = entries.length > 0 ? [textTurn('user', framed(entries.join('\n\n')))] : [];
   return [...turns.slice(0, last), ...own, media.length > 0 ? { ...question, parts: [...media, ...question.parts] } : question, ...turns.slice(last + 1)];
 }
 
-const placed = ({ filename, page }: Pick<Passage, 'filename' | 'page'>) => (page === null ? filename : `${filename}, page ${page}`);
-const passageEntry = (passage: Passage, at: number) => `[${at + 1}] ${placed(passage)}\n${passage.text}`;
+const passageEntry = (passage: Passage, at: number) => `[${at + 1}] ${placeOf(passage)}\n${passage.text}`;
 const webEntry = ({ title, url, text, page }: WebSource, number: number) => `[${number}] ${title}\n${url}\n${page ?? text}`;
 const fileEntry = ({ filename, text, isPart }: AttachedText) => `File ${filename}${isPart ? ' (the parts of it that fit the question best)' : ''}:\n${text}`;
 

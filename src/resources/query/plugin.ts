@@ -1,28 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { Conversation, unknownThing } from '#http/noun-route';
-import type { UploadedFile } from '#http/uploads';
-import type { PluginRun } from '../plugin-run.ts';
+import type { AskedPlugin, PluginRun } from '../plugin-run.ts';
 import { modelIn } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
 import { query } from './query.ts';
+import { secondNow } from './today.ts';
 import { plainCall } from '#core/call';
+import { textTurn } from '#core/conversation';
 
-export interface AskedOfPlugin {
-  readonly caller: Caller;
+export interface AskedOfPlugin extends Omit<AskedPlugin, 'id' | 'digest'> {
   /** Of the question: which model answers, what is looked up. Its message is that of the plugin. */
   readonly fields: QueryFields;
-  readonly name: string;
-  /** The values of its fields; absent: they are in `text`. */
-  readonly values: unknown;
-  /** What stands behind the name in a message. */
-  readonly text?: string;
-  readonly files: readonly UploadedFile[];
-  readonly signal: AbortSignal;
   readonly streams?: true;
 }
 
@@ -68,13 +60,13 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });
   const uuid = randomUUID();
   return new Conversation({
-    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [{ role: 'user', parts: [{ type: 'text', text: '' }] }] }),
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [textTurn('user', '')] }),
     generate: run.generate,
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),
     async whole(result, context) {
-      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const at = secondNow(deps.clock);
       const wantsUsage = fields.usage === true;
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: 'none', material: noMaterial, wantsUsage, prefix: '', at });
       const { requestId } = context;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { TakenCalls, Turn } from '#core/conversation';
+import { textTurn, type TakenCalls, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { promptSize, promptTokens } from '#core/measure';
 import { placesOf, type Model } from '#core/target';
@@ -17,7 +17,7 @@ import { datasetsSaid, isLookedUp, lookedUp, type LookedUp } from './looked-up.t
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { mcpFieldsIn, takenCalls, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
-import { dateIn } from './today.ts';
+import { dateIn, secondNow } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
@@ -72,7 +72,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
     before: prefix,
     soFar: (text) => emptyCompletion(uuid, prefix + text),
     async whole(result, context) {
-      const at = new Date(deps.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const at = secondNow(deps.clock);
       const completion = completionOf(await withKeptCalls(result, turns, deps.waiting, context), context, {
         uuid,
         persona,
@@ -113,7 +113,7 @@ export async function materialFor({ turns, files, where, model }: Needed, deps: 
 
 export function systemTurn(texts: readonly string[]): readonly Turn[] {
   const text = texts.filter((one) => one.trim() !== '').join('\n\n');
-  return text === '' ? [] : [{ role: 'system', parts: [{ type: 'text', text }] }];
+  return text === '' ? [] : [textTurn('system', text)];
 }
 
 /** Temperature 0 where the client names none, and where every target takes it: nobody is to be told of a field that was not sent. */

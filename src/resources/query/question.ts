@@ -1,5 +1,5 @@
 import { type GenerateCall, plainCall } from '#core/call';
-import type { Turn } from '#core/conversation';
+import { textIn, textTurn, type Turn } from '#core/conversation';
 import type { Context } from '#core/context';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
@@ -44,10 +44,8 @@ export async function questionFor(turns: readonly Turn[], { generate, clock, mod
     const answer = await timed(time, (signal) =>
       orAborted(wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal }), signal),
     );
-    const text = fold(answer)
-      .candidates[0]?.parts.map((part) => (part.type === 'text' ? part.text : ''))
-      .join('');
-    return text?.trim().split('\n', 1)[0]?.slice(0, mostCharacters).toWellFormed() || asItIs;
+    const text = textIn(fold(answer).candidates[0]?.parts ?? []);
+    return text.trim().split('\n', 1)[0]?.slice(0, mostCharacters).toWellFormed() || asItIs;
   } catch {
     context.signal.throwIfAborted();
     return asItIs;
@@ -71,7 +69,7 @@ function rewording(model: string, before: readonly Turn[], question: string): Ge
           },
         ],
       },
-      { role: 'user', parts: [{ type: 'text', text }] },
+      textTurn('user', text),
     ],
     sampling: { maxTokens: 200 },
   });

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Json } from '#core/json';
-import type { RunKind, RunLimits, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
+import type { NewRun, RunKind, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Access, Store } from '#store/open';
 
@@ -29,16 +29,10 @@ export interface Counted extends RunUsage {
 }
 
 /** A run that this process works on. */
-export interface TakenRun extends Counted {
+export interface TakenRun extends Counted, Omit<NewRun, 'asked' | 'caller'> {
   readonly id: string;
   readonly userId: number;
   readonly keyId: number;
-  readonly kind: RunKind;
-  readonly agentId: number | null;
-  readonly version: number | null;
-  readonly requestId: string;
-  readonly app: string;
-  readonly limits: RunLimits;
   readonly cancelWanted: boolean;
   readonly seq: number;
   readonly bytes: number;

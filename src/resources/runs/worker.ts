@@ -4,6 +4,7 @@ import type { Generate } from '#core/generate';
 import type { Json } from '#core/json';
 import { Permits } from '#core/permits';
 import { RunWaits, type RunAsked, type RunEnd, type RunKind, type RunLoop } from '#core/run';
+import { requireScope } from '#core/scopes';
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
 import type { OwnMemory } from '#kit/memory/byte-budget';
@@ -168,6 +169,6 @@ const tookTooLong = (seconds: number) => new Fault('timed-out', `The run ended: 
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 function mayRun(caller: Caller): Caller {
-  if (caller.scopes && !caller.scopes.includes('agent_builder')) throw new Fault('forbidden', 'This key lacks the scope agent_builder.', { reason: 'scope' });
+  requireScope(caller, 'agent_builder');
   return caller;
 }

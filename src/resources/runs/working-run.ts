@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GenerateCall } from '#core/call';
 import type { Caller, Context } from '#core/context';
+import { wordsIn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Generate } from '#core/generate';
@@ -313,7 +314,7 @@ export class WorkingRun implements Run, Toolbox {
     const parts = first?.parts ?? [];
     return {
       parts,
-      text: parts.map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join(''),
+      text: wordsIn(parts),
       calls: parts.filter((part) => part.type === 'tool-call'),
       reason: first?.reason ?? 'stop',
     };

@@ -34,7 +34,7 @@ const SecretObject = Type.Object({
 const shown = shownAs(SecretObject);
 
 /** A user's own secrets, and those shared with them: names alone. */
-export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list' | 'set'>): readonly NounRoute[] {
+export function secretRoutes(secrets: SecretStore, sharing: Sharing): readonly NounRoute[] {
   return ownThingRoutes({
     noun: 'secrets',
     what: 'secret',
@@ -49,13 +49,11 @@ export function secretRoutes(secrets: SecretStore, sharing: Pick<Sharing, 'list'
       remove: 'Deletes one of your secrets.',
     },
     shown,
-    list: secrets.list,
-    one: secrets.one,
+    rows: secrets,
     make: (text, { owner, by }) => secrets.add(owner, text, by),
     replace: (id, text, { reader, by }) => secrets.change(reader, id, text, by),
     remove: (id, { reader, by }) => secrets.remove(reader, id, by),
     sharing,
-    administered: secrets.administered,
   });
 }
 

@@ -1,37 +1,9 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
+import type { Conversation, Conversations } from '#core/stored-responses';
 import { secondsAhead } from '#store/database-clock';
-import type { Entry } from './entry-table.ts';
-import type { StoredDeps, StoredResponses } from './store.ts';
-
-export interface Conversation {
-  readonly id: string;
-  /** Its newest entry. */
-  readonly head: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly createdAt: Date;
-}
-
-/** Conversations of users: each a chain of stored responses that grows at its head. Another user's is not there. */
-export interface Conversations<Body> {
-  make(userId: number, metadata: Conversation['metadata']): Promise<Conversation>;
-  find(userId: number, id: string): Promise<Conversation | undefined>;
-  /** @returns false when it was not there */
-  describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
-  /** Deletes it; its entries stay until their time is over. @returns false when it was not there */
-  remove(userId: number, id: string): Promise<boolean>;
-  /**
-   * Adds an entry behind the newest, whatever its `previousId`: entries that are made at the same time are all added, in the order in which they end.
-   *
-   * @param on `statuses` of an entry that is kept already: it is added only while its status is one of these; `field`: one that makes the conversation longer
-   *   than can be gone on from is refused, naming it
-   * @throws Fault `conflict` when the conversation was deleted, or the entry has another status or was deleted; `not-found` when the newest entry was deleted
-   */
-  add(conversationId: string, entry: Entry<Body>, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
-  /** How many a user has. */
-  count(userId: number): Promise<number>;
-}
+import type { ResponseStore, StoredDeps } from './store.ts';
 
 interface Row {
   readonly id: string;
@@ -42,7 +14,7 @@ interface Row {
 
 const daySeconds = 86_400;
 
-export function openConversations<Body>({ store, seal, retentionDays }: StoredDeps, responses: StoredResponses<Body>): Conversations<Body> {
+export function openConversations<Body>({ store, seal, retentionDays }: StoredDeps, responses: ResponseStore<Body>): Conversations<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
   const sealed = (userId: number, id: string, metadata: object) => seal.seal(Buffer.from(JSON.stringify(metadata)), contextOf(userId, id));
 

@@ -1,25 +1,13 @@
 import { sql, type RawBuilder } from 'kysely';
+import type { StoredEntry } from '#core/stored-responses';
 import type { NeededMemory } from '#kit/memory/byte-budget';
 import { envelopeBytes, type Sealer } from '#kit/crypto/sealing';
 import type { Database } from '#store/driver';
 import type { Store } from '#store/open';
 import { secondsAhead } from '#store/database-clock';
 
-/** A response of a user, or what else stands in a conversation. */
-export interface Entry<Body> {
-  readonly userId: number;
-  readonly id: string;
-  /** The entry it goes on from. */
-  readonly previousId?: string;
-  readonly status: string;
-  /** Items of its input and output. */
-  readonly items: number;
-  /** What was asked and answered: JSON, sealed at rest. */
-  readonly body: Body;
-}
-
 /** An entry whose body is text, about to be sealed and written. */
-export interface SerializedEntry extends Omit<Entry<unknown>, 'body'> {
+export interface SerializedEntry extends Omit<StoredEntry<unknown>, 'body'> {
   /** The body as JSON. */
   readonly plain: Buffer;
   /** Bytes of the sealed body. */
@@ -66,7 +54,7 @@ export class EntryTable<Body> {
     this.#withoutDisk = deps.store.kind === 'server' ? sql`returning set_config('synchronous_commit', 'off', true)` : sql``;
   }
 
-  serialized({ body, ...entry }: Entry<Body>): SerializedEntry {
+  serialized({ body, ...entry }: StoredEntry<Body>): SerializedEntry {
     const plain = Buffer.from(JSON.stringify(body));
     return { ...entry, plain, bytes: plain.length + envelopeBytes };
   }
@@ -106,16 +94,16 @@ export class EntryTable<Body> {
     return renewed.numAffectedRows === 1n;
   }
 
-  async read(userId: number, ids: readonly string[], memory?: NeededMemory): Promise<Entry<Body>[]> {
+  async read(userId: number, ids: readonly string[], memory?: NeededMemory): Promise<StoredEntry<Body>[]> {
     return this.#read(userId, ids, this.#deps.store.db, sql``, memory);
   }
 
   /** One entry, which stays as it is until the transaction ends. */
-  async lock(userId: number, id: string, db: Database): Promise<Entry<Body> | undefined> {
+  async lock(userId: number, id: string, db: Database): Promise<StoredEntry<Body> | undefined> {
     return (await this.#read(userId, [id], db, sql`for update`))[0];
   }
 
-  async #read(userId: number, ids: readonly string[], db: Database, how: RawBuilder<unknown>, memory?: NeededMemory): Promise<Entry<Body>[]> {
+  async #read(userId: number, ids: readonly string[], db: Database, how: RawBuilder<unknown>, memory?: NeededMemory): Promise<StoredEntry<Body>[]> {
     const { rows } = await sql<Row>`
       select id, previous_id, status, items, body from stored_response where user_id = ${userId} and id = any(${ids}::text[]) ${how}`.execute(db);
     for (const { body } of rows) memory?.need(copies * body.length);
@@ -153,7 +141,7 @@ export class EntryTable<Body> {
     return secondsAhead(this.#deps.retentionDays() * daySeconds);
   }
 
-  #entryOf(userId: number, { id, previous_id: previousId, status, items, body }: Row): Entry<Body> {
+  #entryOf(userId: number, { id, previous_id: previousId, status, items, body }: Row): StoredEntry<Body> {
     return {
       userId,
       id,

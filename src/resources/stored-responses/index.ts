@@ -1,13 +1,14 @@
+import type { BackgroundResponses, Conversations } from '#core/stored-responses';
 import { jobs } from '#store/jobs';
-import { openConversations, type Conversations } from './conversations.ts';
-import { openRuns, type Runs } from './runs.ts';
-import { openStoredResponses, type StoredDeps, type StoredResponses } from './store.ts';
+import { openConversations } from './conversations.ts';
+import { openRuns } from './runs.ts';
+import { openStoredResponses, type StoredDeps, type ResponseStore } from './store.ts';
 import { repeated } from '#kit/async/repeated';
 
 export interface Keeping<Body> {
-  readonly responses: StoredResponses<Body>;
+  readonly responses: ResponseStore<Body>;
   readonly conversations: Conversations<Body>;
-  readonly runs: Runs<Body>;
+  readonly runs: BackgroundResponses<Body>;
   readonly log: (problem: string, cause: unknown) => void;
   /** The number of background runs that this process works on now. */
   running(): number;

@@ -1,48 +1,10 @@
 import { Fault } from '#core/fault';
+import type { BackgroundResponses, WaitingResponse } from '#core/stored-responses';
 import { Postponed } from '#store/job-pauses';
 import type { Jobs } from '#store/jobs';
 import type { Store } from '#store/open';
 import { jobOwner } from '../owner.ts';
-import type { Entry } from './entry-table.ts';
-import type { StoredResponses } from './store.ts';
-
-/** Responses that are worked on in the background: each is a job, which outlives the process. */
-export interface Runs<Body> {
-  /**
-   * Keeps the entry and queues its run, both or neither.
-   *
-   * @param make the entry, from the id of its job
-   * @throws Fault `rate-limited` where the user has as many as may be
-   */
-  begin(make: (job: string) => Entry<Body>, keyId: number): Promise<void>;
-  /** Ends a run, wherever it runs. */
-  cancel(job: string): Promise<void>;
-  /** The runs of a user that have not been taken up. */
-  waiting(userId: number): Promise<readonly Waiting[]>;
-  /** Takes runs from now on. A run whose handler gives seconds could not begin for a limit of its user's: it waits so long at least, in its place. */
-  work(handler: (run: Running) => Promise<number | undefined>): void;
-}
-
-export interface Waiting {
-  readonly job: string;
-  /** Of the response. */
-  readonly id: string;
-  /** Of the key that it was asked with. */
-  readonly keyId: number;
-}
-
-export interface Running {
-  readonly userId: number;
-  readonly id: string;
-  /** 1 the first time. */
-  readonly tries: number;
-  /** How often it was taken up: 1 the first time. Those that an orderly stop interrupted are not counted in `tries`. */
-  readonly taken: number;
-  /** Aborted when the run is cancelled, or the process stops. */
-  readonly signal: AbortSignal;
-  /** The limits of its user let it in. */
-  begun(): void;
-}
+import type { ResponseStore } from './store.ts';
 
 const kind = 'response';
 const concurrency = 64;
@@ -56,12 +18,12 @@ const mostTries = 1_000_000;
 export interface RunsDeps<Body> {
   readonly store: Store;
   readonly jobs: Jobs;
-  readonly responses: StoredResponses<Body>;
+  readonly responses: ResponseStore<Body>;
   /** What a user may have at once. */
   readonly most: () => number;
 }
 
-export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>): Runs<Body> {
+export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>): BackgroundResponses<Body> {
   return {
     async begin(make, keyId) {
       const { userId, id } = make('');
@@ -78,7 +40,7 @@ export function openRuns<Body>({ store, jobs, responses, most }: RunsDeps<Body>)
     },
     async waiting(userId) {
       const found = await jobs.waiting(kind, jobOwner(userId));
-      return found.map(({ id: job, payload }) => ({ job, ...(payload as Omit<Waiting, 'job'>) }));
+      return found.map(({ id: job, payload }) => ({ job, ...(payload as Omit<WaitingResponse, 'job'>) }));
     },
     work(handler) {
       jobs.work(

@@ -1,40 +1,19 @@
-import type { NeededMemory } from '#kit/memory/byte-budget';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
+import type { StoredEntry, StoredResponses } from '#core/stored-responses';
 import type { Access, Store } from '#store/open';
 import { batched } from '#store/batch';
-import { copies, EntryTable, type Entry, type Link, type SerializedEntry } from './entry-table.ts';
+import { copies, EntryTable, type Link, type SerializedEntry } from './entry-table.ts';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
 
-/** Another user's entry is not there. */
-export interface StoredResponses<Body> {
-  /** Makes it or writes it anew. @throws Fault `overloaded` */
-  keep(entry: Entry<Body>, inside?: Access): Promise<void>;
-  /** Writes it anew while its status is one of these. @returns false where it is another, or the entry was deleted: then nothing has changed */
-  renew(entry: Entry<Body>, statuses: readonly string[], inside?: Access): Promise<boolean>;
-  /** @param memory where what is read counts */
-  find(userId: number, id: string, memory?: NeededMemory): Promise<Entry<Body> | undefined>;
-  /**
-   * An entry with everything that it goes on from, oldest first.
-   * @param field what the client calls the id
-   * @param memory where what is read counts
-   * @param isRead it is only to be read: what was added to a conversation at the same time may have made it longer than can be gone on from
-   * @throws Fault `not-found`, also where an older one was deleted; `invalid` beyond 500 items or 32 MiB, of what is only read 5,000 items or 64 MiB
-   */
-  chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly Entry<Body>[]>;
+/** What is kept, as this folder uses it: within transactions of its own too. */
+export interface ResponseStore<Body> extends StoredResponses<Body> {
+  keep(entry: StoredEntry<Body>, inside?: Access): Promise<void>;
+  renew(entry: StoredEntry<Body>, statuses: readonly string[], inside?: Access): Promise<boolean>;
   /** @throws Fault `invalid` where an entry would be longer, with everything that it goes on from, than can be gone on from */
-  requireRoom(entry: Entry<Body>, field: string, inside: Access): Promise<void>;
-  readonly mostItems: number;
-  /** About how many bytes of memory an entry takes with everything that it goes on from. */
-  bytes(userId: number, id: string): Promise<number>;
-  /** @param changed undefined leaves it as it is @returns false when it was not there, or is left */
-  change(userId: number, id: string, changed: (entry: Entry<Body>) => Entry<Body> | undefined): Promise<boolean>;
-  /** @returns false when it was not there */
-  remove(userId: number, id: string): Promise<boolean>;
-  /** Is there room for more of this user? At once where it is known. @throws Fault `rate-limited` where there is none, `overloaded` */
-  enter(userId: number): void | Promise<void>;
+  requireRoom(entry: StoredEntry<Body>, field: string, inside: Access): Promise<void>;
   /** Deletes what is older than the retention and not needed by something younger. @returns false where there may be more: the next round should come soon */
   purge(): Promise<boolean>;
 }
@@ -63,7 +42,7 @@ const writing = {
 };
 
 /** The responses that are kept. `Body` is whatever its owner writes: it comes back as it went in. */
-export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredDeps): StoredResponses<Body> {
+export function openStoredResponses<Body>({ store, seal, clock, retentionDays, mostBytes: most }: StoredDeps): ResponseStore<Body> {
   const table = new EntryTable<Body>({ store, seal, retentionDays });
   const room = openRoom({ used: (userId) => table.used(userId), most, clock });
   /** Many answers end at once: they are written in one statement, whose commit is most of the cost. One that cannot be written takes no other with it. */
@@ -122,7 +101,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
       if (links.length === 0) throw new Fault('not-found', `${field} names nothing that is kept for you.`, { field });
       if (links[0]!.previous_id !== null) throw new Fault('not-found', `Something that ${field} goes on from was deleted.`, { field });
       memory?.need(copies * bytes);
-      const entries = new Map<string, Entry<Body>>();
+      const entries = new Map<string, StoredEntry<Body>>();
       for (const ids of inTurns(links)) for (const entry of await table.read(userId, ids)) entries.set(entry.id, entry);
       return links.flatMap((link) => entries.get(link.id) ?? []);
     },

@@ -5,10 +5,10 @@ import { jobs } from '#store/jobs';
 import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
 import { quickest } from '../../../test/support/quickest.ts';
-import { openConversations, type Conversations } from './conversations.ts';
+import type { Conversations, StoredEntry } from '#core/stored-responses';
+import { openConversations } from './conversations.ts';
 import { openRuns } from './runs.ts';
-import { openStoredResponses, type StoredResponses } from './store.ts';
-import type { Entry } from './entry-table.ts';
+import { openStoredResponses, type ResponseStore } from './store.ts';
 
 /** The most processor time that the event loop gave to one of its turns meanwhile (milliseconds). */
 async function longestStretch(work: () => Promise<unknown>): Promise<number> {
@@ -43,7 +43,7 @@ onBothDatabases('stored responses', ({ shared }) => {
   const store = shared({ migrations });
   let most = 1e9;
   let clock: TestClock;
-  let responses: StoredResponses<Body>;
+  let responses: ResponseStore<Body>;
   let conversations: Conversations<Body>;
   let ada: number;
   let bob: number;
@@ -57,7 +57,7 @@ onBothDatabases('stored responses', ({ shared }) => {
     responses = openStoredResponses<Body>(parts);
     conversations = openConversations(parts, responses);
   });
-  const entry = (id: string, more: Partial<Entry<Body>> = {}): Entry<Body> => ({
+  const entry = (id: string, more: Partial<StoredEntry<Body>> = {}): StoredEntry<Body> => ({
     userId: ada,
     id,
     status: 'completed',

@@ -5,7 +5,8 @@ import type { Store } from '#store/open';
 import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
-import { usersNamed, type MemberKey, type Team, type Teams } from './store.ts';
+import { usersNamed, type Team, type Teams } from './store.ts';
+import type { ApiKey } from '../shown-key.ts';
 
 const MembersPatch = closed({
   members: Type.Array(
@@ -82,4 +83,4 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
 }
 
 const keyShown = shownAs(MemberKeyObject);
-const shownKey = ({ limits, ...key }: MemberKey) => keyShown({ ...limits, ...key });
+const shownKey = ({ limits, ...key }: ApiKey) => keyShown({ ...limits, ...key });

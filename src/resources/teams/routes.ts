@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { lineField } from '../line-field.ts';
+import { lineField } from '../text-fields.ts';
 import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';

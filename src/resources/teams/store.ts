@@ -9,6 +9,7 @@ import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import type { LimitsChange } from '../plan-limits.ts';
+import type { ApiKey } from '../shown-key.ts';
 
 export interface Team {
   readonly id: number;
@@ -44,7 +45,7 @@ export interface Teams {
   /** The team, for one of its administrators. */
   ofAdmin(id: number, userId: number): Promise<Team | undefined>;
   /** The keys of its members that were not revoked, by id, those behind `after`. */
-  keys(id: number, asked: { after: number; limit: number }): Promise<readonly MemberKey[]>;
+  keys(id: number, asked: { after: number; limit: number }): Promise<readonly ApiKey[]>;
   /** By id, those behind `after`. */
   list(asked: { after: number; limit: number }): Promise<readonly Team[]>;
   /** @throws Fault `conflict` when the name is taken, `invalid` naming a member that is no user */
@@ -53,21 +54,6 @@ export interface Teams {
   change(id: number, change: TeamChange, by: Actor): Promise<Team | undefined>;
   remove(id: number, by: Actor): Promise<Team | undefined>;
   close(): void;
-}
-
-/** A key of a member, as it is shown. */
-export interface MemberKey {
-  readonly id: number;
-  readonly userId: number;
-  readonly name: string;
-  readonly shown: string;
-  readonly scopes: readonly string[] | null;
-  readonly models: readonly string[] | null;
-  readonly mcpTools: readonly string[] | null;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  readonly lastUsedAt: Date | null;
-  readonly limits: Plan;
 }
 
 type Tables = {
@@ -174,8 +160,8 @@ async function readTeams(store: Store, before: ReadonlyMap<number, LimitedTeam> 
   return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: isEmpty(limits) ? undefined : limits }] as const)]);
 }
 
-async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly MemberKey[]> {
-  const { rows } = await sql<MemberKey>`
+async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly ApiKey[]> {
+  const { rows } = await sql<ApiKey>`
     select id, user_id as "userId", name, shown, scopes, models, mcp_tools as "mcpTools", created_at as "createdAt", expires_at as "expiresAt",
       last_used_at as "lastUsedAt", limits
     from api_keys

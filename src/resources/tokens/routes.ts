@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { nounRoute, type NounRoute } from '#http/noun-route';
-import { pastedAddress as email } from '../email-address.ts';
+import { pastedAddress as email } from '../text-fields.ts';
 import type { Judged, Tokens } from './tokens.ts';
 
 /** Someone who wants to be let in. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, optionalOrNull } from '#http/schemas';
-import { instantOf } from '#kit/async/instant';
+import { instantOf } from '#kit/text/instant';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';

@@ -1,33 +1,11 @@
 import { sql } from 'kysely';
 import { Fault } from '#core/fault';
+import type { UsageSink } from '#core/usage-sink';
 import { SqlError } from '#store/sql-error';
 import type { Database, Store } from '#store/open';
 import { withMonths } from './months.ts';
 
-/** A part of a journal that is shipped to the database. */
-export interface Shipment {
-  /** The holder of the leases that the rows were charged to. */
-  readonly holder: string;
-  /** `<holder>/<writer>` */
-  readonly journal: string;
-  /** The range of journal bytes in this shipment; it starts at the stored position. */
-  readonly from: number;
-  readonly to: number;
-  /** JSON: an array of UsageRow. */
-  readonly rows: string;
-}
-
-export interface Shipping {
-  /**
-   * Stores rows, their sums, the settled leases and the journal position in one transaction. A repeated shipment has no effect.
-   *
-   * @returns the indexes (from 0) of the rows that were skipped because their request and step already have a row
-   * @throws Fault `conflict` if the stored position differs, `invalid` for rows that the database rejects, `overloaded`
-   */
-  ship(shipment: Shipment): Promise<readonly number[]>;
-  /** The shipped length of a journal (bytes); 0 for an unknown one. */
-  position(journal: string): Promise<number>;
-}
+export type Shipping = Pick<UsageSink, 'ship' | 'position'>;
 
 interface Shipped {
   /** The stored position of the journal, if nothing was stored. */

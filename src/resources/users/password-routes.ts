@@ -4,7 +4,7 @@ import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { newPassword } from '../password-field.ts';
+import { newPassword } from '../text-fields.ts';
 import type { Passwords } from '../passwords.ts';
 import { openUsers } from './store.ts';
 

@@ -1,28 +1,14 @@
 import { sql } from 'kysely';
-import type { Passage } from '#core/passages';
 import { isObject, textOf } from '#core/json';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import { repeated } from '#kit/async/repeated';
-
-/** An answer as it is kept for those who vote on it. */
-export interface KeptAnswer {
-  readonly uuid: string;
-  readonly userId: number;
-  readonly requestId: string;
-  readonly model: string;
-  /** What was asked last. */
-  readonly message: string;
-  readonly answer: string;
-  readonly passages: readonly KeptPassage[];
-}
-
-export type KeptPassage = Pick<Passage, 'id' | 'dataset' | 'filename' | 'page' | 'text'>;
+import type { GivenAnswer } from '../given-answer.ts';
 
 /** A vote against an answer. Its texts are null where they were not kept. */
-export interface Vote extends Omit<KeptAnswer, 'message' | 'answer'> {
+export interface Vote extends Omit<GivenAnswer, 'message' | 'answer'> {
   readonly id: number;
   readonly at: Date;
   readonly message: string | null;
@@ -40,7 +26,7 @@ export interface VotesWanted {
 }
 
 export interface VoteStore {
-  keep(answer: KeptAnswer): Promise<void>;
+  keep(answer: GivenAnswer): Promise<void>;
   /** Votes against an answer; once more does nothing. @throws Fault `not-found` for another's and for one that is not known */
   voteDown(userId: number, uuid: string): Promise<void>;
   /** The newest votes first. */
@@ -111,7 +97,7 @@ const cut = (text: string, most: number) => (text.length > most ? text.slice(0, 
 function opened(seal: Sealer, uuid: string, sealed: Buffer): Pick<Vote, 'message' | 'answer' | 'passages'> {
   const body: unknown = JSON.parse(seal.open(sealed, contextOf(uuid)).toString());
   if (!isObject(body)) return nothingKept;
-  const passages = Array.isArray(body['passages']) ? (body['passages'] as readonly KeptPassage[]) : [];
+  const passages = Array.isArray(body['passages']) ? (body['passages'] as GivenAnswer['passages']) : [];
   return { message: textOf(body['message']), answer: textOf(body['answer']), passages };
 }
 

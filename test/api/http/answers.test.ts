@@ -4,7 +4,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { systemClock } from '#kit/async/clock';
 import { ByteBudget } from '#kit/memory/byte-budget';
-import { admin } from '../../../src/faces/admin/index.ts';
+import { admin } from '../../../src/faces/plain/index.ts';
 import { Bytes, nounRoute } from '../../../src/http/noun-route.ts';
 import { serve, type Listening } from '../../../src/http/server.ts';
 import { connectRaw } from '../../support/fakes/raw.ts';

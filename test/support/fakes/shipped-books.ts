@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
-import type { Batch, UsageSink } from '../../../src/ledger/shipping/usage-sink.ts';
+import type { Shipment, UsageSink } from '../../../src/core/usage-sink.ts';
 
 /** A row as the database reads it. */
 export type ShippedRow = UsageRow;
@@ -11,9 +11,9 @@ export interface TestBooks extends UsageSink {
   readonly rows: ReadonlyMap<string, ShippedRow>;
   readonly positions: Map<string, number>;
   readonly closed: readonly string[];
-  readonly batches: readonly Batch[];
+  readonly batches: readonly Shipment[];
   /** What it answers instead, if anything; asked before each batch. `answer` is lost on the way back. */
-  fails: (batch: Batch) => { readonly instead?: Error; readonly answer?: Error } | undefined;
+  fails: (batch: Shipment) => { readonly instead?: Error; readonly answer?: Error } | undefined;
   /** A row that it can never take. */
   refuses: (row: ShippedRow) => boolean;
 }
@@ -22,7 +22,7 @@ export function testBooks(): TestBooks {
   const rows = new Map<string, ShippedRow>();
   const positions = new Map<string, number>();
   const closed: string[] = [];
-  const batches: Batch[] = [];
+  const batches: Shipment[] = [];
   const books: TestBooks = {
     rows,
     positions,

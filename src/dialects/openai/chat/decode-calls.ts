@@ -9,9 +9,9 @@ import { dialect, type WireToolCall } from './wire.ts';
 export interface Calls {
   readonly list: OpenCall[];
   /** The call that fragments with an index continue; absent until there is one. */
-  byIndex: Map<number, OpenCall> | undefined;
+  byIndex?: Map<number, OpenCall>;
   /** The legacy `function_call`, of which there is at most one. */
-  older: OpenCall | undefined;
+  older?: OpenCall;
 }
 
 interface OpenCall {
@@ -28,7 +28,7 @@ interface OpenCall {
   readonly unclosed: UnclosedJson;
 }
 
-export const newCalls = (): Calls => ({ list: [], byIndex: undefined, older: undefined });
+export const newCalls = (): Calls => ({ list: [] });
 
 export function takeToolCall(value: unknown, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   if (!isObject(value)) throw malformed();

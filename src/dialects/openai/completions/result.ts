@@ -1,3 +1,4 @@
+import { wordsIn } from '#core/conversation';
 import type { GenerateResult } from '#core/fold';
 import type { JsonObject } from '#core/json';
 import { finishReasonOf, type Identity } from '../chat/encode-answer.ts';
@@ -7,7 +8,7 @@ import { encodeUsage } from '../chat/usage.ts';
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id, created }: Identity): JsonObject {
   const choices = candidates.map(({ parts, reason, raw }, index) => ({
     index,
-    text: parts.map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join(''),
+    text: wordsIn(parts),
     logprobs: null,
     finish_reason: finishReasonOf(reason, raw),
   }));

@@ -1,4 +1,4 @@
-import type { MediaPart, Part, RefusalPart, SearchPart, TextPart, Turn } from '#core/conversation';
+import { textTurn, type MediaPart, type Part, type RefusalPart, type SearchPart, type TextPart, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { rest, type Extra, type JsonObject } from '#core/json';
 import { bounded, invalid } from '../../shared/read-fields.ts';
@@ -26,7 +26,7 @@ export const nothingBefore: Before = { turns: [], items: new Map() };
  * @throws Fault `invalid`, `not-found` for a reference to an unknown item
  */
 export function turnsOf(input: string | readonly WireItem[], before: Before, field = 'input'): readonly Turn[] {
-  if (typeof input === 'string') return [{ role: 'user', parts: [{ type: 'text', text: input }] }];
+  if (typeof input === 'string') return [textTurn('user', input)];
   const builder = new TurnBuilder(before.turns);
   input.forEach((item, at) => take(item, `${field}[${at}]`, builder, before.items));
   return builder.turns;

@@ -9,9 +9,10 @@ import { checked } from '#kit/json/check';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
+import type { Conversation } from '#core/stored-responses';
 import { root } from '../root.ts';
 import { itemsIn, turnsIn } from './continuation.ts';
-import { itemsOnly, type Conversation, type Entry, type KeepingDeps } from './stored-body.ts';
+import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 import { ItemPage, page, queryOf } from './retrieve.ts';
 
 const ConversationObject = Type.Object({

@@ -15,8 +15,10 @@ import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
 import { isRunning, runningStatuses, turnsIn } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
-import type { Entry, KeepingDeps, Run, Running } from './stored-body.ts';
+import type { Entry, KeepingDeps, Run } from './stored-body.ts';
 import { Permits } from '#core/permits';
+import { requireScope } from '#core/scopes';
+import type { RunningResponse } from '#core/stored-responses';
 
 export type RunWorkerDeps = GeneratingDeps & KeepingDeps;
 
@@ -25,7 +27,7 @@ interface Working {
   readonly entry: Entry;
   readonly run: Run;
   readonly encoder: Encoder;
-  readonly running: Running;
+  readonly running: RunningResponse;
   readonly memory: OwnMemory;
   readonly live: RunBroadcast;
 }
@@ -50,7 +52,7 @@ export class RunWorker {
   }
 
   /** Takes a run up. One whose process was killed begins again, unless it has spoken. @returns the seconds that it must wait for a limit of its user's, where it could not begin */
-  async work(running: Running): Promise<number | undefined> {
+  async work(running: RunningResponse): Promise<number | undefined> {
     const { userId, id, signal } = running;
     const memory = this.#deps.memoryOf(userId);
     try {
@@ -83,7 +85,7 @@ export class RunWorker {
     }
   }
 
-  async #resume(running: Running, memory: OwnMemory): Promise<number | undefined> {
+  async #resume(running: RunningResponse, memory: OwnMemory): Promise<number | undefined> {
     const { userId, id, tries, taken, signal } = running;
     const entry = await this.#deps.responses.find(userId, id);
     const run = entry?.body.run;
@@ -230,7 +232,7 @@ function contextOf({ requestId, app, strict, targets, tags, headers, cacheSecond
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 function mayRun(caller: Caller): Caller {
-  if (caller.scopes && !caller.scopes.includes('passthrough')) throw new Fault('forbidden', 'This key lacks the scope passthrough.', { reason: 'scope' });
+  requireScope(caller, 'passthrough');
   return caller;
 }
 

@@ -1,10 +1,11 @@
 import type { ResponsesRequest } from '#dialects/openai/responses/wire';
-import type { NeededMemory, OwnMemory } from '#kit/memory/byte-budget';
+import type { OwnMemory } from '#kit/memory/byte-budget';
 import type { Part, Turn } from '#core/conversation';
 import type { GenerateEvent } from '#core/event';
 import type { Fault } from '#core/fault';
 import type { Caller, Context } from '#core/context';
 import type { JsonObject } from '#core/json';
+import type { BackgroundResponses, Conversations, StoredEntry, StoredResponses } from '#core/stored-responses';
 
 /** What is kept of a response: what the client is shown, and what the next turn needs. */
 export interface StoredResponseBody {
@@ -39,63 +40,7 @@ export interface Run {
   readonly events?: readonly GenerateEvent[];
 }
 
-export interface Entry {
-  readonly userId: number;
-  readonly id: string;
-  readonly previousId?: string;
-  readonly status: string;
-  readonly items: number;
-  readonly body: StoredResponseBody;
-}
-
-/** Where responses are kept (resources/stored-responses). Another user's is not there. */
-export interface StoredResponses {
-  keep(entry: Entry): Promise<void>;
-  renew(entry: Entry, statuses: readonly string[]): Promise<boolean>;
-  find(userId: number, id: string, memory?: NeededMemory): Promise<Entry | undefined>;
-  chain(userId: number, id: string, field: string, memory?: NeededMemory, isRead?: 'read'): Promise<readonly Entry[]>;
-  bytes(userId: number, id: string): Promise<number>;
-  change(userId: number, id: string, changed: (entry: Entry) => Entry | undefined): Promise<boolean>;
-  remove(userId: number, id: string): Promise<boolean>;
-  /** Items of a conversation that a response may go on from. */
-  readonly mostItems: number;
-  enter(userId: number): void | Promise<void>;
-}
-
-export interface Conversation {
-  readonly id: string;
-  readonly head: string | null;
-  readonly metadata: Readonly<Record<string, string>>;
-  readonly createdAt: Date;
-}
-
-export interface Conversations {
-  make(userId: number, metadata: Conversation['metadata']): Promise<Conversation>;
-  find(userId: number, id: string): Promise<Conversation | undefined>;
-  describe(userId: number, id: string, metadata: Conversation['metadata']): Promise<boolean>;
-  remove(userId: number, id: string): Promise<boolean>;
-  add(conversationId: string, entry: Entry, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
-  count(userId: number): Promise<number>;
-}
-
-export interface Runs {
-  begin(make: (job: string) => Entry, keyId: number): Promise<void>;
-  cancel(job: string): Promise<void>;
-  waiting(userId: number): Promise<readonly { readonly job: string; readonly id: string; readonly keyId: number }[]>;
-  /** A handler gives the seconds that its run must wait for a limit of its user's. */
-  work(handler: (run: Running) => Promise<number | undefined>): void;
-}
-
-export interface Running {
-  readonly userId: number;
-  readonly id: string;
-  /** Those that an orderly stop interrupted are not counted in `tries`, and are in `taken`. */
-  readonly tries: number;
-  readonly taken: number;
-  readonly signal: AbortSignal;
-  /** The limits of its user let it in. */
-  begun(): void;
-}
+export type Entry = StoredEntry<StoredResponseBody>;
 
 /** What users and keys may do at this moment (resources/api-keys/rights). */
 export interface Rights {
@@ -106,9 +51,9 @@ export interface Rights {
 
 /** What these routes need from the rest, besides what answering takes. */
 export interface KeepingDeps {
-  readonly responses: StoredResponses;
-  readonly conversations: Conversations;
-  readonly runs: Runs;
+  readonly responses: StoredResponses<StoredResponseBody>;
+  readonly conversations: Conversations<StoredResponseBody>;
+  readonly runs: BackgroundResponses<StoredResponseBody>;
   readonly rights: Rights;
   /** The memory for a run of this user. */
   readonly memoryOf: (userId: number) => OwnMemory;

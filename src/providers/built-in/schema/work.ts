@@ -1,3 +1,4 @@
+import { atPointer } from '#kit/json/pointer';
 import { readPattern, type Pattern } from './pattern.ts';
 
 /**
@@ -37,14 +38,7 @@ export class Work {
 }
 
 function followed(root: unknown, reference: string): unknown {
-  if (!reference.startsWith('#')) return undefined;
-  let at: unknown = root;
-  for (const step of decoded(reference.slice(1)).split('/').slice(1)) {
-    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (at === null || typeof at !== 'object' || !Object.hasOwn(at, key)) return undefined;
-    at = (at as Record<string, unknown>)[key];
-  }
-  return at;
+  return reference.startsWith('#') ? atPointer(root, decoded(reference.slice(1))) : undefined;
 }
 
 function decoded(text: string): string {

@@ -4,7 +4,7 @@ import type { Context } from '#core/context';
 import { Fault } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
-import type { Passage, SearchPassages } from '#core/passages';
+import { placeOf, type Passage, type SearchPassages } from '#core/passages';
 import { checked } from '#kit/json/check';
 
 const Asked = closed({
@@ -48,5 +48,4 @@ async function found(args: unknown, { caller, requestId, permits, signal }: Cont
   return { text: text === '' ? 'Nothing was found.' : text, structured: { passages: shown, warnings: [...warnings] }, isError: false };
 }
 
-const said = ({ dataset, filename, page, text }: Passage, at: number): string =>
-  `[${at + 1}] ${dataset}: ${filename}${page === null ? '' : `, page ${page}`}\n${text}`;
+const said = (passage: Passage, at: number): string => `[${at + 1}] ${passage.dataset}: ${placeOf(passage)}\n${passage.text}`;

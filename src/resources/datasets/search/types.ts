@@ -1,5 +1,4 @@
-import type { Caller, Progress } from '#core/context';
-import type { Permits } from '#core/permits';
+import type { LookedUpFor } from '#core/passages';
 import type { Access } from '#store/open';
 
 /** A part of a file's text, before it is in the index. */
@@ -84,22 +83,13 @@ export interface FileGeneration {
 }
 
 /** Whom the vectors are made for, and of what. */
-export interface EmbedTexts {
+export interface EmbedTexts extends LookedUpFor {
   readonly model: string;
   /** Absent: as many as the model has. */
   readonly dimensions?: number;
   readonly texts: readonly string[];
   /** A question goes before documents. */
   readonly purpose: 'question' | 'document';
-  readonly caller: Caller;
-  readonly requestId: string;
-  /** The step of a run that it belongs to. */
-  readonly step?: number;
-  /** Of that step. */
-  readonly progress?: Progress;
-  /** Of the request, where it has other calls. */
-  readonly permits?: Permits;
-  readonly signal: AbortSignal;
 }
 
 /** Makes vectors through the gateway, booked. @returns one for each text, in order. @throws Fault, `not-found` for a model that is gone */

@@ -1,19 +1,7 @@
-import type { Clock } from '#kit/async/clock';
-import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { BadXml, readXml } from '#kit/text/xml';
 import { drained, openBucket, type BucketRequest } from '#store/bucket';
 import { filenameFor } from './filenames.ts';
-import { SourceAway, type BucketKeys, type BucketPlace, type Entry, type Listing, type Reading, type Tally } from './types.ts';
-
-export interface BucketListingDeps {
-  readonly streams: GuardedStreams;
-  readonly clock: Clock;
-  readonly owner: string;
-  readonly signal: AbortSignal;
-  /** Of an object. */
-  readonly maxBytes: number;
-  readonly tally: Tally;
-}
+import { SourceAway, type ListingDeps, type BucketKeys, type BucketPlace, type Entry, type Listing, type Reading } from './types.ts';
 
 /** Most entries of a source. */
 export const mostEntries = 100_000;
@@ -39,7 +27,7 @@ interface ListedObject {
 type Ask = (request: BucketRequest, good: readonly number[]) => Promise<Response>;
 
 /** The objects of a bucket under a prefix, a list of at most 1,000 after the other. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html */
-export async function* bucketListing(deps: BucketListingDeps, place: BucketPlace, keys: BucketKeys): Listing {
+export async function* bucketListing(deps: ListingDeps, place: BucketPlace, keys: BucketKeys): Listing {
   const { streams, clock, owner, signal, tally, maxBytes } = deps;
   const ask: Ask = openBucket(
     { ...place, ...keys },
@@ -102,7 +90,7 @@ async function listIn({ body }: Response): Promise<Listed> {
   };
 }
 
-function entryOf(ask: Ask, { key, etag, size, modified }: ListedObject, { signal }: Pick<BucketListingDeps, 'signal'>): Entry {
+function entryOf(ask: Ask, { key, etag, size, modified }: ListedObject, { signal }: Pick<ListingDeps, 'signal'>): Entry {
   const stamp = `${etag} ${size} ${modified}`.slice(0, 500);
   const filename = filenameFor(key);
   const failed = (reason: string): Reading => ({ type: 'failed', reason });

@@ -4,6 +4,7 @@ import { closed, optionalOrNull } from '#http/schemas';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isAdministrator } from '../../owner.ts';
+import { multiline } from '../../text-fields.ts';
 import { isWithin, openFolder } from './folder.ts';
 import { onlyAdministrators } from './synchronising.ts';
 import { SourceAway, type BucketKeys, type Place } from './types.ts';
@@ -18,8 +19,7 @@ const BucketText = closed({
   prefix: Type.Optional(
     Type.String({
       maxLength: 1024,
-      pattern: '^[^\\u0000]*$',
-      expected: 'must be a text without the character U+0000',
+      ...multiline,
       description: 'Only objects whose keys begin with it.',
     }),
   ),

@@ -1,3 +1,4 @@
+import { decoded } from '#kit/text/content-type';
 import { slices } from '../search/slices.ts';
 import { longestUrl } from './visiting.ts';
 
@@ -51,11 +52,3 @@ function attribute(tag: string, name: 'href' | 'rel'): string | undefined {
 
 const href = /\shref\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
 const rel = /\srel\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
-
-function decoded(bytes: Uint8Array, charset = 'utf-8'): string {
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes); // the charset is unknown
-  }
-}

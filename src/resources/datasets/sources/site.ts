@@ -1,7 +1,7 @@
 import { slices } from '../search/slices.ts';
-import { SourceAway, type Entry, type Listing } from './types.ts';
+import { SourceAway, type ListingDeps, type Entry, type Listing } from './types.ts';
 import { longestUrl } from './visiting.ts';
-import { mostPages, pageEntry, readPage, robotsOf, type WebDeps } from './web.ts';
+import { mostPages, pageEntry, readPage, robotsOf } from './web.ts';
 
 const mostWaiting = 10_000;
 /** Of one path: calendars and lists lead from query to query without end. */
@@ -11,7 +11,7 @@ const mostQueries = 50;
 const noDocument = /\.(?:png|jpe?g|gif|webp|svg|ico|css|m?js|map|woff2?|ttf|eot|mp[34]|webm|ogg|wav|avi|mov|zip|gz|tgz|bz2|xz|7z|rar|exe|dmg|iso|apk|wasm)$/i;
 
 /** The pages of a site from one of them on, by its links: those of the same origin that lie in the folder of the first one, or below. */
-export async function* siteListing(web: WebDeps, start: URL): Listing {
+export async function* siteListing(web: ListingDeps, start: URL): Listing {
   const robots = await robotsOf(web, start);
   if (!robots.allows(start)) throw new SourceAway('robots.txt of the site forbids its first page.');
   const scope = scopeOf(start);
@@ -56,7 +56,7 @@ interface Beginning {
 }
 
 /** Without the first page nothing is known of the others. */
-function firstOf(web: WebDeps, { start, scope, found }: Beginning): Entry {
+function firstOf(web: ListingDeps, { start, scope, found }: Beginning): Entry {
   return pageEntry(start, async (known) => {
     let led = 0;
     const links = (all: readonly URL[]) => {

@@ -2,9 +2,9 @@ import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { BadXml, readXml } from '#kit/text/xml';
 import { slices } from '../search/slices.ts';
-import { SourceAway, type Listing } from './types.ts';
+import { SourceAway, type ListingDeps, type Listing } from './types.ts';
 import { longestUrl, visited } from './visiting.ts';
-import { mostPages, pageEntry, readPage, refusalBy, robotsOf, type WebDeps } from './web.ts';
+import { mostPages, pageEntry, readPage, refusalBy, robotsOf } from './web.ts';
 
 const mostFiles = 100;
 /** Of all sitemaps of a source, inflated. */
@@ -17,7 +17,7 @@ interface Found {
 }
 
 /** The pages that a sitemap names, and those that sitemaps name which it names itself (https://www.sitemaps.org/protocol.html); of its own host. */
-export async function* sitemapListing(web: WebDeps, first: URL): Listing {
+export async function* sitemapListing(web: ListingDeps, first: URL): Listing {
   const { tally } = web;
   const pause = slices(web.signal);
   const robots = await robotsOf(web, first);
@@ -57,7 +57,7 @@ interface Reading {
 }
 
 /** @returns what is wrong with it */
-async function readSitemap({ streams, owner, signal, tally }: WebDeps, url: URL, { within, found }: Reading): Promise<string | undefined> {
+async function readSitemap({ streams, owner, signal, tally }: ListingDeps, url: URL, { within, found }: Reading): Promise<string | undefined> {
   const answer = await visited(streams, { url, owner, signal, maxBytes: mostBytes, within });
   if (answer.type === 'failed') return `The sitemap: ${answer.reason}`;
   if (answer.type !== 'content') return answer.type === 'gone' ? `The sitemap is not there (${answer.status}).` : 'The sitemap redirects to another host.';

@@ -39,14 +39,8 @@ export interface NewSource {
   readonly keyId: number;
 }
 
-export interface SourceChange {
-  readonly place: Place;
-  /** Undefined: those that it has. */
-  readonly keys: BucketKeys | undefined;
-  readonly everyHours: number | null;
-  readonly userId: number;
-  readonly keyId: number;
-}
+/** Undefined keys: those that it has. */
+export type SourceChange = Omit<NewSource, 'datasetId'>;
 
 export interface Sources {
   /** @throws Fault `not-found` */

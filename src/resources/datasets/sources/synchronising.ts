@@ -20,9 +20,9 @@ import { siteListing } from './site.ts';
 import { sitemapListing } from './sitemap.ts';
 import { syncKind, syncPayloadOf } from './schedule.ts';
 import { deletedMeanwhile, openRun, more, shortened, type KnownFile, type Run, type Sources } from './store.ts';
-import { SourceAway, type Entry, type Failure, type Known, type Listing, type Reading, type Tally } from './types.ts';
+import { SourceAway, type ListingDeps, type Entry, type Failure, type Known, type Listing, type Reading, type Tally } from './types.ts';
 import { saidOf } from './visiting.ts';
-import { mostPages, pageListing, type WebDeps } from './web.ts';
+import { mostPages, pageListing } from './web.ts';
 
 export interface SynchronisingDeps {
   readonly store: Store;
@@ -162,7 +162,7 @@ async function listingOf(sync: Sync): Promise<Listed> {
   const { place, userId } = run.source;
   const maxBytes = fileBytes();
   const outside = { clock, signal, tally, maxBytes, owner: String(userId) };
-  const web: WebDeps = { ...outside, streams: streams.pages };
+  const web: ListingDeps = { ...outside, streams: streams.pages };
   switch (place.type) {
     case 'page':
       return { listing: pageListing(web, new URL(place.url)) };

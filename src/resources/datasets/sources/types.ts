@@ -1,3 +1,6 @@
+import type { Clock } from '#kit/async/clock';
+import type { GuardedStreams } from '#kit/net/guarded-stream';
+
 /** What a dataset follows. Of a bucket without its keys. */
 export type Place =
   | { readonly type: 'page' | 'sitemap' | 'site'; readonly url: string }
@@ -72,6 +75,17 @@ export type Reading =
 
 /** Entries of a source, some at a time. */
 export type Listing = AsyncIterable<readonly Entry[]>;
+
+/** What sources are listed with. */
+export interface ListingDeps {
+  readonly streams: GuardedStreams;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly signal: AbortSignal;
+  /** Of a page, or an object. */
+  readonly maxBytes: number;
+  readonly tally: Tally;
+}
 
 /** What a listing tells beside its entries. */
 export interface Tally {

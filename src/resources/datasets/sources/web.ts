@@ -1,21 +1,9 @@
 import { isObject, textOf } from '#core/json';
-import type { Clock } from '#kit/async/clock';
-import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { filenameFor } from './filenames.ts';
 import { linksIn } from './links.ts';
 import { anything, robotsBytes, robotsIn, type Robots } from './robots.ts';
-import { SourceAway, type Entry, type Known, type Listing, type Reading, type Tally } from './types.ts';
+import { SourceAway, type ListingDeps, type Entry, type Known, type Listing, type Reading } from './types.ts';
 import { visited, type Refusal, type Visited } from './visiting.ts';
-
-export interface WebDeps {
-  readonly streams: GuardedStreams;
-  readonly clock: Clock;
-  readonly owner: string;
-  readonly signal: AbortSignal;
-  /** Of a page. */
-  readonly maxBytes: number;
-  readonly tally: Tally;
-}
 
 /** Most pages of a source. */
 export const mostPages = 1000;
@@ -26,7 +14,7 @@ const mostLinkCharacters = 16_384;
 const longestTag = 200;
 
 /** One page, with robots.txt before it, and before each place to which it redirects. */
-export async function* pageListing(web: WebDeps, url: URL): Listing {
+export async function* pageListing(web: ListingDeps, url: URL): Listing {
   const robots = await robotsOf(web, url);
   if (!robots.allows(url)) throw new SourceAway('robots.txt of the site forbids the page.');
   const refusal = refusalBy(web, url, robots);
@@ -34,7 +22,7 @@ export async function* pageListing(web: WebDeps, url: URL): Listing {
 }
 
 /** What sites have against pages, each by its robots.txt, which is read once. @param robots that of the first site */
-export function refusalBy(web: WebDeps, { origin }: URL, robots: Robots): Refusal {
+export function refusalBy(web: ListingDeps, { origin }: URL, robots: Robots): Refusal {
   const sites = new Map<string, Robots | undefined>([[origin, robots]]);
   return async (url) => {
     if (!sites.has(url.origin)) sites.set(url.origin, await robotsOf(web, url).catch(unreadable));
@@ -49,7 +37,7 @@ function unreadable(error: unknown): undefined {
 }
 
 /** What the robots.txt of a site says (RFC 9309 §2.3). @throws SourceAway where the site does not answer for it */
-export async function robotsOf({ streams, owner, signal }: WebDeps, { origin }: URL): Promise<Robots> {
+export async function robotsOf({ streams, owner, signal }: ListingDeps, { origin }: URL): Promise<Robots> {
   const found = await visited(streams, { url: new URL('/robots.txt', origin), owner, signal, maxBytes: Infinity });
   if (found.type === 'gone' || (found.type === 'failed' && found.status !== undefined && found.status < 500)) return anything;
   if (found.type !== 'content') throw new SourceAway('robots.txt of the site cannot be read: nothing is fetched without it.');
@@ -86,7 +74,7 @@ export interface PageAsked {
 }
 
 /** A page as it is now. One that is known is asked for only if it has changed. */
-export async function readPage(web: WebDeps, url: URL, { known, within, refusal, mustBeRead, links }: PageAsked): Promise<Reading> {
+export async function readPage(web: ListingDeps, url: URL, { known, within, refusal, mustBeRead, links }: PageAsked): Promise<Reading> {
   const { streams, owner, signal, maxBytes } = web;
   const mayBeUnchanged = known?.isThere === true && (links === undefined || known.links !== null);
   if (mayBeUnchanged && known.isSeen) return unchanged(known, links);
@@ -122,7 +110,7 @@ async function unchanged({ links: kept }: Known, links: PageAsked['links']): Pro
 
 type Content = Extract<Visited, { type: 'content' }>;
 
-async function contentOf(web: WebDeps, url: URL, found: Content, { mustBeRead, links }: Pick<PageAsked, 'mustBeRead' | 'links'>): Promise<Reading> {
+async function contentOf(web: ListingDeps, url: URL, found: Content, { mustBeRead, links }: Pick<PageAsked, 'mustBeRead' | 'links'>): Promise<Reading> {
   const extension = extensionFor(found.mime, found.url);
   if (extension === undefined) {
     await found.content.cancel();

@@ -1,6 +1,7 @@
 import { Fault } from '#core/fault';
 import { isObject, type Json } from '#core/json';
 import { parseForeign } from '#kit/json/foreign';
+import { atPointer } from '#kit/json/pointer';
 import { filled, onlyPlace, placesIn, textOfValue, valueAt } from '../template.ts';
 import type { DeclaredRequest } from '../types.ts';
 
@@ -97,17 +98,14 @@ function withValues(json: Json, values: Readonly<Record<string, unknown>>, fill:
 
 /** What a JSON Pointer points to. */
 function shownAt(text: string, bytes: Uint8Array, pointer: string): string {
-  let at: unknown;
+  let answer: unknown;
   try {
-    at = parseForeign(bytes);
+    answer = parseForeign(bytes);
   } catch {
     throw new Fault('upstream-failed', 'The address of the plugin answered with something that is not JSON, or is too complex to parse.');
   }
   if (pointer === '') return text;
-  for (const step of pointer.slice(1).split('/')) {
-    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-    at = at !== null && typeof at === 'object' && Object.hasOwn(at, name) ? (at as Readonly<Record<string, unknown>>)[name] : undefined;
-  }
+  const at = atPointer(answer, pointer);
   if (at === undefined) throw new Fault('upstream-failed', `The answer of the address has nothing at ${pointer.slice(0, 200)}.`);
   return textOfValue(at);
 }

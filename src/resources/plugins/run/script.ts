@@ -1,5 +1,6 @@
 import { type GenerateCall, type Output, plainCall } from '#core/call';
 import type { Context } from '#core/context';
+import { textTurn, wordsIn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
@@ -84,10 +85,7 @@ function callOf(asked: unknown, usual: string): GenerateCall {
   const output: Output = isObject(schema) ? { type: 'schema', schema: schema as JsonObject, strict: true } : { type: 'text' };
   return plainCall({
     model: textOf(model) || usual,
-    turns: [
-      ...(textOf(system) === '' ? [] : [{ role: 'system' as const, parts: [{ type: 'text' as const, text: textOf(system) }] }]),
-      { role: 'user', parts: [{ type: 'text', text: question }] },
-    ],
+    turns: [...(textOf(system) === '' ? [] : [textTurn('system', textOf(system))]), textTurn('user', question)],
     output,
     sampling: typeof maxTokens === 'number' && Number.isInteger(maxTokens) && maxTokens > 0 ? { maxTokens } : {},
   });
@@ -99,7 +97,7 @@ const ending = new Set(['quota-spent', 'rate-limited', 'forbidden', 'overloaded'
 async function answered(call: GenerateCall, context: Context, generate: Generate): Promise<string> {
   try {
     const { candidates } = fold(await wholeAnswer(generate, call, context));
-    return (candidates[0]?.parts ?? []).map((part) => (part.type === 'text' || part.type === 'refusal' ? part.text : '')).join('');
+    return wordsIn(candidates[0]?.parts ?? []);
   } catch (error) {
     if (error instanceof Fault && !ending.has(error.code) && !context.signal.aborted) throw new ScriptFailed(`llm: ${error.message}`);
     throw error;

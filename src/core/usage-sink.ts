@@ -1,5 +1,5 @@
 /** What one journal has to tell the database, in one transaction: rows, sums, the holder's leases and the position, or nothing of it. */
-export interface Batch {
+export interface Shipment {
   readonly holder: string;
   /** `<holder>/<writer>` */
   readonly journal: string;
@@ -18,7 +18,7 @@ export interface UsageSink {
    * @returns which of the rows, by their places from 0, were left out because another one is booked under their request and step
    * @throws Fault `conflict` when `from` is not the stored position, `invalid` when a row can never be written, `overloaded` while the database is away
    */
-  ship(batch: Batch): Promise<readonly number[]>;
+  ship(shipment: Shipment): Promise<readonly number[]>;
   /** Up to where a journal is in the books; 0 for one never heard of. */
   position(journal: string): Promise<number>;
   /** The holder is no more and all it settled is shipped, `rows` of it just now: what it did not spend is free again. Twice is as good as once. */

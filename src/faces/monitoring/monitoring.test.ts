@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Exchange } from '#http/exchange';
 import type { Asked } from '#http/route';
 import { testClock } from '../../../test/support/fakes/clock.ts';
-import { watch, type OpenApiDocument } from './index.ts';
+import { monitoring, type OpenApiDocument } from './index.ts';
 
 const landing = () => ({ version: '1', hasProvider: false, publicUrl: '' });
 
@@ -18,7 +18,7 @@ test('the page of the interfaces and their document are made once for everybody,
   });
   let document = documentOf('first');
   const clock = testClock();
-  const face = watch({ clock, metrics: { contentType: '', text: async () => '' }, missing: async () => [], landing, document: () => document });
+  const face = monitoring({ clock, metrics: { contentType: '', text: async () => '' }, missing: async () => [], landing, document: () => document });
   const sent: string[] = [];
   const exchange = { send: (_status: number, _headers: unknown, body: Uint8Array) => sent.push(Buffer.from(body).toString()) } as unknown as Exchange;
   const ask = (path: string) => face.routes.find((route) => route.path === path)!.answer({ exchange } as Asked);
@@ -32,7 +32,7 @@ test('the page of the interfaces and their document are made once for everybody,
 test('what stands between backticks in the document is code on the page', async () => {
   const paths = { '/x': { get: { operationId: 'x', summary: 'Gives `<x>`.', tags: ['t'], responses: {} } } };
   const document = () => ({ info: { title: 'T', version: '1' }, servers: [{ url: 'http://here' }], paths }) as OpenApiDocument;
-  const face = watch({ clock: testClock(), metrics: { contentType: '', text: async () => '' }, missing: async () => [], landing, document });
+  const face = monitoring({ clock: testClock(), metrics: { contentType: '', text: async () => '' }, missing: async () => [], landing, document });
   let page = '';
   const exchange = { send: (_status: number, _headers: unknown, body: Uint8Array) => (page = Buffer.from(body).toString()) } as unknown as Exchange;
   await face.routes.find(({ path }) => path === '/docs')!.answer({ exchange } as Asked);
@@ -43,7 +43,7 @@ test('any number of scrapes at a time gather the figures once', async () => {
   let gathered = 0;
   const clock = testClock();
   const text = async () => `figures ${++gathered}`;
-  const face = watch({ clock, metrics: { contentType: 'text/plain', text }, missing: async () => [], landing, document: () => ({}) as OpenApiDocument });
+  const face = monitoring({ clock, metrics: { contentType: 'text/plain', text }, missing: async () => [], landing, document: () => ({}) as OpenApiDocument });
   const sent: string[] = [];
   const exchange = { send: (_status: number, _headers: unknown, body: Uint8Array) => sent.push(Buffer.from(body).toString()) } as unknown as Exchange;
   const scrape = () => face.routes.find(({ path }) => path === '/metrics')!.answer({ exchange } as Asked);

@@ -1,0 +1,25 @@
+import { Type } from 'typebox';
+
+/* Fields for what people write. */
+
+/** A text of several lines: the database has no place for the character 0. */
+export const multiline = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
+
+/** One line of text, in which something is to be seen. */
+const line = '^(?=.*\\S)[^\\p{C}]*$';
+
+/** A name, a title: what people know a thing by. @param maxLength characters @param what what it must be: `a title` */
+export const lineField = (maxLength: number, what = 'a name') =>
+  Type.String({ minLength: 1, maxLength, pattern: line, expected: `must be ${what}, without control characters in it, and not blank` });
+
+/** What one sees of a mailbox in ASCII, as browsers check it: an address that only looks like another one is none. https://html.spec.whatwg.org/#e-mail-state-(type=email) */
+const address = "[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*";
+const addressField = { maxLength: 254, expected: 'must be an e-mail address such as ada@example.org, in ASCII' };
+
+export const emailAddress = Type.String({ ...addressField, pattern: `^${address}$` });
+
+/** The same with white space around it, as it comes out of the clipboard. */
+export const pastedAddress = Type.String({ ...addressField, pattern: `^\\s*${address}\\s*$` });
+
+/** A password that somebody chooses. */
+export const newPassword = Type.String({ minLength: 8, maxLength: 256, description: 'The new password: it is kept as a salted hash, and never shown.' });
