@@ -124,7 +124,9 @@ describe('a change of the file', () => {
 
   test('names what needs a restart, until what runs is what is written again', () => {
     const { write, settle, changes } = watching('port: 1');
-    write('port: 2\nhost: "::1"\ndata: elsewhere\nlogLevel: debug\nblobs: { s3: { endpoint: "https://s3.example.org", bucket: files, accessKeyId: a, secretAccessKey: b } }');
+    write(
+      'port: 2\nhost: "::1"\ndata: elsewhere\nlogLevel: debug\nblobs: { s3: { endpoint: "https://s3.example.org", bucket: files, accessKeyId: a, secretAccessKey: b } }',
+    );
     settle();
     write(`port: 2\n${model('a')}`);
     settle();

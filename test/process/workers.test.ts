@@ -301,7 +301,11 @@ describe('DRAGOMAN_WORKERS', () => {
   });
 });
 
-const around = ({ folder, databaseUrl }: Pick<Cluster, 'folder' | 'databaseUrl'>) => ({ DRAGOMAN_DATA: `${folder}/data`, DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: '2' });
+const around = ({ folder, databaseUrl }: Pick<Cluster, 'folder' | 'databaseUrl'>) => ({
+  DRAGOMAN_DATA: `${folder}/data`,
+  DATABASE_URL: databaseUrl,
+  DRAGOMAN_WORKERS: '2',
+});
 
 function dragoman(env: Record<string, string | undefined>) {
   const file = new URL('../../bin/dragoman.js', import.meta.url).pathname;
