@@ -278,7 +278,7 @@ describe.skipIf(!address)('a port in use', () => {
   test(
     'is refused with a sentence that names the way out',
     async () => {
-      const { folder, databaseUrl } = await place();
+      const { folder, databaseUrl = '' } = await place();
       const other = createServer().listen(0, '127.0.0.1');
       await once(other, 'listening');
       onTestFinished(() => void other.close());
