@@ -186,8 +186,8 @@ async function accountingOfWorker({ leases: source, journal: place }: Parent, de
 }
 
 /** The settings that need a restart: a running server keeps those it started with. */
-export function unchangeable({ host, port, data, databaseUrl, workers, outbound }: Settings) {
-  return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound };
+export function unchangeable({ host, port, data, databaseUrl, workers, outbound, blobs }: Settings) {
+  return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound, blobs };
 }
 
 /** Where browsers reach this server. */

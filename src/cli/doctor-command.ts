@@ -6,6 +6,7 @@ import { sharedOptions, type AdminOptions } from './admin-command.ts';
 import type { AdminClient } from './admin-client.ts';
 import type { Check } from '#app/diagnostics/check';
 import { systemClock } from '#kit/async/clock';
+import { listeningProblem } from '#kit/net/listening-problem';
 import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
 import { version } from '#app/version';
@@ -91,7 +92,6 @@ async function examinePort({ host, port }: Settings): Promise<Check> {
     await once(server, 'listening');
     return check('ok', port === 0 ? `${host} has free ports.` : `Port ${port} of ${host} is free: no server is running there.`);
   } catch (error) {
-    const { listeningProblem } = await import('#http/server');
     return check('failed', listeningProblem(error as NodeJS.ErrnoException, { host, port }));
   } finally {
     server.close();

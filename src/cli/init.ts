@@ -62,7 +62,7 @@ export function settingsText(schema: string): string {
 
 const introduction = `# Dragoman settings. Command-line options override environment variables, which override this file, which overrides the defaults.
 # Remove the "# " before the settings you need. \${NAME} in a text is replaced by the environment variable NAME.
-# Changes take effect when you save this file, except host, port, data, databaseUrl, workers and outbound, which need a restart.`;
+# Changes take effect when you save this file, except host, port, data, databaseUrl, workers, outbound, blobs and logFormat, which need a restart.`;
 
 function setting(name: string, rule: Rule, depth: number): string[] {
   const space = '  '.repeat(depth);

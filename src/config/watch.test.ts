@@ -124,15 +124,17 @@ describe('a change of the file', () => {
 
   test('names what needs a restart, until what runs is what is written again', () => {
     const { write, settle, changes } = watching('port: 1');
-    write('port: 2\nhost: "::1"\ndata: elsewhere\nlogLevel: debug');
+    write(
+      'port: 2\nhost: "::1"\ndata: elsewhere\nlogLevel: debug\nblobs: { s3: { endpoint: "https://s3.example.org", bucket: files, accessKeyId: a, secretAccessKey: b } }',
+    );
     settle();
     write(`port: 2\n${model('a')}`);
     settle();
     write('port: 1');
     settle();
     expect(changes.map(({ changed, restart }) => ({ changed, restart }))).toEqual([
-      { changed: ['host', 'port', 'data', 'logLevel'], restart: ['host', 'port', 'data'] },
-      { changed: ['host', 'data', 'logLevel', 'models'], restart: ['port'] },
+      { changed: ['host', 'port', 'data', 'logLevel', 'blobs'], restart: ['host', 'port', 'data', 'blobs'] },
+      { changed: ['host', 'data', 'logLevel', 'models', 'blobs'], restart: ['port'] },
       { changed: ['port', 'models'], restart: [] },
     ]);
   });

@@ -11,7 +11,7 @@ import type { Context } from '#core/context';
 import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
-import { cacheSecondsIn, tagsIn, targetsIn } from './choices.ts';
+import { cacheSecondsIn, strictIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
 import type { Headers } from '#http/headers';
@@ -138,7 +138,7 @@ export function contextOf({ exchange, caller }: Asked, face: string, app: string
     app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
     memory: exchange,
-    strict: exchange.header(choiceHeaders.strict) === 'true',
+    strict: strictIn(exchange.header(choiceHeaders.strict)),
     targets: targetsIn(exchange.header(choiceHeaders.targets)),
     tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,

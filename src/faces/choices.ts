@@ -44,3 +44,11 @@ export function cacheSecondsIn(header: string | undefined): number | undefined {
     throw new Fault('invalid', `${choiceHeaders.cache} must be a number of seconds up to ${longestCache}, or no-store.`, { field: choiceHeaders.cache });
   return seconds;
 }
+
+/** `true` or `false`. @throws Fault `invalid` */
+export function strictIn(header: string | undefined): boolean {
+  const word = header?.toLowerCase();
+  if (word === undefined || word === 'false') return false;
+  if (word === 'true') return true;
+  throw new Fault('invalid', `${choiceHeaders.strict} must be true or false.`, { field: choiceHeaders.strict });
+}

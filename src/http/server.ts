@@ -5,6 +5,7 @@ import FindMyWay from 'find-my-way';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { requestId } from '#kit/crypto/ids';
+import { listeningProblem } from '#kit/net/listening-problem';
 import type { BodyLimits } from './body.ts';
 import { boundConnections, roomFor } from './connection-limit.ts';
 import { unframed, type Exchange } from './exchange.ts';
@@ -122,18 +123,6 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     },
   };
 }
-
-/** Why the server cannot listen, for the operator. */
-export function listeningProblem(error: NodeJS.ErrnoException, { host, port }: { host: string; port: number }): string {
-  return sentences[error.code ?? '']?.(host, port) ?? error.message;
-}
-
-const sentences: Readonly<Record<string, (host: string, port: number) => string>> = {
-  EADDRINUSE: (host, port) => `Port ${port} of ${host} is in use: stop the program that uses it, or choose another with PORT or --port.`,
-  EACCES: (_host, port) => `Port ${port} may not be used by this user: choose one above 1023 with PORT or --port.`,
-  EADDRNOTAVAIL: (host) => `${host} is no address of this machine: choose another with HOST or --host.`,
-  ENOTFOUND: (host) => `${host} has no address: choose another with HOST or --host.`,
-};
 
 type Run = (target: Target, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

@@ -9,6 +9,7 @@ import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
 import { type Clock, systemClock } from '#kit/async/clock';
 import { runAll } from '#kit/async/run-all';
+import { listeningProblem } from '#kit/net/listening-problem';
 import { problemsTo, type Log } from '#telemetry/log';
 import { newLocalToken } from '#app/local-token';
 import { reloadAll, type Reloading } from './reload.ts';
@@ -162,10 +163,12 @@ const reloading = (worker: WorkerHandle): Reloading => ({
   replace: () => worker.kill(),
 });
 
-/** The port to listen on, which must be free. For port 0 a free one is chosen here, since all workers need the same. @throws Error as `listen` does */
+/** The port to listen on, which must be free. For port 0 a free one is chosen here, since all workers need the same. @throws Error that says why none can be had */
 async function freePort({ host, port }: Settings): Promise<number> {
   const server = createServer().listen(port, host);
-  await once(server, 'listening');
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(listeningProblem(error, { host, port }), { cause: error });
+  });
   const { port: found } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return found;

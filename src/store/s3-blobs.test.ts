@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -8,6 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { s3Blobs } from '#store/s3-blobs';
+import { testClock } from '../../test/support/fakes/clock.ts';
 import { isSigned, keys, sha256 } from '../../test/support/fakes/signed.ts';
 
 /** A bucket in memory that refuses what is not signed. `failures`: how many of the next requests fail. */
@@ -84,6 +86,27 @@ test('a bucket that fails for a moment is asked again; one that refuses or is aw
   expect(await buffer((await blobs.get(id)).content)).toEqual(Buffer.from('kept'));
   await expect((await open({ secretAccessKey: 'wrong' })).get(id)).rejects.toMatchObject({ code: 'overloaded' });
   await expect((await open({ endpoint: 'http://127.0.0.1:1' })).put(Buffer.from('x'), 10)).rejects.toMatchObject({ code: 'overloaded' });
+});
+
+test('a bucket that takes requests and never answers is a refusal that may be tried later', async () => {
+  const server = createServer(() => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const folder = await mkdtemp(join(tmpdir(), 'dragoman-s3-'));
+  onTestFinished(async () => {
+    server.close();
+    server.closeAllConnections();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const clock = testClock(Date.now());
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const blobs = await s3Blobs({ ...keys, endpoint }, { folder, clock });
+  for (const ask of [() => blobs.put(Buffer.from('kept'), 10), () => blobs.get(sha256(Buffer.from('kept')))]) {
+    let end = '';
+    const answer = ask().catch((error: { code: string }) => (end = error.code));
+    await expect.poll(() => (clock.advance(5000), end)).toBe('overloaded');
+    await answer;
+  }
 });
 
 test('what nothing names goes once it is old, page by page of the list', async () => {

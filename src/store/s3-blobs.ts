@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fetch, type Dispatcher, type Response } from 'undici';
 import type { Clock } from '#kit/async/clock';
+import { timed } from '#kit/async/timed';
 import { randomText } from '#kit/crypto/ids';
 import { missing, openDrafts, writeDraft, type Blobs } from '#store/blobs';
 import { drained, openBucket, type Bucket, type BucketRequest } from '#store/bucket';
@@ -19,6 +20,9 @@ export interface S3Deps {
 }
 
 const prefix = 'blobs/';
+/** A try without the head of an answer ends after so long, and after what it may take to send a body. */
+const silentMilliseconds = 10_000;
+const bytesInAMillisecond = 256;
 /** Of an answer that is a list. */
 const mostListBytes = 4 * 2 ** 20;
 
@@ -80,7 +84,10 @@ type Ask = (asked: BucketRequest, good: readonly number[]) => Promise<Response>;
 function asker(bucket: Bucket, clock: Clock, dispatcher: Dispatcher | undefined): Ask {
   return openBucket(bucket, {
     clock,
-    send: ({ url, method, headers, body }) => fetch(url, { method, headers, ...(body ? { body } : {}), ...(dispatcher ? { dispatcher } : {}) }),
+    send: ({ url, method, headers, body }) =>
+      timed({ clock, milliseconds: silentMilliseconds + (body?.size ?? 0) / bytesInAMillisecond, late: new Error('The bucket does not answer.') }, (signal) =>
+        fetch(url, { method, headers, signal, ...(body ? { body } : {}), ...(dispatcher ? { dispatcher } : {}) }),
+      ),
     unreachable: (cause) => overloaded('The storage of files cannot be reached.', cause),
   });
 }

@@ -95,6 +95,29 @@ describe.skipIf(!address)('a store on a server', () => {
     await administer(databaseUrl!, `reassign owned by ${name} to postgres; drop owned by ${name}; drop role ${name}`);
   });
 
+  test('that takes no connection at all refuses those who wait, and serves once it does', async () => {
+    const { folder, databaseUrl } = await place(emptyName);
+    const name = new URL(databaseUrl!).pathname.slice(1);
+    await administer(address, `create role ${name} login`);
+    await administer(address, `alter database ${name} owner to ${name}`);
+    const url = new URL(databaseUrl!);
+    url.username = name;
+    const store = await open({ folder, databaseUrl: url.href });
+    await administer(address, `alter role ${name} connection limit 0`);
+    await administer(address, `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${name}'`);
+    const ask = () => sql`select 1`.execute(store.db);
+    const outcome = () =>
+      ask().then(
+        () => 'served',
+        ({ code }: { code: string }) => code,
+      );
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, outcome)))).toEqual(new Set(['overloaded']));
+    await administer(address, `alter role ${name} connection limit -1`);
+    await expect.poll(outcome, { timeout: 30_000 }).toBe('served');
+    await store.close();
+    await administer(databaseUrl!, `reassign owned by ${name} to postgres; drop owned by ${name}; drop role ${name}`);
+  }, 60_000);
+
   test('hears of changes on other machines, and after a gap is told to read again', async () => {
     const { store: there, proxy, told, direct } = await behindProxy(database);
     const here = await open({ folder: (await place()).folder, databaseUrl: direct });

@@ -28,6 +28,8 @@ class PooledServer implements Server {
   readonly #clock: Clock;
   readonly #presence: Presence;
   readonly #pools = new Map<number, pg.Pool>();
+  /** How many connections a pool has: its own count also has those that are being opened. */
+  readonly #open = new Map<pg.Pool, number>();
   readonly #generations = new WeakMap<pg.PoolClient, number>();
 
   constructor(deps: PresenceDeps) {
@@ -66,8 +68,11 @@ class PooledServer implements Server {
       idle_in_transaction_session_timeout: 10_000,
       query_timeout: milliseconds + Math.min(milliseconds, 2000), // a server that is frozen does not keep its own deadline
     });
+    const counted = (change: number) => this.#open.set(pool, this.#openIn(pool) + change);
     pool.on('error', () => this.suspect());
+    pool.on('remove', () => counted(-1));
     pool.on('connect', (client) => {
+      counted(1);
       this.#generations.set(client, this.#presence.generation);
       client.on('error', () => {}); // pg-pool listens to idle ones only
     });
@@ -96,12 +101,9 @@ class PooledServer implements Server {
       return await this.#presence.orAway(pool.connect());
     } catch (error) {
       const isFull = isTooMany(error);
-      if (isFull && pool.totalCount > 0) {
-        this.#shrink(pool);
-        return undefined;
-      }
       if (isFull && this.#clock.monotonic() < until) {
-        await this.#makeRoom(pool);
+        if (this.#openIn(pool) > 0) this.#shrink(pool);
+        else await this.#makeRoom(pool);
         return undefined;
       }
       const isBusy = isFull || (error instanceof Error && error.message.startsWith('timeout exceeded')); // pg-pool's words for: all are taken
@@ -113,7 +115,7 @@ class PooledServer implements Server {
 
   /** A pool without a connection gets the place of another pool's; where no pool has one, another process may close one meanwhile. */
   async #makeRoom(pool: pg.Pool): Promise<void> {
-    const other = [...this.#pools.values()].find((one) => one !== pool && one.totalCount > 0);
+    const other = [...this.#pools.values()].find((one) => one !== pool && this.#openIn(one) > 0);
     const spared = await other?.connect().catch(() => undefined);
     if (spared) spared.release(true);
     else await this.#clock.sleep(roomMilliseconds);
@@ -121,9 +123,14 @@ class PooledServer implements Server {
 
   /** For a minute the pool is no larger than the server lets it be. */
   #shrink(pool: pg.Pool): void {
-    const before = pool.options.max;
-    pool.options.max = pool.totalCount;
-    if (before > pool.totalCount) this.#clock.after(60_000, () => (pool.options.max = before));
+    const [before, open] = [pool.options.max, this.#openIn(pool)];
+    if (before <= open) return;
+    pool.options.max = open;
+    this.#clock.after(60_000, () => (pool.options.max = before));
+  }
+
+  #openIn(pool: pg.Pool): number {
+    return this.#open.get(pool) ?? 0;
   }
 
   #lineOver(client: pg.PoolClient): Line {

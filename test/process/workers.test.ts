@@ -1,6 +1,8 @@
 /* Several processes on one port (DRAGOMAN_WORKERS), as whoever runs and kills them sees it. */
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onServer } from '../support/databases.ts';
@@ -272,6 +274,25 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 });
 
+describe.skipIf(!address)('a port in use', () => {
+  test(
+    'is refused with a sentence that names the way out',
+    async () => {
+      const { folder, databaseUrl = '' } = await place();
+      const other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+      onTestFinished(() => void other.close());
+      const { port } = other.address() as AddressInfo;
+      const { status: code, stderr } = dragoman({ ...around({ folder, databaseUrl }), PORT: String(port) });
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: `dragoman: Port ${port} of 127.0.0.1 is in use: stop the program that uses it, or choose another with PORT or --port.\n`,
+      });
+    },
+    2 * minute,
+  );
+});
+
 describe('DRAGOMAN_WORKERS', () => {
   test('of two without DATABASE_URL is an invalid setting: exit 2, and a sentence names it', () => {
     const { status: code, stderr } = dragoman({ DRAGOMAN_WORKERS: '2', DATABASE_URL: undefined });
@@ -280,7 +301,11 @@ describe('DRAGOMAN_WORKERS', () => {
   });
 });
 
-const around = ({ folder, databaseUrl }: Cluster) => ({ DRAGOMAN_DATA: `${folder}/data`, DATABASE_URL: databaseUrl, DRAGOMAN_WORKERS: '2' });
+const around = ({ folder, databaseUrl }: Pick<Cluster, 'folder' | 'databaseUrl'>) => ({
+  DRAGOMAN_DATA: `${folder}/data`,
+  DATABASE_URL: databaseUrl,
+  DRAGOMAN_WORKERS: '2',
+});
 
 function dragoman(env: Record<string, string | undefined>) {
   const file = new URL('../../bin/dragoman.js', import.meta.url).pathname;

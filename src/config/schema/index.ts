@@ -101,4 +101,13 @@ export type ProviderSettings = Settings['providers'][string];
 export type ModelSettings = Settings['models'][string];
 
 /** Settings that take effect only after a restart. */
-export const restartSettings = ['host', 'port', 'data', 'databaseUrl', 'workers', 'outbound', 'logFormat'] as const satisfies readonly (keyof Settings)[];
+export const restartSettings = [
+  'host',
+  'port',
+  'data',
+  'databaseUrl',
+  'workers',
+  'outbound',
+  'blobs',
+  'logFormat',
+] as const satisfies readonly (keyof Settings)[];

@@ -11,6 +11,7 @@ import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
+import { strictIn } from '../choices.ts';
 import { inOwnWords } from '../own-words.ts';
 import { lastEventOf, sendPieces } from '../plain-route.ts';
 import { answerConversation, delimited } from './conversation.ts';
@@ -62,7 +63,7 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { vendorNames } = compat();
       const given = fieldsOf(exchange, { input, takesQuery }, json);
-      if (route.spends && input && isObject(given) && exchange.header(choiceHeaders.strict) === 'true') refuseIgnored(given, input);
+      if (route.spends && strictIn(exchange.header(choiceHeaders.strict)) && input && isObject(given)) refuseIgnored(given, input);
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
       const framing = framingFor(exchange);

@@ -290,9 +290,9 @@ class Meter {
       balance: this.#context.balance ?? 'inference',
       planTokens,
       costUsd,
-      queueMs: this.#call.reservation.waited,
-      firstTokenMs: this.#firstAt === undefined ? null : this.#firstAt - this.#startedAt,
-      totalMs: now - this.#startedAt,
+      queueMs: inMicroseconds(this.#call.reservation.waited),
+      firstTokenMs: this.#firstAt === undefined ? null : inMicroseconds(this.#firstAt - this.#startedAt),
+      totalMs: inMicroseconds(now - this.#startedAt),
     };
   }
 
@@ -368,6 +368,9 @@ const mostSearches = 1000;
 const longestContext = 100_000_000;
 /** The factor by which plausible counts may exceed the requested maximum, since some providers do not limit thoughts, and the known context window. */
 const generous = 10;
+
+/** Clocks give more digits than anybody can use. */
+const inMicroseconds = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 

@@ -13,7 +13,7 @@ import type { LogDetail, LoggedRow, Logs } from './logs.ts';
 import { inPages, itemsOf, report } from './reports.ts';
 import { groups, isGroup, type Group } from './groups.ts';
 import { unknownZone, type Sums } from './sums.ts';
-import { isTimeZone } from './time-zone.ts';
+import { timeZoneOf } from './time-zone.ts';
 
 /** What is read of usage and of the request log. */
 export type UsageReading = Sums & Logs;
@@ -195,9 +195,10 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       query: closed({ ...usageQuery, ...whose }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
       async answer({ caller, params, query }) {
-        const { format, groupBy = '', tz } = query;
+        const { format, groupBy = '' } = query;
         const only = await within(caller, params, query);
-        if (tz !== undefined && !isTimeZone(tz)) throw unknownZone();
+        const tz = query.tz === undefined ? undefined : timeZoneOf(query.tz);
+        if (tz === undefined && query.tz !== undefined) throw unknownZone();
         const words = groupsIn(groupBy);
         const wanted = { ...(await monthOr(query, timeNow)), ...filterOf(query), ...only, groupBy: words, tz };
         const items = await reading.usage(wanted);

@@ -1,13 +1,21 @@
 const day = 86_400_000;
 
-/** Whether this is the IANA name of a time zone: no offset, which databases and runtimes read with opposite signs. */
-export function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/.test(name)) return false;
+/** Abbreviations that the runtime takes for a place of its choice, and databases for another one: they are no IANA names. */
+const abbreviations: ReadonlySet<string> = new Set(
+  'ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST'.split(' '),
+);
+
+/**
+ * The time zone of an IANA name, as databases read it: they take `CET` and the like for an offset that knows no summer time, so such a name becomes that of a
+ * place. Undefined for what is no such name, which includes offsets, since databases and runtimes read them with opposite signs.
+ */
+export function timeZoneOf(name: string): string | undefined {
+  if (!/^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/.test(name) || abbreviations.has(name.toUpperCase())) return undefined;
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
+    return name.includes('/') ? name : timeZone;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -119,14 +119,16 @@ describe('groups', () => {
     expect(found).toContainEqual(expect.objectContaining({ day, hour: `${day}T${parts['hour']}:00` }));
   });
 
-  test.each(['Mars/Olympus', '+05:30', "UTC'; drop table usage", 'x'.repeat(65)])('the time zone %s is 400 naming tz', async (tz) => {
+  test.each(['Mars/Olympus', '+05:30', 'IST', 'bst', "UTC'; drop table usage", 'x'.repeat(65)])('the time zone %s is 400 naming tz', async (tz) => {
     const answer = await get(`/server/admin/usage?groupBy=day&tz=${encodeURIComponent(tz)}`);
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([400, expect.stringContaining('tz')]);
   });
 
   test('times of the first token and in all are there as half and as 95 per cent', async () => {
     const [item] = await list<Record<string, number>>('/server/admin/usage');
-    const rows = await list<{ totalMs: number }>('/server/admin/logs');
+    const rows = await list<{ queueMs: number; firstTokenMs: number; totalMs: number }>('/server/admin/logs');
+    for (const time of rows.flatMap(({ queueMs, firstTokenMs, totalMs }) => [queueMs, firstTokenMs, totalMs]))
+      expect(String(time)).toMatch(/^\d+(\.\d{1,3})?$/);
     const longest = Math.max(...rows.map(({ totalMs }) => totalMs));
     expect(item!['totalP50Ms']).toBeLessThanOrEqual(item!['totalP95Ms']!);
     expect(item!['totalP95Ms']).toBeGreaterThan(Math.max(1, longest) * 0.9);

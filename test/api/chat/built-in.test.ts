@@ -343,7 +343,10 @@ describe('content of a type that is not known', () => {
       expect.stringContaining('the built-in model does not know this type of content'),
       expect.stringContaining('heron'),
     ]);
-    expect((await ask(false, { 'x-dragoman-strict': 'true' })).status).toBe(400);
+    for (const strict of ['true', 'True']) expect((await ask(false, { 'x-dragoman-strict': strict })).status).toBe(400);
+    expect((await ask(false, { 'x-dragoman-strict': 'False' })).status).toBe(200);
+    const neither = await ask(false, { 'x-dragoman-strict': '1' });
+    expect([neither.status, await neither.text()]).toEqual([400, expect.stringContaining('x-dragoman-strict must be true or false.')]);
     const nothing = await ask(true);
     expect([nothing.status, await nothing.text()]).toEqual([400, expect.stringContaining('nothing here that the built-in model can read')]);
   });

@@ -202,6 +202,8 @@ test(proves('server.query-temperature', 'temperature goes to the model, and so d
   expect((await ada.ask('POST', '/server/query', { message: heron })).headers.get('x-dragoman-warnings')).toBeNull();
   const strict = await ada.ask('POST', '/server/query', { message: heron, temperature: 1.5 }, { headers: { 'x-dragoman-strict': 'true' } });
   expect([strict.status, strict.body['error']]).toEqual([400, expect.stringMatching(/temperature/)]);
+  const neither = await ada.ask('POST', '/server/query', { message: heron }, { headers: { 'x-dragoman-strict': 'yes' } });
+  expect([neither.status, neither.body['error']]).toEqual([400, 'x-dragoman-strict must be true or false.']);
   const chosen = await ada.ask('POST', '/server/query', { message: heron, model: 'x' }, { headers: { 'x-dragoman-targets': 'built-in' } });
   expect(chosen.body['message']).toBe('heron');
 });
