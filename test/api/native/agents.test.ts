@@ -129,6 +129,22 @@ test('versions: the owner runs the last one, everybody else the published one, a
   expect((await execute(bob, id)).status).toBe(404);
 });
 
+test('whoever may change an agent is shown its last version, which they go on from, and still runs the published one', { timeout: long }, async () => {
+  const all = await visited(await anyPlace());
+  const [ada, bob] = [await person(all), await person(all)];
+  const id = await made(ada, {});
+  await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'edit' }] });
+  await ada.ask('POST', `${root}/${id}/publish`);
+  await ada.ask('PUT', `${root}/${id}`, { ...simple, instructions: 'Be brief.' });
+  const last = { version: 2, published: 1, instructions: 'Be brief.', right: 'edit' };
+  expect((await bob.ask('GET', `${root}/${id}`)).body).toMatchObject(last);
+  expect((await bob.ask('GET', root)).body).toMatchObject({ items: [last] });
+  expect((await bob.ask('PUT', `${root}/${id}`, { ...simple, name: 'Third' })).body).toMatchObject({ version: 3, published: 1, name: 'Third' });
+  expect((await bob.ask('POST', '/server/list-agents', { search: 'greeter' })).body).toMatchObject({ response: [{ id, current_version: 1 }] });
+  expect((await execute(bob, id)).body['workflow']).toMatchObject({ name: 'Greeter', version: 1 });
+  expect((await execute(ada, id)).body['workflow']).toMatchObject({ name: 'Third', version: 3 });
+});
+
 test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {
   const all = await visited(await anyPlace());
   const ada = await person(all);
