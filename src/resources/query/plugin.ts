@@ -9,6 +9,7 @@ import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
+import { preparing } from './preparing.ts';
 import { query } from './query.ts';
 import { plainCall } from '#core/call';
 
@@ -69,7 +70,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
   const uuid = randomUUID();
   return new Conversation({
     call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [{ role: 'user', parts: [{ type: 'text', text: '' }] }] }),
-    generate: run.generate,
+    generate: preparing((call) => Promise.resolve(call), run.generate),
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),

@@ -188,6 +188,18 @@ describe('the built-in plugins', () => {
 });
 
 describe('a question with a plugin', () => {
+  test('an unknown model is 400, also where the plugin makes its answer itself', async () => {
+    await made({ plugin_name: 'by-itself', kind: 'script', script: { code: 'export default () => 1' } });
+    for (const [path, body] of [
+      ['/server/execute-plugin', { plugin_name: 'by-itself', plugin_values: {} }],
+      ['/server/query-plugin', { plugin_name: 'by-itself' }],
+      ['/server/query', { message: '[[by-itself]]' }],
+    ] as const) {
+      const { status, body: said } = await ada.ask('POST', path, { ...body, model: 'nobody-has-it' });
+      expect([path, status, said]).toEqual([path, 400, expect.objectContaining({ status: 400, message: expect.stringContaining('nobody-has-it') as string })]);
+    }
+  });
+
   test(proves('server.query-plugin', 'POST /query-plugin and /query with [[name]] before the message run it'), async () => {
     await made({ ...parrot, plugin_name: 'parrot-of-questions' });
     const ask = async (path: string, body: object, by = ada) => (await by.ask('POST', path, { model: 'built-in', ...body })).body['message'];
