@@ -52,10 +52,11 @@ test('a list of which every page comes in time has a deadline as a whole', async
   expect(await using((session) => session.list(signal))).toHaveLength(1);
 });
 
-test.each([404, 400, 401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
-  let known = 'session-1';
+/** A server that knows one session, and counts what it was called for in another. */
+function restarting(status: number) {
+  const server = { known: 'session-1', refused: 0 };
   const { signal, using } = scripted(({ method }, session) => {
-    if (session !== known) return status;
+    if (session !== server.known && ++server.refused) return status;
     return method === 'tools/list' ? { tools: [one] } : { content: [{ type: 'text', text: session }] };
   });
   const call = () =>
@@ -63,9 +64,29 @@ test.each([404, 400, 401, 500])('a server that was restarted and answers the old
       await session.list(signal);
       return session.call('one', {}, signal);
     });
+  return { server, call };
+}
+
+test.each([404, 400])('a server that was restarted and answers the old session with %i is called in a new one', async (status) => {
+  const { server, call } = restarting(status);
   expect(await call()).toMatchObject({ text: 'session-1' });
+  server.known = 'session-2';
+  expect(await call()).toMatchObject({ text: 'session-2' });
+  expect(server.refused).toBe(1);
+});
+
+test('a server that does not know the new session either is asked once more, and no further', async () => {
+  const { server, call } = restarting(404);
+  await call();
+  server.known = 'none';
+  await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status: 404 });
+  expect(server.refused).toBe(2);
+});
+
+test.each([401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
+  const { server, call } = restarting(status);
   expect(await call()).toMatchObject({ text: 'session-1' });
-  known = 'session-2';
+  server.known = 'session-2';
   await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
   expect(await call()).toMatchObject({ text: 'session-2' });
 });
