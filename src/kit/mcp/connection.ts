@@ -123,7 +123,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const isSilent = 'command' in server || client.getProtocolEra() !== 'legacy';
   if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
-  const failed = (error: unknown) => failureOf(error, noted, error instanceof sdk.SdkHttpError && client.transport?.sessionId !== undefined && error.status);
+  const hasSession = client.transport?.sessionId !== undefined;
+  const failed = (error: unknown) => failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError && error.status);
   let listing: Promise<unknown> = Promise.resolve();
   return {
     list(asking) {

@@ -70,13 +70,18 @@ const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
   const entries = new Map<string, Entry>();
 
-  function leave(key: string, entry: Entry): void {
-    if (entry.isLeft) return;
+  /** No further use has it; those that have it now may still be answered. */
+  function retire(key: string, entry: Entry): void {
     entry.isLeft = true;
     if (entries.get(key) === entry) entries.delete(key);
     entry.cancel();
+  }
+
+  function leave(key: string, entry: Entry): void {
+    if (entry.isLeft) return;
+    retire(key, entry);
     entry.giveUp();
-    void entry.connection.then((connection) => connection.close()).catch(() => {});
+    closed(entry);
   }
 
   /** Leaves the sessions that were not used for longest until there is room. */
@@ -132,12 +137,13 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     } catch (error) {
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows
       if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
-      leave(key, using);
+      (error.isOfSession ? retire : leave)(key, using);
       if (using !== open || isAgain || !error.isOfSession) throw error;
     } finally {
       using.uses--;
       using.usedAt = clock.monotonic();
-      if (using.uses === 0 && !using.isLeft) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+      if (using.uses === 0 && using.isLeft) closed(using);
+      else if (using.uses === 0) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
     }
     return use(asked, work, true);
   }
@@ -154,6 +160,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     },
   };
 }
+
+const closed = ({ connection }: Entry) => void connection.then((one) => one.close()).catch(() => {});
 
 function taken(entry: Entry, group: string | undefined): Entry {
   const { groups } = entry;
