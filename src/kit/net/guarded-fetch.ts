@@ -5,6 +5,7 @@ import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { openFairSemaphore, QueueFull } from '../async/fair-semaphore.ts';
 import { GuardedDial, theInternet, type DialSettings, type Outside } from './guarded-dial.ts';
 import { timed } from '../async/timed.ts';
+import { contentTypeOf } from '../text/charset.ts';
 
 /**
  * The only way to fetch a URL that a user chose. One parser (WHATWG) reads the URL, every address of its host is checked, and the connection uses a checked
@@ -106,7 +107,7 @@ export function openGuardedFetch({ clock, outside = theInternet(), seconds = 10,
         if (redirects.has(answering.status) && wanted.body === undefined) return parsedUrl(String(answering.headers['location'] ?? ''), url);
         const isGood = answering.status === 200 || (wanted.anySuccess && answering.status > 200 && answering.status < 300);
         if (!isGood) throw new Error(`It answered ${answering.status}.`);
-        const { type, charset } = typeOf(String(answering.headers['content-type'] ?? ''));
+        const { type, charset } = contentTypeOf(String(answering.headers['content-type'] ?? ''));
         if (!wanted.takes(type)) throw new Error('It is of a type that is not wanted.');
         if (Number(answering.headers['content-length'] ?? 0) > wanted.maxBytes) throw new Error('It is too large.');
         return { bytes: await answering.whole(wanted.maxBytes, wanted.memory), type, charset, url: url.href };
@@ -141,10 +142,4 @@ export function parsedUrl(text: string, base?: URL): URL {
   const url = text.length > longestUrl ? null : URL.parse(text, base);
   if (!url) throw new Error('Not an address.');
   return url;
-}
-
-function typeOf(header: string): { readonly type: string; readonly charset: string | undefined } {
-  const [type = '', ...parameters] = header.toLowerCase().split(';');
-  const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([\w-]{1,40})/.exec(one)?.[1]).find((one) => one !== undefined);
-  return { type: type.trim(), charset };
 }

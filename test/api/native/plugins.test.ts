@@ -548,6 +548,16 @@ describe('a call over HTTP', () => {
     expect(site.requests.map(({ headers }) => headers['x-key'])).toEqual(['key of-ada', 'key of-ada']);
   });
 
+  test.each(['GET', 'POST', 'PUT'])('an answer to %s is read by its charset, whatever the case of its type', async (method) => {
+    site.answer((_request, response) => response.setHeader('content-type', 'Text/Plain; Charset=ISO-8859-1').end(Buffer.from('Größe', 'latin1')));
+    const plugin_name = `charset-${method}`;
+    await made({ plugin_name, kind: 'http', request: { method, url: address('/') } });
+    expect((await run(plugin_name)).body).toMatchObject({ message: 'Größe' });
+    const code = `export default async ({ fetch }) => (await fetch('${address('/')}', { method: '${method}' })).text`;
+    await made({ plugin_name: `${plugin_name}-script`, kind: 'script', script: { code, hosts: [address('')] } });
+    expect((await run(`${plugin_name}-script`)).body).toMatchObject({ message: 'Größe' });
+  });
+
   test.each(['PUT', 'PATCH', 'DELETE'])('sends %s too; a redirect of it is not followed', async (method) => {
     const name = method.toLowerCase();
     await made({

@@ -1,3 +1,4 @@
+import { decodedBy } from '#kit/text/charset';
 import { slices } from '../search/slices.ts';
 import { longestUrl } from './visiting.ts';
 
@@ -11,7 +12,7 @@ export async function linksIn(
   bytes: Uint8Array,
   { url, charset, signal }: { readonly url: URL; readonly charset: string | undefined; readonly signal: AbortSignal },
 ): Promise<readonly URL[]> {
-  const html = decoded(bytes, charset).slice(0, mostCharacters);
+  const html = decodedBy(charset, bytes).slice(0, mostCharacters);
   const pause = slices(signal);
   const found = new Map<string, URL>();
   let base = url;
@@ -51,11 +52,3 @@ function attribute(tag: string, name: 'href' | 'rel'): string | undefined {
 
 const href = /\shref\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
 const rel = /\srel\s{0,10}=\s{0,10}(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i;
-
-function decoded(bytes: Uint8Array, charset = 'utf-8'): string {
-  try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes); // the charset is unknown
-  }
-}

@@ -1,6 +1,7 @@
 import { Fault } from '#core/fault';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
+import { contentTypeOf } from '#kit/text/charset';
 
 export interface Visit {
   readonly url: URL;
@@ -71,9 +72,8 @@ export async function visited(streams: GuardedStreams, visit: Visit): Promise<Vi
 export const longestUrl = 2048;
 
 function contentOf({ headers }: Response, content: ReadableStream<Uint8Array>, url: URL): Visited {
-  const [type = '', ...parameters] = (headers.get('content-type') ?? '').toLowerCase().slice(0, 500).split(';');
-  const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([\w-]{1,40})/.exec(one)?.[1]).find((one) => one !== undefined);
-  return { type: 'content', url, mime: type.trim(), charset, etag: headers.get('etag'), modified: headers.get('last-modified'), content };
+  const { type: mime, charset } = contentTypeOf(headers.get('content-type') ?? '');
+  return { type: 'content', url, mime, charset, etag: headers.get('etag'), modified: headers.get('last-modified'), content };
 }
 
 function endOf(status: number, headers: Readonly<Record<string, string>>): Visited {
