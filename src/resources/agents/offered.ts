@@ -59,8 +59,13 @@ function inputOf({ message, variables, ...others }: Readonly<Record<string, unkn
   return { message, ...(variables === undefined ? {} : { variables: variables as JsonObject }) };
 }
 
-async function answered(agent: Agent, input: ReturnType<typeof inputOf>, { caller, requestId, signal }: Context, deps: NativeAgentDeps): Promise<ToolAnswer> {
-  const id = await begun({ caller, agent, input, files: [], signal, requestId }, deps);
+async function answered(
+  agent: Agent,
+  input: ReturnType<typeof inputOf>,
+  { caller, requestId, signal, app, tags }: Context,
+  deps: NativeAgentDeps,
+): Promise<ToolAnswer> {
+  const id = await begun({ caller, agent, input, files: [], signal, requestId, labels: { app, tags } }, deps);
   await executed({ runs: deps.runs, userId: caller.userId, id, agent, signal });
   return answerOf(await deps.runs.one(caller.userId, id));
 }
