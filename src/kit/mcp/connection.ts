@@ -70,6 +70,8 @@ export class McpFailure extends Error {
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+/** Of calls that ask their user nothing. */
+const usual = { timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
 const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
 /** Longest time until a server answers whether it tells anything by itself. */
 const listenMilliseconds = 2000;
@@ -123,8 +125,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const isSilent = 'command' in server || client.getProtocolEra() !== 'legacy';
   if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
-  const hasSession = client.transport?.sessionId !== undefined;
-  const failed = (error: unknown) => failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError && error.status);
+  const failed = failing(sdk, noted, client.transport?.sessionId !== undefined);
   let listing: Promise<unknown> = Promise.resolve();
   return {
     list(asking) {
@@ -151,9 +152,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     async call(tool, args, asking, elicit) {
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
-      const usual = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
       try {
-        return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made(usual));
+        return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made({ ...usual, signal: asking }));
       } catch (error) {
         asking.throwIfAborted();
         if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
@@ -238,6 +238,9 @@ const aList = 'The list of tools of the MCP server is larger than 1 MB, which is
 const aResult = 'The result of the tool is larger than 1 MB.';
 /** What came with the message is broken: the connection is of no use any more. */
 const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
+
+const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) =>
+  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError && error.status);
 
 /** @param answered the status of the answer to the very request, where that was made in a session */
 function failureOf(cause: unknown, { status, lacksScope }: Noted, answered?: number | false): McpFailure {

@@ -100,20 +100,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
     const changed = () => void (entry.tools = undefined);
     const { connection, giveUp } = attempt(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, clock);
-    const entry: Entry = {
-      serverId,
-      userId,
-      digest,
-      isProgram,
-      connection,
-      tools: undefined,
-      uses: 0,
-      groups: new Set(),
-      usedAt: clock.monotonic(),
-      isLeft: false,
-      cancel: () => {},
-      giveUp,
-    };
+    const entry = entryOf({ serverId, userId, digest, isProgram, connection, giveUp }, clock);
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));
     return entry;
@@ -160,6 +147,16 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     },
   };
 }
+
+const entryOf = (made: Pick<Entry, 'serverId' | 'userId' | 'digest' | 'isProgram' | 'connection' | 'giveUp'>, clock: Clock): Entry => ({
+  ...made,
+  tools: undefined,
+  uses: 0,
+  groups: new Set(),
+  usedAt: clock.monotonic(),
+  isLeft: false,
+  cancel: () => {},
+});
 
 const closed = ({ connection }: Entry) => void connection.then((one) => one.close()).catch(() => {});
 
