@@ -51,9 +51,10 @@ export function deepRunsBy(runs: Runs, settings: () => Pick<Settings, 'limits'>)
     return run?.kind === 'deep_agent' ? run : undefined;
   };
   return {
-    async begin(question, { caller, requestId, app }) {
+    async begin(question, { caller, requestId, app, tags }) {
       const limits = deepLimits(settings().limits.agentSeconds);
-      return Number(await runs.begin({ kind: 'deep_agent', agentId: null, version: null, asked: askedOf(question), limits, requestId, caller, app }));
+      const asked = { ...askedOf(question), ...(tags ? { tags } : {}) };
+      return Number(await runs.begin({ kind: 'deep_agent', agentId: null, version: null, asked, limits, requestId, caller, app }));
     },
     async find(userId, id) {
       const run = await found(userId, id);

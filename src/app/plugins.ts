@@ -12,12 +12,13 @@ import { BadJson } from '#kit/json/scan';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { openScripts } from '#kit/sandbox/scripts';
+import { contentTypeIn, decoded } from '#kit/text/content-type';
 import { audit } from '#resources/audit/store';
 import { nativePluginRoutes } from '#resources/plugins/native-routes';
 import { pluginRoutes } from '#resources/plugins/routes';
 import { declaredRequest, unreadable } from '#resources/plugins/definition';
 import { documentLimits } from '#resources/plugins/openapi';
-import { calledOverHttp, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
+import { calledOverHttp, type Answered, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
 import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
@@ -112,7 +113,8 @@ const sending =
     try {
       if (method !== 'GET' && method !== 'POST')
         return await answerOf(await streams.open({ ...asked, method, ...(request.body === undefined ? {} : { body }) }));
-      return await fetcher.fetch({ ...asked, takes: isText, ...(method === 'POST' ? { body } : {}), anySuccess: true });
+      const found = await fetcher.fetch({ ...asked, takes: isText, ...(method === 'POST' ? { body } : {}), anySuccess: true });
+      return answered(found, found.bytes);
     } catch (error) {
       signal.throwIfAborted();
       throw asFault(error, 'The address of the plugin cannot be fetched, or what is there is not text.');
@@ -121,9 +123,9 @@ const sending =
 
 const isText = (type: string) => type === '' || textTypes.test(type);
 
-async function answerOf(response: Response) {
-  const type = response.headers.get('content-type') ?? '';
-  if (response.ok && isText(type)) return { type, bytes: await response.bytes() };
+async function answerOf(response: Response): Promise<Answered> {
+  const found = contentTypeIn(response.headers.get('content-type') ?? '');
+  if (response.ok && isText(found.type)) return answered(found, await response.bytes());
   await response.body?.cancel();
   throw new NotFetched(new Error(`It answered with the status ${response.status}.`));
 }
@@ -145,3 +147,5 @@ const documentAt = (fetcher: GuardedFetch, owner: string, signal: AbortSignal) =
     throw new Fault('invalid', 'request.openapi must be the public address of a JSON document.', { field: 'request.openapi', cause: error });
   }
 };
+
+const answered = ({ type, charset }: ReturnType<typeof contentTypeIn>, bytes: Uint8Array): Answered => ({ type, bytes, text: decoded(bytes, charset) });

@@ -53,6 +53,12 @@ export interface AccessToken {
 /** Values under names chosen by the caller. */
 export type Tags = Readonly<Record<string, string>>;
 
+/** By what a client groups what it spends. */
+export interface Labels {
+  readonly app?: string | undefined;
+  readonly tags?: Tags | undefined;
+}
+
 /** The circumstances of one call. */
 export interface Context {
   readonly requestId: string;

@@ -1,5 +1,5 @@
 import type { GenerateCall } from './call.ts';
-import type { Caller, Context } from './context.ts';
+import type { Caller, Context, Tags } from './context.ts';
 import type { Part, ToolCallPart } from './conversation.ts';
 import type { FinishReason } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -204,6 +204,7 @@ export interface RunAsked {
   readonly message: string;
   /** What its loop needs besides, such as the definition of the agent. */
   readonly more: JsonObject;
+  readonly tags?: Tags | undefined;
 }
 
 export interface RunEnd {

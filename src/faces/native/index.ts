@@ -11,7 +11,7 @@ import type { Face, Route } from '#http/route';
 import { writeLargeJson } from '#kit/json/large';
 import { parseJson } from '#kit/json/scan';
 import { answerSpeech } from '../answer-speech.ts';
-import { strictIn } from '../choices.ts';
+import { strictIn, tagsIn } from '../choices.ts';
 import { inOwnWords } from '../own-words.ts';
 import { lastEventOf, sendPieces } from '../plain-route.ts';
 import { answerConversation, delimited } from './conversation.ts';
@@ -67,7 +67,8 @@ function spoken(route: NounRoute, { compat, ...answering }: NativeDeps): Route {
       const fields = isObject(given) ? withoutNulls(vendorNames ? withOwnNames(given) : given, input) : given;
       const query = route.query ? exchange.query : nothing;
       const framing = framingFor(exchange);
-      const told = { ...lastEventOf(exchange), ...(framing ? { framing } : {}) };
+      const labels = route.spends ? { app: exchange.header('x-app-name'), tags: tagsIn(exchange.header(choiceHeaders.tags)) } : undefined;
+      const told = { ...lastEventOf(exchange), ...(framing ? { framing } : {}), ...(labels ? { labels } : {}) };
       const passed = { caller, by, params: exchange.params, query, json: fields, files, signal: exchange.signal, ...told };
       const answer = await answered(route, passed, vendorNames && isObject(given) ? spelledNames(given) : {});
       const named = (one: object) => (vendorNames ? withVendorNames({ ...one }) : one);

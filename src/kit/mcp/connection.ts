@@ -45,22 +45,33 @@ export interface McpConnectionDeps {
 /** How a server is: it cannot be reached, it refuses, or it wants its user to sign in. */
 export type McpTrouble = 'unreachable' | 'refused' | 'sign-in';
 
+interface McpFailureDetails {
+  readonly cause?: unknown;
+  readonly status?: number;
+  readonly isOfSession?: boolean;
+}
+
 /** The server failed. The message is our own, and says nothing of what the server sent. */
 export class McpFailure extends Error {
   readonly trouble: McpTrouble;
   /** The HTTP status that the server answered with, where that is why. */
   readonly status: number | undefined;
+  /** The server refused the request for its session, and has done nothing: it can be made again in another one. */
+  readonly isOfSession: boolean;
 
-  constructor(trouble: McpTrouble, message: string, { cause, status }: { readonly cause?: unknown; readonly status?: number } = {}) {
+  constructor(trouble: McpTrouble, message: string, { cause, status, isOfSession = false }: McpFailureDetails = {}) {
     super(message, { cause });
     this.name = 'McpFailure';
     this.trouble = trouble;
     this.status = status;
+    this.isOfSession = isOfSession;
   }
 }
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+/** Of calls that ask their user nothing. */
+const usual = { timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
 const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
 /** Longest time until a server answers whether it tells anything by itself. */
 const listenMilliseconds = 2000;
@@ -114,6 +125,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const isSilent = 'command' in server || client.getProtocolEra() !== 'legacy';
   if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
+  const failed = failing(sdk, noted, client.transport?.sessionId !== undefined);
   let listing: Promise<unknown> = Promise.resolve();
   return {
     list(asking) {
@@ -127,7 +139,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
           return firstOfEachName(collected.definitions);
         } catch (error) {
           asking.throwIfAborted();
-          throw noted.isTooLarge ? tooLarge(aList, error) : failureOf(error, noted);
+          throw noted.isTooLarge ? tooLarge(aList, error) : failed(error);
         } finally {
           forget(collected);
         }
@@ -140,14 +152,13 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     async call(tool, args, asking, elicit) {
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
-      const usual = { signal: asking, timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
       try {
-        return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made(usual));
+        return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made({ ...usual, signal: asking }));
       } catch (error) {
         asking.throwIfAborted();
         if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
           return { text: `The tool refused: ${error.message.slice(0, 2000)}`, isError: true };
-        throw noted.isTooLarge ? tooLarge(aResult, error) : failureOf(error, noted);
+        throw noted.isTooLarge ? tooLarge(aResult, error) : failed(error);
       }
     },
     async close() {
@@ -199,6 +210,9 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
 /** Statuses of servers that know server-sent events alone. */
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
+/** Statuses of servers that do not know the session of a request: 404 by the protocol, 400 of many. */
+const noSuchSession = new Set<unknown>([400, 404]);
+
 /** Lets through of each message what the library needs; notes the tools of a list, and asks no further when there are enough. */
 function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {
   let handler: ((message: unknown, extra?: unknown) => void) | undefined;
@@ -225,12 +239,17 @@ const aResult = 'The result of the tool is larger than 1 MB.';
 /** What came with the message is broken: the connection is of no use any more. */
 const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
 
-function failureOf(cause: unknown, { status, lacksScope }: Noted): McpFailure {
+const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) =>
+  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError && error.status);
+
+/** @param answered the status of the answer to the very request, where that was made in a session */
+function failureOf(cause: unknown, { status, lacksScope }: Noted, answered?: number | false): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
   if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
   if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
-  if (status !== undefined) return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status });
+  if (status !== undefined)
+    return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status, isOfSession: noSuchSession.has(answered) });
   if (text === 'The result is too large.') return new McpFailure('refused', aResult, { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });
   return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', { cause });

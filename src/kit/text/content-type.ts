@@ -1,6 +1,6 @@
-/** The media type and the charset that a Content-Type header names, in lower case. */
+/** The media type and the charset that a Content-Type header names, in lower case; of its first 500 characters. */
 export function contentTypeIn(header: string): { readonly type: string; readonly charset: string | undefined } {
-  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  const [type = '', ...parameters] = header.slice(0, 500).toLowerCase().split(';');
   const charset = parameters.map((one) => /^\s*charset\s*=\s*"?([\w-]{1,40})/.exec(one)?.[1]).find((one) => one !== undefined);
   return { type: type.trim(), charset };
 }

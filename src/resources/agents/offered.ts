@@ -1,11 +1,11 @@
 import { Fault, ifFound } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
-import type { Context } from '#core/context';
+import type { Caller, Context } from '#core/context';
 import type { ShownRun } from '#core/run';
 import { begun, type NativeAgentDeps } from './beginning.ts';
 import { executed } from './execution.ts';
-import type { Agent } from './types.ts';
+import type { Agent, OwnAgent } from './types.ts';
 
 const prefix = 'agent__';
 /** Agents in a list. */
@@ -18,7 +18,7 @@ export function agentTools(deps: NativeAgentDeps): ToolSource {
     scopes: ['agent_builder'],
     async *tools({ caller }) {
       const { agents } = await deps.agents.page(caller, { offset: 0, limit: mostListed });
-      for (const agent of agents) yield offered(agent);
+      for (const agent of agents) if (isRunBy(agent, caller)) yield offered(agent);
     },
     async call(name, args, context) {
       const { caller } = context;
@@ -30,6 +30,8 @@ export function agentTools(deps: NativeAgentDeps): ToolSource {
   };
 }
 
+const isRunBy = (agent: Agent | OwnAgent, { userId }: Pick<Caller, 'userId'>) => agent.isPublished || ('owner' in agent && agent.owner === userId);
+
 const offered = ({ id, definition: { name, description, variables } }: Agent): OfferedTool => ({
   name: prefix + id,
   title: name,
@@ -37,10 +39,12 @@ const offered = ({ id, definition: { name, description, variables } }: Agent): O
   inputSchema: {
     type: 'object',
     properties: { message: { type: 'string', description: 'What the agent is asked.' }, ...(variables ? { variables } : {}) },
-    required: ['message'],
+    required: ['message', ...(variables && requires(variables) ? ['variables'] : [])],
   },
   isReadOnly: false,
 });
+
+const requires = ({ required }: JsonObject) => Array.isArray(required) && required.length > 0;
 
 /** @throws Fault `invalid` naming the argument */
 function inputOf({ message, variables, ...others }: Readonly<Record<string, unknown>>): { readonly message: string; readonly variables?: JsonObject } {
@@ -52,8 +56,13 @@ function inputOf({ message, variables, ...others }: Readonly<Record<string, unkn
   return { message, ...(variables === undefined ? {} : { variables: variables as JsonObject }) };
 }
 
-async function answered(agent: Agent, input: ReturnType<typeof inputOf>, { caller, requestId, signal }: Context, deps: NativeAgentDeps): Promise<ToolAnswer> {
-  const id = await begun({ caller, agent, input, files: [], signal, requestId }, deps);
+async function answered(
+  agent: Agent,
+  input: ReturnType<typeof inputOf>,
+  { caller, requestId, signal, app, tags }: Context,
+  deps: NativeAgentDeps,
+): Promise<ToolAnswer> {
+  const id = await begun({ caller, agent, input, files: [], signal, requestId, labels: { app, tags } }, deps);
   await executed({ runs: deps.runs, userId: caller.userId, id, agent, signal });
   return answerOf(await deps.runs.one(caller.userId, id));
 }

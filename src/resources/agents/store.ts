@@ -3,7 +3,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { secretsIn } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
-import { allows, levelOf, rightOf, type Reader } from '#store/grants';
+import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownRows, type OwnRows, type OwnRowsInside } from '../own-rows.ts';
 import { builtInAgents } from './built-in.ts';
@@ -47,28 +47,35 @@ interface Row extends Omit<OwnAgent, 'right' | 'isPublished'> {
 }
 
 const thing = { id: sql.ref('agent.id'), owner: sql.ref('agent.owner_id') };
-const readable = (reader: Reader) => allows(kind, 'read', reader, thing);
+const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
+type VersionFor = (reader: Reader) => RawBuilder<unknown>;
 /** The version that a reader runs. */
-const versionFor = ({ userId }: Reader) => sql`case when owner_id = ${userId}::bigint then agent.version else coalesce(published, agent.version) end`;
+const runByThem: VersionFor = ({ userId }) => sql`case when owner_id = ${userId}::bigint then agent.version else coalesce(published, agent.version) end`;
+/** The version that a reader is shown: whoever may change the agent goes on from the last one. */
+const shownToThem: VersionFor = (reader) => sql`case when ${may('edit', reader)} then agent.version else coalesce(published, agent.version) end`;
 const columnsFor = (reader: Reader) => sql`
   agent.id, uuid, owner_id as owner, author_id as author, agent_version.version, published, definition, agent.created_at as "createdAt", updated_at as "updatedAt",
   ${levelOf(kind, reader, thing)} as level`;
-const tables = (reader: Reader) => sql`agent join agent_version on agent_id = agent.id and agent_version.version = ${versionFor(reader)}`;
+const tables = (version: RawBuilder<unknown>) => sql`agent join agent_version on agent_id = agent.id and agent_version.version = ${version}`;
 const versionColumns = sql`version, definition, created_at as "createdAt", published_at as "publishedAt"`;
 
 export function openAgents(store: Store): AgentStore {
-  const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnAgent[]> => {
-    const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(reader)} where ${readable(reader)} and ${where}`.execute(db);
-    return rows.map(shown);
-  };
-  const things = ownRows({ kind, most: mostAgents, read });
+  const reading =
+    (versionFor: VersionFor) =>
+    async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnAgent[]> => {
+      const { rows } = await sql<Row>`select ${columnsFor(reader)} from ${tables(versionFor(reader))} where ${may('read', reader)} and ${where}`.execute(db);
+      return rows.map(shown);
+    };
+  const things = ownRows({ kind, most: mostAgents, read: reading(shownToThem) });
+  const readRun = reading(runByThem);
   return {
     ...things,
-    page: (reader, asked) => pageOfAll(store, read, reader, asked),
+    page: (reader, asked) => pageOfAll(store, readRun, reader, asked),
     async runnable(reader, id) {
       const own = builtInAgents.find((agent) => agent.id === id);
       if (own) return own;
-      const agent = await things.one(reader, id);
+      const [agent] = await readRun(reader, sql`agent.id = ${id}`);
+      if (!agent) throw unknownThing('agent');
       if (agent.right !== 'owner' && agent.published === null) throw new Fault('conflict', 'This agent was not published: only its owner runs it.');
       return agent;
     },
@@ -143,7 +150,9 @@ async function pageOfAll(
   const wanted = search.toLowerCase();
   const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
   const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
-  const { rows } = await sql<{ count: number }>`select count(*)::int as count from ${tables(reader)} where ${readable(reader)} and ${isFound}`.execute(db);
+  const { rows } = await sql<{
+    count: number;
+  }>`select count(*)::int as count from ${tables(runByThem(reader))} where ${may('read', reader)} and ${isFound}`.execute(db);
   const first = own.slice(offset, offset + limit);
   const left = limit - first.length;
   const rest = left > 0 ? await read(reader, sql`${isFound} order by agent.id limit ${left} offset ${Math.max(0, offset - own.length)}`) : [];

@@ -6,24 +6,24 @@ import { openMcpSessions, type McpSession } from './sessions.ts';
 type Message = { readonly id?: unknown; readonly method: string };
 
 /** Sessions with a server that answers each request with a result, a status, or not at all. */
-function scripted(answer: (message: Message, session: string) => object | number | undefined) {
+function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number>) {
   let sessionsOpened = 0;
   const streams: GuardedStreams = {
-    open({ body, method, headers = {}, signal }) {
-      if (method !== 'POST') return Promise.resolve(new Response(null, { status: 405 }));
+    async open({ body, method, headers = {}, signal }) {
+      if (method !== 'POST') return new Response(null, { status: 405 });
       const message = JSON.parse(body!) as Message;
       const reply = (said: object, more: Record<string, string> = {}) =>
         Response.json({ jsonrpc: '2.0', id: message.id, ...said }, { headers: { 'content-type': 'application/json', ...more } });
-      if (message.method === 'server/discover') return Promise.resolve(reply({ error: { code: -32_601, message: 'Method not found' } }));
+      if (message.method === 'server/discover') return reply({ error: { code: -32_601, message: 'Method not found' } });
       if (message.method === 'initialize') {
         const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } };
-        return Promise.resolve(reply({ result }, { 'mcp-session-id': `session-${++sessionsOpened}` }));
+        return reply({ result }, { 'mcp-session-id': `session-${++sessionsOpened}` });
       }
-      if (message.id === undefined) return Promise.resolve(new Response(null, { status: 202 }));
-      const said = answer(message, headers['mcp-session-id'] ?? '');
+      if (message.id === undefined) return new Response(null, { status: 202 });
+      const said = await answer(message, headers['mcp-session-id'] ?? '');
       if (typeof said === 'number')
-        return Promise.resolve(Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said }));
-      if (said) return Promise.resolve(reply({ result: said }));
+        return Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said });
+      if (said) return reply({ result: said });
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
     },
   };
@@ -52,10 +52,11 @@ test('a list of which every page comes in time has a deadline as a whole', async
   expect(await using((session) => session.list(signal))).toHaveLength(1);
 });
 
-test.each([404, 400, 401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
-  let known = 'session-1';
+/** A server that knows one session, and counts what it was called for in another. */
+function restarting(status: number) {
+  const server = { known: 'session-1', refused: 0 };
   const { signal, using } = scripted(({ method }, session) => {
-    if (session !== known) return status;
+    if (session !== server.known && ++server.refused) return status;
     return method === 'tools/list' ? { tools: [one] } : { content: [{ type: 'text', text: session }] };
   });
   const call = () =>
@@ -63,9 +64,43 @@ test.each([404, 400, 401, 500])('a server that was restarted and answers the old
       await session.list(signal);
       return session.call('one', {}, signal);
     });
+  return { server, call };
+}
+
+test.each([404, 400])('a server that was restarted and answers the old session with %i is called in a new one', async (status) => {
+  const { server, call } = restarting(status);
   expect(await call()).toMatchObject({ text: 'session-1' });
+  server.known = 'session-2';
+  expect(await call()).toMatchObject({ text: 'session-2' });
+  expect(server.refused).toBe(1);
+});
+
+test('calls whose session is lost at the same time do not end each other', async () => {
+  const again = Promise.withResolvers<void>();
+  let refused = 0;
+  const { signal, using } = scripted(({ method }, session) => {
+    if (method === 'tools/list') return { tools: [one] };
+    if (session === 'session-1') return ++refused === 1 ? 404 : again.promise.then(() => 404); // the others, when the first is called anew
+    again.resolve();
+    return { content: [{ type: 'text', text: session }] };
+  });
+  await using((session) => session.list(signal));
+  const all = await Promise.all(Array.from({ length: 3 }, () => using((session) => session.call('one', {}, signal))));
+  expect([refused, all.map(({ text }) => text)]).toEqual([3, ['session-2', 'session-2', 'session-2']]);
+});
+
+test('a server that does not know the new session either is asked once more, and no further', async () => {
+  const { server, call } = restarting(404);
+  await call();
+  server.known = 'none';
+  await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status: 404 });
+  expect(server.refused).toBe(2);
+});
+
+test.each([401, 500])('a server that was restarted and answers the old session with %i is connected to anew at the next use', async (status) => {
+  const { server, call } = restarting(status);
   expect(await call()).toMatchObject({ text: 'session-1' });
-  known = 'session-2';
+  server.known = 'session-2';
   await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
   expect(await call()).toMatchObject({ text: 'session-2' });
 });

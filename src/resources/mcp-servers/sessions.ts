@@ -18,6 +18,7 @@ export interface McpSession {
 export interface McpSessions {
   /**
    * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place changes.
+   * Where the server does not know an open session any more, the work is done in a new one.
    *
    * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
    */
@@ -69,13 +70,18 @@ const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
   const entries = new Map<string, Entry>();
 
-  function leave(key: string, entry: Entry): void {
-    if (entry.isLeft) return;
+  /** No further use has it; those that have it now may still be answered. */
+  function retire(key: string, entry: Entry): void {
     entry.isLeft = true;
     if (entries.get(key) === entry) entries.delete(key);
     entry.cancel();
+  }
+
+  function leave(key: string, entry: Entry): void {
+    if (entry.isLeft) return;
+    retire(key, entry);
     entry.giveUp();
-    void entry.connection.then((connection) => connection.close()).catch(() => {});
+    closed(entry);
   }
 
   /** Leaves the sessions that were not used for longest until there is room. */
@@ -94,52 +100,43 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     if (isProgram) makeRoom((entry) => entry.isProgram, mostPrograms, busy);
     const changed = () => void (entry.tools = undefined);
     const { connection, giveUp } = attempt(place, { streams, owner: String(userId), changed, elicits: group !== undefined }, clock);
-    const entry: Entry = {
-      serverId,
-      userId,
-      digest,
-      isProgram,
-      connection,
-      tools: undefined,
-      uses: 0,
-      groups: new Set(),
-      usedAt: clock.monotonic(),
-      isLeft: false,
-      cancel: () => {},
-      giveUp,
-    };
+    const entry = entryOf({ serverId, userId, digest, isProgram, connection, giveUp }, clock);
     entries.set(key, entry);
     connection.catch(() => leave(key, entry));
     return entry;
   }
 
+  async function use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>, isAgain = false): Promise<Result> {
+    const { userId, serverId, place, signal, group } = asked;
+    signal.throwIfAborted();
+    const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
+    const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
+    const open = entries.get(key);
+    if (open && open.digest !== digest) leave(key, open);
+    const using = taken(!open || open.isLeft ? enter(key, asked, digest) : open, group);
+    try {
+      const connection = await orAborted(using.connection, signal);
+      return await work({
+        list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
+        call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
+        isCut: () => connection.isCut(),
+      });
+    } catch (error) {
+      // the next use connects anew: a server that was restarted refuses the session that it no longer knows
+      if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
+      (error.isOfSession ? retire : leave)(key, using);
+      if (using !== open || isAgain || !error.isOfSession) throw error;
+    } finally {
+      using.uses--;
+      using.usedAt = clock.monotonic();
+      if (using.uses === 0 && using.isLeft) closed(using);
+      else if (using.uses === 0) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+    }
+    return use(asked, work, true);
+  }
+
   return {
-    async use(asked, work) {
-      const { userId, serverId, place, signal, group } = asked;
-      signal.throwIfAborted();
-      const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
-      const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
-      let entry = entries.get(key);
-      if (entry && entry.digest !== digest) leave(key, entry);
-      if (!entry || entry.isLeft) entry = enter(key, asked, digest);
-      const using = taken(entry, group);
-      try {
-        const connection = await orAborted(using.connection, signal);
-        return await work({
-          list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
-          call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
-          isCut: () => connection.isCut(),
-        });
-      } catch (error) {
-        // the next use connects anew: a server that was restarted refuses the session that it no longer knows
-        if (error instanceof McpFailure && (error.trouble === 'unreachable' || error.status !== undefined)) leave(key, using);
-        throw error;
-      } finally {
-        using.uses--;
-        using.usedAt = clock.monotonic();
-        if (using.uses === 0 && !using.isLeft) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
-      }
-    },
+    use: (asked, work) => use(asked, work),
     forget(serverId, userId) {
       for (const [key, entry] of entries) if (entry.serverId === serverId && (userId ?? entry.userId) === entry.userId) leave(key, entry);
     },
@@ -150,6 +147,18 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     },
   };
 }
+
+const entryOf = (made: Pick<Entry, 'serverId' | 'userId' | 'digest' | 'isProgram' | 'connection' | 'giveUp'>, clock: Clock): Entry => ({
+  ...made,
+  tools: undefined,
+  uses: 0,
+  groups: new Set(),
+  usedAt: clock.monotonic(),
+  isLeft: false,
+  cancel: () => {},
+});
+
+const closed = ({ connection }: Entry) => void connection.then((one) => one.close()).catch(() => {});
 
 function taken(entry: Entry, group: string | undefined): Entry {
   const { groups } = entry;

@@ -7,6 +7,7 @@ import { completionOf, emptyCompletion } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
 import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
+import { preparing } from './preparing.ts';
 import { query } from './query.ts';
 import { secondNow } from './today.ts';
 import { plainCall } from '#core/call';
@@ -61,7 +62,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
   const uuid = randomUUID();
   return new Conversation({
     call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [textTurn('user', '')] }),
-    generate: run.generate,
+    generate: preparing((call) => Promise.resolve(call), run.generate),
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),

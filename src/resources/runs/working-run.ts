@@ -241,13 +241,14 @@ export class WorkingRun implements Run, Toolbox {
   }
 
   contextOf(number: number, caller: Caller): Context {
-    const { taken, signal, permits, memory } = this.shared;
+    const { taken, asked, signal, permits, memory } = this.shared;
     return {
       requestId: taken.requestId,
       step: stepOf(0, 'run', number),
       caller,
       face: 'native',
       app: taken.app,
+      tags: asked.tags,
       signal,
       strict: false,
       headers: {},

@@ -94,6 +94,23 @@ onBothDatabases('/server/mcp', ({ place }) => {
     },
   );
 
+  test('an agent is offered to those who can run it, with the variables that it requires', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const [ada, bob] = [await person(all), await person(all)];
+    const variables = { type: 'object', properties: { tone: { enum: ['kind', 'dry'] } }, required: ['tone'] };
+    const agent = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in', variables };
+    const id = (await ada.ask('POST', '/server/mine/agents', agent)).body['id'] as number;
+    await ada.ask('PUT', `/server/mine/agents/${id}/grants`, { items: [{ user: bob.id, right: 'read' }] });
+    const schemas = async (key: string) => {
+      const { tools } = await (await mcpClient(all.server, key)).listTools();
+      return tools.filter(({ name }) => name === `agent__${id}`).map(({ inputSchema }) => inputSchema.required);
+    };
+    expect(await schemas(ada.key)).toEqual([['message', 'variables']]);
+    expect(await schemas(bob.key)).toEqual([]);
+    await ada.ask('POST', `/server/mine/agents/${id}/publish`);
+    expect(await schemas(bob.key)).toEqual([['message', 'variables']]);
+  });
+
   test('what is another’s is as if it were not there, and what was shared is', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });

@@ -129,6 +129,43 @@ test('versions: the owner runs the last one, everybody else the published one, a
   expect((await execute(bob, id)).status).toBe(404);
 });
 
+test('whoever may change an agent is shown its last version, which they go on from, and still runs the published one', { timeout: long }, async () => {
+  const all = await visited(await anyPlace());
+  const [ada, bob] = [await person(all), await person(all)];
+  const id = await made(ada, {});
+  await ada.ask('PUT', `${root}/${id}/grants`, { items: [{ user: bob.id, right: 'edit' }] });
+  await ada.ask('POST', `${root}/${id}/publish`);
+  await ada.ask('PUT', `${root}/${id}`, { ...simple, instructions: 'Be brief.' });
+  const last = { version: 2, published: 1, instructions: 'Be brief.', right: 'edit' };
+  expect((await bob.ask('GET', `${root}/${id}`)).body).toMatchObject(last);
+  expect((await bob.ask('GET', root)).body).toMatchObject({ items: [last] });
+  expect((await bob.ask('PUT', `${root}/${id}`, { ...simple, name: 'Third' })).body).toMatchObject({ version: 3, published: 1, name: 'Third' });
+  expect((await bob.ask('POST', '/server/list-agents', { search: 'greeter' })).body).toMatchObject({ response: [{ id, current_version: 1 }] });
+  expect((await execute(bob, id)).body['workflow']).toMatchObject({ name: 'Greeter', version: 1 });
+  expect((await execute(ada, id)).body['workflow']).toMatchObject({ name: 'Third', version: 3 });
+});
+
+test('what a run spends is booked under the application and the tags of the request that began it', { timeout: long }, async () => {
+  const all = await visited(await anyPlace());
+  const ada = await person(all);
+  const id = await made(ada, {});
+  const labelled = (path: string, body: object, tags: string) =>
+    fetch(`${all.server.url}${path}`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json', 'x-app-name': 'desk', 'x-dragoman-tags': tags },
+      body: JSON.stringify(body),
+    });
+  const asked = { agent_id: id, message: 'Say exactly: hello' };
+  expect((await labelled('/server/execute-agent', asked, 'no tag')).status).toBe(400);
+  expect((await labelled('/server/execute-agent', asked, 'case=agent')).status).toBe(200);
+  expect((await labelled('/server/query', { message: 'Herons', model: 'built-in', mode: 'deep_agent' }, 'case=deep')).status).toBe(200);
+  const booked = async (tag: string) => {
+    const { items } = (await ada.ask('GET', `/server/mine/logs?tag=case:${tag}`)).body as { items: { app: string }[] };
+    return items.length > 0 && [...new Set(items.map(({ app }) => app))];
+  };
+  for (const tag of ['agent', 'deep']) await expect.poll(() => booked(tag)).toEqual(['desk']);
+});
+
 test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {
   const all = await visited(await anyPlace());
   const ada = await person(all);

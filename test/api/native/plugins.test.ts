@@ -188,6 +188,18 @@ describe('the built-in plugins', () => {
 });
 
 describe('a question with a plugin', () => {
+  test('an unknown model is 400, also where the plugin makes its answer itself', async () => {
+    await made({ plugin_name: 'by-itself', kind: 'script', script: { code: 'export default () => 1' } });
+    for (const [path, body] of [
+      ['/server/execute-plugin', { plugin_name: 'by-itself', plugin_values: {} }],
+      ['/server/query-plugin', { plugin_name: 'by-itself' }],
+      ['/server/query', { message: '[[by-itself]]' }],
+    ] as const) {
+      const { status, body: said } = await ada.ask('POST', path, { ...body, model: 'nobody-has-it' });
+      expect([path, status, said]).toEqual([path, 400, expect.objectContaining({ status: 400, message: expect.stringContaining('nobody-has-it') as string })]);
+    }
+  });
+
   test(proves('server.query-plugin', 'POST /query-plugin and /query with [[name]] before the message run it'), async () => {
     await made({ ...parrot, plugin_name: 'parrot-of-questions' });
     const ask = async (path: string, body: object, by = ada) => (await by.ask('POST', path, { model: 'built-in', ...body })).body['message'];
@@ -534,6 +546,16 @@ describe('a call over HTTP', () => {
     says('text/plain', 'hello');
     for (const who of [ada, bob]) expect((await run('secretive', {}, {}, who)).status).toBe(200);
     expect(site.requests.map(({ headers }) => headers['x-key'])).toEqual(['key of-ada', 'key of-ada']);
+  });
+
+  test.each(['GET', 'POST', 'PUT'])('an answer to %s is read by its charset, whatever the case of its type', async (method) => {
+    site.answer((_request, response) => response.setHeader('content-type', 'Text/Plain; Charset=ISO-8859-1').end(Buffer.from('Größe', 'latin1')));
+    const plugin_name = `charset-${method}`;
+    await made({ plugin_name, kind: 'http', request: { method, url: address('/') } });
+    expect((await run(plugin_name)).body).toMatchObject({ message: 'Größe' });
+    const code = `export default async ({ fetch }) => (await fetch('${address('/')}', { method: '${method}' })).text`;
+    await made({ plugin_name: `${plugin_name}-script`, kind: 'script', script: { code, hosts: [address('')] } });
+    expect((await run(`${plugin_name}-script`)).body).toMatchObject({ message: 'Größe' });
   });
 
   test.each(['PUT', 'PATCH', 'DELETE'])('sends %s too; a redirect of it is not followed', async (method) => {

@@ -72,7 +72,7 @@ export async function visited(streams: GuardedStreams, visit: Visit): Promise<Vi
 export const longestUrl = 2048;
 
 function contentOf({ headers }: Response, content: ReadableStream<Uint8Array>, url: URL): Visited {
-  const { type: mime, charset } = contentTypeIn((headers.get('content-type') ?? '').slice(0, 500));
+  const { type: mime, charset } = contentTypeIn(headers.get('content-type') ?? '');
   return { type: 'content', url, mime, charset, etag: headers.get('etag'), modified: headers.get('last-modified'), content };
 }
 

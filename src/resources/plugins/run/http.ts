@@ -17,8 +17,15 @@ export interface OutgoingRequest {
   readonly signal: AbortSignal;
 }
 
-/** Sends a request to an address that a user chose. @returns the answer, at most 1 MB. @throws Fault `upstream-failed`, `unsupported` for a method that is not sent, `overloaded` */
-export type SendRequest = (request: OutgoingRequest) => Promise<{ readonly type: string; readonly bytes: Uint8Array }>;
+/** What an address answered, at most 1 MB: its bytes, and the text that they are. */
+export interface Answered {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}
+
+/** Sends a request to an address that a user chose. @throws Fault `upstream-failed`, `unsupported` for a method that is not sent, `overloaded` */
+export type SendRequest = (request: OutgoingRequest) => Promise<Answered>;
 
 /** The secrets of a user, by name. @throws Fault `invalid` naming one that there is not */
 export type SecretsOf = (userId: number, names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
@@ -49,7 +56,7 @@ export async function calledOverHttp({ request, values, ownerId, caller, signal 
     request.body === undefined ? undefined : typeof request.body === 'string' ? fill(request.body) : JSON.stringify(withValues(request.body, values, fill));
   const type =
     headers['content-type'] === undefined && body !== undefined ? { 'content-type': typeof request.body === 'string' ? 'text/plain' : 'application/json' } : {};
-  const { bytes } = await send({
+  const { bytes, text } = await send({
     method: request.method,
     url: url.href,
     headers: { ...headers, ...type },
@@ -57,7 +64,6 @@ export async function calledOverHttp({ request, values, ownerId, caller, signal 
     owner: String(caller.userId),
     signal,
   });
-  const text = new TextDecoder().decode(bytes);
   return request.answer === undefined ? text : shownAt(text, bytes, request.answer);
 }
 

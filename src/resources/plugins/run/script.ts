@@ -117,17 +117,17 @@ async function fetched([address, options]: readonly unknown[], hosts: ReadonlySe
   if (given.length > 50 || !given.every(([name, value]) => isHeader(name) && value.length <= 8192 && !/[^\t\x20-\x7e]/.test(value)))
     throw new ScriptFailed('fetch: a header is not allowed.');
   try {
-    const text = body === undefined || body === null ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
-    const { type, bytes } = await send({
+    const sent = body === undefined || body === null ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+    const { type, text } = await send({
       method: chosen,
       url: url.href,
       headers: Object.fromEntries(given),
       origins: hosts,
-      ...(text === undefined ? {} : { body: text }),
+      ...(sent === undefined ? {} : { body: sent }),
       owner,
       signal,
     });
-    return { type, text: new TextDecoder().decode(bytes) };
+    return { type, text };
   } catch (error) {
     if (error instanceof Fault && error.code !== 'overloaded') throw new ScriptFailed(`fetch: ${error.message}`);
     throw error;
