@@ -309,6 +309,22 @@ describe('a call of another interface', () => {
     expect(parts({ withoutIds: true })[0]).toMatchObject({ functionCall: { name: 'look', args: { a: 1 } } });
     expect(JSON.stringify(parts({ withoutIds: true }))).not.toContain('"id"');
   });
+
+  test('results are in the order of their calls, which tells whose they are where there are no ids', () => {
+    const called = (id: string): Part => ({ type: 'tool-call', id, name: 'look', json: '{}' });
+    const result = (id: string): Part => ({ type: 'tool-result', id, parts: [{ type: 'text', text: `of ${id}` }] });
+    const turns: GenerateCall['turns'] = [
+      { role: 'user', parts: [{ type: 'text', text: 'hi' }] },
+      { role: 'model', parts: [called('c1'), called('c2'), called('c3')] },
+      { role: 'user', parts: [result('c3')] },
+      { role: 'user', parts: [result('c1'), { type: 'text', text: 'now' }] },
+    ];
+    const { body } = encodeRequest({ ...call, turns }, 'm', { withoutIds: true });
+    expect((body['contents'] as object[]).slice(2)).toEqual([
+      { role: 'user', parts: ['of c1', '', 'of c3'].map((output) => ({ functionResponse: { name: 'look', response: { output } } })) },
+      { role: 'user', parts: [{ text: 'now' }] },
+    ]);
+  });
 });
 
 const withSignature = (part: Part): Part =>
