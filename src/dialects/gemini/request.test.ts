@@ -99,6 +99,12 @@ describe('spelling', () => {
     expect(refusal({ contents: [hi], generationConfig: { candidateCount: 0 } })).toMatchObject({ field: 'generationConfig.candidateCount' });
   });
 
+  test('parts may be one part', () => {
+    const body = { contents: [{ role: 'user', parts: { text: 'hi' } }], system_instruction: { parts: { text: 'be brief' } } };
+    expect(again(body)).toEqual({ contents: [hi], systemInstruction: { role: 'user', parts: [{ text: 'be brief' }] } });
+    expect(refusal({ contents: [{ parts: { text: 1 } }] })).toMatchObject({ field: 'contents[0].parts[0].text' });
+  });
+
   test('the same member in both spellings is refused', () => {
     expect(refusal({ contents: [hi], generationConfig: { topK: 1, top_k: 2 } })).toMatchObject({ field: 'top_k' });
   });
@@ -123,6 +129,11 @@ describe('roles', () => {
     expect(turns.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(turns[0]?.parts).toEqual(['one', 'two', 'three'].map((text) => ({ type: 'text', text })));
     expect(again(body)).toEqual({ contents: [hi], systemInstruction: { role: 'user', parts: [{ text: 'one' }, { text: 'two' }, { text: 'three' }] } });
+  });
+
+  test('may be in capitals', () => {
+    const body = { contents: ['USER', 'MODEL', 'System'].map((role) => ({ role, parts: [{ text: role }] })) };
+    expect(decode(body).turns.map(({ role }) => role)).toEqual(['system', 'user', 'model']);
   });
 
   test('another role is refused', () => {
