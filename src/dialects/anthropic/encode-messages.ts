@@ -3,6 +3,7 @@ import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json'
 import { isTextType } from '#core/text-types';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
+import { idOf } from './call-ids.ts';
 import { dialect } from './wire.ts';
 
 /** What is noted while a conversation is encoded. */
@@ -190,6 +191,3 @@ function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set
   if (!input) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   return { ...own(extra, dialect), type: 'tool_use', id: idOf(id), name, input: input ?? { arguments: json } };
 }
-
-/** The wire allows letters, digits, `_` and `-` in an id. */
-const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_';
