@@ -96,7 +96,7 @@ export class Contents {
     const contents: JsonObject[] = [];
     if (this.#options.isTranslated && this.#drafts[0]?.parts.some(isCall)) contents.push({ role: 'user', parts: [nothing] });
     for (const [at, { role, results, parts, media, carried }] of this.#drafts.entries()) {
-      for (const one of results.sort((a, b) => a.place - b.place)) {
+      for (const one of results.toSorted((a, b) => a.place - b.place)) {
         parts.push(...one.sent);
         media.push(...one.media);
       }

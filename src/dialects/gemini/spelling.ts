@@ -42,7 +42,7 @@ function toCamelCase(body: unknown): { readonly value: unknown; readonly spelled
       if (camel !== name) before.set(camel, name);
       if (camel === '__proto__') continue;
       if (Object.hasOwn(out, camel)) throw new Fault('invalid', `${name} is present twice, in two spellings.`, { field: name });
-      const value = own.has(camel) ? inner : visit(inner);
+      const value: unknown = own.has(camel) ? inner : visit(inner);
       out[camel] = camel === 'parts' && isObject(value) ? [value] : value;
     }
     return out;

@@ -13,6 +13,18 @@ export interface ChatAnswer extends Identity {
   readonly usageWanted: boolean;
 }
 
+/** Code points of the text in the finished parts, and in the open one. */
+interface Place {
+  before: number;
+  open: number;
+}
+
+function closeText(place: Place | undefined): void {
+  if (!place) return;
+  place.before += place.open;
+  place.open = 0;
+}
+
 /** Events → chunks. The first delta of each candidate has the role; usage, where requested, is a separate chunk before `[DONE]`. */
 export function encoder(answer: ChatAnswer): Encoder {
   const { usageWanted } = answer;
@@ -21,7 +33,7 @@ export function encoder(answer: ChatAnswer): Encoder {
   let usage: Usage | undefined;
   const begun = new Set<number>();
   const finished = new Set<number>();
-  const places: { before: number; open: number }[] = []; // by candidate: code points in the finished parts, and in the open one
+  const places: Place[] = []; // by candidate
   const ends = new TextEnds();
   const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
 
@@ -39,12 +51,6 @@ export function encoder(answer: ChatAnswer): Encoder {
     return `"role":"assistant",${content}"refusal":null,`;
   };
   const openingWithout = (candidate: number) => opening(candidate, '"content":null,');
-
-  const closeText = (place: { before: number; open: number } | undefined) => {
-    if (!place) return;
-    place.before += place.open;
-    place.open = 0;
-  };
 
   return {
     encode(event) {
