@@ -34,7 +34,8 @@ export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
       else calls.set(part.id, { open: [id], answered: id });
       return { ...part, id };
     }
-    const its = part.type === 'tool-result' ? calls.get(part.id) : undefined;
+    if (part.type !== 'tool-result') return part;
+    const its = calls.get(part.id);
     if (!its) return part;
     its.answered = its.open.shift() ?? its.answered;
     return { ...part, id: its.answered };

@@ -137,7 +137,8 @@ function leftOut(reason: string, notes: Notes): readonly JsonObject[] {
 
 /** The wire refuses text without anything but white space. */
 function textBlocks({ text, extra }: Pick<TextPart, 'text' | 'extra'>, notes: Notes): readonly JsonObject[] {
-  const { '.block': block, document, ...carried } = own(extra, dialect);
+  const { '.block': block, '.document': document, '.heading': isHeading, ...carried } = own(extra, dialect);
+  if (isHeading) return []; // the document that follows has it
   if (block !== undefined) return [block as JsonObject];
   const mark = cacheMark(extra, notes);
   if (document !== undefined) return [{ ...(document as JsonObject), ...mark, type: 'document', source: plainText(text) }];
