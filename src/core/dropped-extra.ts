@@ -1,5 +1,6 @@
 import type { GenerateCall } from './call.ts';
 import { own, type Extra } from './json.ts';
+import { gatewayOwn } from './thoughts.ts';
 
 /**
  * The extra fields of other dialects, which a target of this dialect ignores. A field that a sister dialect has under the same name is carried for both. The
@@ -24,7 +25,7 @@ function noteDropped(extra: Extra | undefined, dialect: string, names: Set<strin
   if (extra === undefined) return;
   const understood = own(extra, dialect);
   for (const other in extra) {
-    if (other === dialect) continue;
+    if (other === dialect || other === gatewayOwn) continue;
     for (const name in extra[other]) if (!name.startsWith('.') && !(name in understood)) names.add(name);
   }
 }

@@ -26,7 +26,12 @@ export type GenerateEvent =
   | PartEvent
   | { readonly type: 'passed'; readonly tokens: number; readonly text?: string; readonly thoughts?: true; readonly counts?: Counts; readonly unseen?: true }
   | { readonly type: 'finished'; readonly candidate: number; readonly reason: FinishReason; readonly raw: string; readonly extra?: Extra }
-  | { readonly type: 'usage'; readonly usage: Usage };
+  | {
+      readonly type: 'usage';
+      readonly usage: Usage;
+      /** The provider put it where clients of its API do not look for it. */
+      readonly elsewhere?: true;
+    };
 
 /**
  * Milliseconds between two `passed` events of an answer that is forwarded unparsed, and between two journal entries of a running answer.

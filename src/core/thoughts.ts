@@ -33,7 +33,7 @@ export interface ThoughtMemory {
 }
 
 /** The name under which `extra` holds what is the gateway's own. */
-const gatewayOwn = 'gateway';
+export const gatewayOwn = 'gateway';
 
 /** What clients carry for the gateway is marked, so that it is never given to a provider as its own. Base64, as all of it, for there are clients that decode it. */
 const mark = Buffer.from('dragoman.').toString('base64');

@@ -181,8 +181,9 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   else exchange.sendJson(200, whole, headers);
 }
 
-/** A usage that the provider did not report, or not so. */
-const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> => event.type === 'usage' && event.usage.source === 'estimated';
+/** A usage that the provider did not report, or not where clients look for it. */
+const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> =>
+  event.type === 'usage' && (event.usage.source === 'estimated' || event.elsewhere === true);
 
 /** An answer that its provider's decoder has read. */
 async function parsed(bytes: Uint8Array): Promise<object> {

@@ -13,6 +13,17 @@ const url = 'https://moon.example/a';
 const title = 'The moon';
 const bytes = (piece: string) => Buffer.byteLength(piece);
 
+const citedBlock = { type: 'text', text: cited, citations: [{ type: 'web_search_result_location', url, title, cited_text: 'c', encrypted_index: 'e' }] };
+const message = (content: readonly object[]) => ({
+  id: 'msg_x',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content,
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 1, output_tokens: 1 },
+});
+
 /** An answer of each wire that cites. */
 const answers: Readonly<Record<string, object>> = {
   '/v1/chat/completions': {
@@ -42,19 +53,15 @@ const answers: Readonly<Record<string, object>> = {
       },
     ],
   },
-  '/v1/messages': {
-    id: 'msg_x',
-    type: 'message',
-    role: 'assistant',
-    model: 'm',
-    content: [
-      { type: 'text', text: 'Far ' },
-      { type: 'text', text: cited, citations: [{ type: 'web_search_result_location', url, title, cited_text: 'c', encrypted_index: 'e' }] },
-      { type: 'text', text: '.' },
-    ],
-    stop_reason: 'end_turn',
-    usage: { input_tokens: 1, output_tokens: 1 },
-  },
+  '/v1/messages': message([{ type: 'text', text: 'Far ' }, citedBlock, { type: 'text', text: '.' }]),
+  // The places of citations count from the start of the message, although its text is in pieces.
+  '/searched/v1/messages': message([
+    { type: 'text', text: 'Far ' },
+    { type: 'server_tool_use', id: 'srvtoolu_x', name: 'web_search', input: { query: 'moon' } },
+    { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_x', content: [] },
+    citedBlock,
+    { type: 'text', text: '.' },
+  ]),
   '/v1beta/models/gemini:generateContent': {
     candidates: [
       {
@@ -84,11 +91,13 @@ providers:
   chat: { dialect: openai-chat, baseUrl: "${at}/v1" }
   responses: { dialect: openai-responses, baseUrl: "${at}/v1" }
   messages: { dialect: anthropic-messages, baseUrl: "${at}" }
+  searched: { dialect: anthropic-messages, baseUrl: "${at}/searched" }
   gemini: { dialect: gemini, baseUrl: "${at}/v1beta" }
 models:
   chat: { targets: [{ provider: chat }] }
   responses: { targets: [{ provider: responses }] }
   messages: { targets: [{ provider: messages }] }
+  searched: { targets: [{ provider: searched }] }
   gemini: { targets: [{ provider: gemini }] }
 `,
   });
@@ -141,7 +150,7 @@ const faces: Readonly<
 };
 
 describe.each(Object.keys(faces))('in the interface of %s', (face) => {
-  test.each(['chat', 'responses', 'messages', 'gemini'].flatMap((model) => [false, true].map((stream) => ({ model, stream }))))(
+  test.each(['chat', 'responses', 'messages', 'searched', 'gemini'].flatMap((model) => [false, true].map((stream) => ({ model, stream }))))(
     'what a provider of $model says is cited once (stream: $stream)',
     async ({ model, stream }) => {
       const { ask, cites } = faces[face]!;

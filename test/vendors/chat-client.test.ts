@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { askFace, type Face } from '../support/all-faces.ts';
-import { always, body, ok } from '../support/fakes/upstream/index.ts';
+import { always, body, ok, replay } from '../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** What chat clients send beside the public description, and what the chat wire demands of everybody's conversations. */
@@ -251,6 +251,19 @@ test.each(['cached_tokens', 'prompt_cache_hit_tokens'])('cached tokens are read 
   upstream.script(body(JSON.stringify({ id: 'x', choices: [message], usage: { prompt_tokens: 100, completion_tokens: 1, total_tokens: 101, [name]: 60 } })));
   const { raw } = await askFace(server, 'messages', { model: 'chat', content: 'hi', stream: false });
   expect(JSON.parse(raw)).toMatchObject({ usage: { input_tokens: 40, cache_read_input_tokens: 60 } });
+});
+
+test.each(['chat', 'messages'] as const)('the usage of a stream is read from the choice, where Moonshot has it, for a client of %s', async (face) => {
+  const usage = { prompt_tokens: 100, completion_tokens: 17, total_tokens: 117, cached_tokens: 60 };
+  const frames = [{ delta: { role: 'assistant', content: 'ho' } }, { delta: {}, finish_reason: 'stop', usage }];
+  upstream.script(replay(frames.map((choice) => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] }))));
+  const more = face === 'chat' ? { stream_options: { include_usage: true } } : {};
+  const { raw } = await askFace(server, face, { model: 'chat', content: 'hi', stream: true, more });
+  expect(raw).toMatch(
+    face === 'chat'
+      ? /"choices":\[\],"usage":\{"prompt_tokens":100,"completion_tokens":17/
+      : /"input_tokens":40,"cache_read_input_tokens":60,"output_tokens":17/,
+  );
 });
 
 test('empty arguments of a call become an empty object, and a long id a short one', async () => {

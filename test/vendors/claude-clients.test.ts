@@ -49,6 +49,18 @@ describe('search results, documents of content and references to tools', () => {
     expect(((sent()['messages'] ?? sent()['input'] ?? sent()['contents']) as readonly unknown[]).length).toBe(3);
   });
 
+  test.each(others)('of plain text keep their titles, in messages and in results of tools (%s)', async (model) => {
+    upstream.script(always(ok()));
+    const plain = { type: 'document', title: 'Birds', context: 'From a book.', source: { type: 'text', media_type: 'text/plain', data: 'They sing.' } };
+    for (const messages of [[{ role: 'user', content: [plain] }], loop([plain])]) {
+      const { status, headers } = await ask(model, { tools: [look], messages });
+      expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
+      expect(JSON.stringify(upstream.requests.at(-1)!.json)).toMatch(/Birds\\nFrom a book\..*They sing\./);
+      await ask('messages', { tools: [look], messages });
+      expect((upstream.requests.at(-1)!.json as { messages: object[] }).messages).toEqual(messages);
+    }
+  });
+
   test('name what of them is lost', async () => {
     upstream.script(ok());
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };

@@ -162,8 +162,8 @@ test('a call without a result has an empty one, for there are as many results as
     {
       role: 'user',
       parts: [
-        { functionResponse: { id: '2', name: 'hear', response: { output: '' } } },
         { functionResponse: { id: '1', name: 'look', response: { output: 'seen' } } },
+        { functionResponse: { id: '2', name: 'hear', response: { output: '' } } },
       ],
     },
     { role: 'user', parts: [{ text: 'never mind' }] },

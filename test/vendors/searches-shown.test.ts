@@ -61,8 +61,9 @@ test.each([
     type: 'server_tool_use',
     id: expect.stringMatching(/^srvtoolu_/) as string,
     name: 'web_search',
-    input: { query: 'weather' },
+    input: stream ? {} : { query: 'weather' },
   });
+  expect(raw.includes(inputDelta)).toBe(stream); // clients take the input of a streamed call from its deltas
   expect(blocks).toContainEqual(
     expect.objectContaining({
       type: 'web_search_tool_result',
@@ -70,6 +71,8 @@ test.each([
     }),
   );
 });
+
+const inputDelta = String.raw`"delta":{"type":"input_json_delta","partial_json":"{\"query\":\"weather\"}"}`;
 
 /** The usage at the end of an answer to a messages client. */
 const usageIn = (raw: string, stream: boolean): unknown => {
@@ -113,6 +116,7 @@ test.each([false, true])('of Claude are shown to clients of other APIs too, and 
   const own = await ask('messages', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] });
   expect(own.raw).toContain('"id":"srvtoolu_1"');
   expect(own.raw).toContain('"encrypted_content":"c"');
+  expect(own.raw.includes(inputDelta)).toBe(stream);
   expect(own.raw).not.toContain('srvtoolu_gateway');
   expect(usageIn(own.raw, stream)).toMatchObject({ server_tool_use: ran });
 });

@@ -115,6 +115,12 @@ describe('Gemini', () => {
     const { status } = await second(client, 'gemini', stream);
     expect([status, upstream.requests.length]).toEqual([200, 2]);
   });
+  test.each(ways)('wants no thoughts back, and a client of $name is not warned of its own, $how', async ({ client, stream }) => {
+    upstream.script(provider(() => undefined, { thought, text: 'Let me look.', tools }));
+    const { status, headers, sent } = await second(client, 'gemini', stream);
+    expect([status, headers.get('x-dragoman-warnings') ?? '']).toEqual([200, expect.not.stringMatching(/thoughts|token/)]);
+    if (!client.name.startsWith('gencompat')) expect(JSON.stringify(sent)).not.toContain(thought.trim());
+  });
 });
 
 describe('a responses provider', () => {

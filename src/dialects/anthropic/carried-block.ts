@@ -23,14 +23,20 @@ export function carriedBlock(value: JsonObject): TextPart | ForeignPart {
 function textOfBlock(value: JsonObject, heading: readonly (Json | undefined)[], content: unknown): TextPart {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }];
   const texts = blocks.map((one) => (isObject(one) ? textOf(one['text']) : ''));
-  const { citations, cache_control: mark } = value;
-  const others = {
-    ...Object.fromEntries(blocks.flatMap(typeOfOther)),
-    ...(isObject(citations) && citations['enabled'] === true ? { citations: true } : {}),
-    ...(mark === undefined ? {} : { cache_control: mark }),
-  };
+  const others = { ...Object.fromEntries(blocks.flatMap(typeOfOther)), ...shownMembers(value) };
   const text = [joined(heading.map(textOf)), joined(texts)].filter((one) => one !== '').join('\n\n');
   return { type: 'text', text, ...carriedAs({ '.block': value, ...others }) };
+}
+
+/** What other wires report that they have no words for. */
+export function shownMembers({ citations, cache_control: mark }: JsonObject): JsonObject {
+  return { ...(isObject(citations) && citations['enabled'] === true ? { citations: true } : {}), ...(mark === undefined ? {} : { cache_control: mark }) };
+}
+
+/** The title and the context of a plain-text document, as text for other wires. */
+export function headingOf({ title, context }: JsonObject): readonly TextPart[] {
+  const text = joined([textOf(title), textOf(context)]);
+  return text === '' ? [] : [{ type: 'text', text, ...carriedAs({ '.heading': true }) }];
 }
 
 const joined = (lines: readonly string[]) => lines.filter((one) => one !== '').join('\n');

@@ -3,7 +3,7 @@ import { textAsWritten } from '#kit/json/numbers';
 import { isObject, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra } from '#core/thoughts';
 import { base64At, bounded, invalid, isGiven, missing } from '../shared/read-fields.ts';
-import { carriedBlock } from './carried-block.ts';
+import { carriedBlock, headingOf, shownMembers } from './carried-block.ts';
 import { isOurSearch } from './encode-answer.ts';
 import { dialect, type WireBlock, type WireMessage, carriedAs } from './wire.ts';
 
@@ -39,14 +39,14 @@ const messageMembers = new Set(['role', 'content']);
 
 function partsOf(
   { content }: { readonly content: NonNullable<WireMessage['content']> },
-  part: (block: WireBlock, place: string) => Part,
+  part: (block: WireBlock, place: string) => Part | readonly Part[],
   field: string,
 ): readonly Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return content.map((block, at) => part(block, `${field}[${at}]`));
+  return content.flatMap((block, at) => part(block, `${field}[${at}]`));
 }
 
-function systemPart(block: WireBlock, place: string): Part {
+function systemPart(block: WireBlock, place: string): Part | readonly Part[] {
   switch (block.type) {
     case 'text':
       return textPartOf(block);
@@ -61,7 +61,7 @@ function systemPart(block: WireBlock, place: string): Part {
   }
 }
 
-function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): Part {
+function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): Part | readonly Part[] {
   switch (block.type) {
     case 'tool_result': {
       const { tool_use_id: id, content, is_error: failed } = block;
@@ -69,7 +69,7 @@ function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): 
       const parts =
         typeof content === 'string'
           ? [{ type: 'text' as const, text: content }]
-          : (content ?? []).map((one, at) => contentPart(one, `${place}.content[${at}]`));
+          : (content ?? []).flatMap((one, at) => contentPart(one, `${place}.content[${at}]`));
       return { type: 'tool-result', id, parts, ...(failed ? { failed } : {}), ...carriedAs(rest(block, resultMembers)) };
     }
     case 'tool_use':
@@ -82,7 +82,7 @@ function userPart(block: WireBlock, place: string, calls: ReadonlySet<string>): 
 
 const resultMembers = new Set(['type', 'tool_use_id', 'content', 'is_error']);
 
-function modelPart(block: WireBlock, place: string, calls: Set<string>): Part {
+function modelPart(block: WireBlock, place: string, calls: Set<string>): Part | readonly Part[] {
   switch (block.type) {
     case 'tool_use': {
       const { id, name, input } = block;
@@ -124,9 +124,10 @@ function thoughtOf(block: Extract<WireBlock, { type: 'thinking' }>): ThoughtPart
 }
 
 type ContentBlock = Exclude<WireBlock, { type: 'tool_use' | 'tool_result' | 'thinking' }>;
+type ContentPart = TextPart | MediaPart | ForeignPart;
 
 /** A block that messages and tool results share. */
-function contentPart(block: ContentBlock, place: string): TextPart | MediaPart | ForeignPart {
+function contentPart(block: ContentBlock, place: string): ContentPart | readonly ContentPart[] {
   switch (block.type) {
     case 'text':
       return textPartOf(block);
@@ -144,12 +145,14 @@ function contentPart(block: ContentBlock, place: string): TextPart | MediaPart |
 const none = new Set<string>();
 const mediaMembers = new Set(['type', 'source', 'title']);
 
-/** A plain-text document becomes a text part, which wires without documents support. */
-function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: string): TextPart | MediaPart | ForeignPart {
+/** A plain-text document becomes its heading and its text, which wires without documents support. */
+function documentPart(block: Extract<WireBlock, { type: 'document' }>, place: string): ContentPart | readonly ContentPart[] {
   const { source, title } = block;
   switch (source.type) {
-    case 'text':
-      return { type: 'text', text: source.data, ...carriedAs({ document: rest(block, textDocumentMembers) }) };
+    case 'text': {
+      const document = rest(block, textDocumentMembers);
+      return [...headingOf(document), { type: 'text', text: source.data, ...carriedAs({ '.document': document, ...shownMembers(document) }) }];
+    }
     case 'content':
       return carriedBlock(bounded(rest(block, none), place));
     default:

@@ -3,6 +3,7 @@ import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json'
 import { isTextType } from '#core/text-types';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
+import { idOf } from './call-ids.ts';
 import { dialect } from './wire.ts';
 
 /** What is noted while a conversation is encoded. */
@@ -136,7 +137,8 @@ function leftOut(reason: string, notes: Notes): readonly JsonObject[] {
 
 /** The wire refuses text without anything but white space. */
 function textBlocks({ text, extra }: Pick<TextPart, 'text' | 'extra'>, notes: Notes): readonly JsonObject[] {
-  const { '.block': block, document, ...carried } = own(extra, dialect);
+  const { '.block': block, '.document': document, '.heading': isHeading, ...carried } = own(extra, dialect);
+  if (isHeading) return []; // the document that follows has it
   if (block !== undefined) return [block as JsonObject];
   const mark = cacheMark(extra, notes);
   if (document !== undefined) return [{ ...(document as JsonObject), ...mark, type: 'document', source: plainText(text) }];
@@ -190,6 +192,3 @@ function callBlock({ id, name, json, custom, extra }: ToolCallPart, ignored: Set
   if (!input) ignored.add('tool call: arguments that are not a JSON object are wrapped in one as text.');
   return { ...own(extra, dialect), type: 'tool_use', id: idOf(id), name, input: input ?? { arguments: json } };
 }
-
-/** The wire allows letters, digits, `_` and `-` in an id. */
-const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_';

@@ -64,6 +64,25 @@ describe('a call of another wire', () => {
     ]);
   });
 
+  test('whose ids are not unique gives each call one of its own, and each result that of its call', () => {
+    const use = (id: string, at: string) => ({ type: 'tool-call' as const, id, name: 'look', json: JSON.stringify({ at }) });
+    const found = (id: string, what: string) => ({ type: 'tool-result' as const, id, parts: [text(what)] });
+    const turns = [
+      turn('user', text('hi')),
+      turn('model', use('look:0', 'a'), use('look.0', 'b')),
+      turn('user', found('look.0', 'b'), found('look:0', 'a')),
+      turn('model', use('look:0', 'c'), use('look:0', 'd'), use('look_0_2', 'e')),
+      turn('user', found('look:0', 'c'), found('look:0', 'd'), found('look_0_2', 'e')),
+    ];
+    const blocks = (encodeRequest(call({ turns }), 'm').body['messages'] as { readonly content: readonly JsonObject[] }[])
+      .slice(1)
+      .map(({ content }) => content);
+    const asked = [0, 2].flatMap((at) => blocks[at]!).map(({ id, input }) => [id, (input as JsonObject)['at']]);
+    const given = [1, 3].flatMap((at) => blocks[at]!).map(({ tool_use_id: id, content }) => [id, content]);
+    expect(new Set(asked.map(([id]) => id)).size).toBe(5);
+    expect(new Map(given as [string, string][])).toEqual(new Map(asked as [string, string][]));
+  });
+
   test.each(['not json', '[1]', '"x"'])('with the arguments %s keeps them as text', (json) => {
     const { body: sent, ignored } = encodeRequest(
       call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json }), turn('user', { type: 'tool-result', id: 'a', parts: [] })] }),

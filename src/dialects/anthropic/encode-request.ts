@@ -13,6 +13,7 @@ import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
 import { isForced, possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
+import { withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
 import { cacheMark, type Notes } from './encode-messages.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
@@ -50,7 +51,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withAllResults(withWholeAnswers(call), ignored) : call.turns, instructions },
+    { ...quirks, turns: translated ? withUniqueIds(withAllResults(withWholeAnswers(call), ignored)) : call.turns, instructions },
     notes,
   );
   const limit = call.sampling.maxTokens;

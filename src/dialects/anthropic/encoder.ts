@@ -1,5 +1,5 @@
 import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
-import { own, type Json, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, textOf, type Json, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
 import { citationsOf, headOf, imageText, isCounted, isSearch, searchBlocks, stopOf, thoughtMembers, type ShownSearch } from './encode-answer.ts';
@@ -123,7 +123,7 @@ class Blocks implements Encoder {
         if (isSearch(event.part)) return this.#search(event.part);
         if (event.part.type === 'media') return event.part.kind === 'image' ? this.#close() + this.#emitText('text', imageText(event.part), {}, true) : '';
         if (event.part.dialect !== dialect) return '';
-        return this.#close() + this.#start(event.part.value) + this.#stop();
+        return this.#whole(event.part.value);
       default:
         return event satisfies never;
     }
@@ -132,8 +132,16 @@ class Blocks implements Encoder {
   #search(part: ShownSearch): string {
     if (isCounted(part)) this.#searches++;
     return searchBlocks(part)
-      .map((block) => this.#close() + this.#start(block) + this.#stop())
+      .map((block) => this.#whole(block))
       .join('');
+  }
+
+  /** A block that came as one. The input of a call of the provider's is a delta, as that of a client's tool: clients take it from there. */
+  #whole(block: JsonObject): string {
+    const { input } = block;
+    if (!textOf(block['type']).endsWith('_tool_use') || !isObject(input)) return this.#close() + this.#start(block) + this.#stop();
+    const start = this.#close() + this.#start({ ...block, input: {} });
+    return start + (isEmpty(input) ? '' : this.#delta('input_json_delta', 'partial_json', JSON.stringify(input))) + this.#stop();
   }
 
   #emitText(kind: 'text' | 'thinking', text: string, carried: JsonObject, last: boolean): string {

@@ -12,14 +12,29 @@ export interface SentPart {
 /** Stands where a message has no text: the wire refuses empty ones. */
 export const nothing: JsonObject = { text: '.' };
 
+/** The result of a call. */
+interface Result {
+  /** Where its call is among all calls. */
+  readonly place: number;
+  readonly sent: readonly JsonObject[];
+  readonly media: readonly JsonObject[];
+}
+
 interface Draft {
   readonly role: 'model' | 'user';
   /** Holds function results and nothing else but their media. */
   readonly isResults: boolean;
+  readonly results: Result[];
   readonly parts: JsonObject[];
   /** Media of the results, where they are not part of them. */
   readonly media: JsonObject[];
   readonly carried: JsonObject;
+}
+
+/** The content with a call, and where the call is among all calls. */
+interface Called {
+  readonly draft: Draft;
+  readonly place: number;
 }
 
 export interface ContentsOptions {
@@ -32,11 +47,13 @@ export interface ContentsOptions {
 /**
  * The contents of a request, in the order that the wire requires. Neighbours of one role are one content; function results follow the content with their calls at
  * once, and other parts of their turn come after them: `Please ensure that function call turn comes immediately after a user turn or after a function response turn.`
+ * The results are in the order of their calls: without ids (on Vertex AI) it tells which result of a function is whose.
  * Contents of a client of this wire stay as they came, but for results that follow each other.
  */
 export class Contents {
   readonly #drafts: Draft[] = [];
-  readonly #called = new Map<string, Draft>(); // the content with a call, by the id of the call
+  readonly #called = new Map<string, Called>(); // by the id of the call
+  #calls = 0;
   readonly #options: ContentsOptions;
 
   constructor(options: ContentsOptions) {
@@ -59,7 +76,7 @@ export class Contents {
       if (all.length === 0) return; // no part of it can be sent
       const draft = this.#open('model', carried);
       draft.parts.push(...all);
-      for (const { part } of parts) if (part.type === 'tool-call') this.#called.set(part.id, draft);
+      for (const { part } of parts) if (part.type === 'tool-call') this.#called.set(part.id, { draft, place: this.#calls++ });
       return;
     }
     const others: JsonObject[] = [];
@@ -78,7 +95,11 @@ export class Contents {
   written(): readonly JsonObject[] {
     const contents: JsonObject[] = [];
     if (this.#options.isTranslated && this.#drafts[0]?.parts.some(isCall)) contents.push({ role: 'user', parts: [nothing] });
-    for (const [at, { role, parts, media, carried }] of this.#drafts.entries()) {
+    for (const [at, { role, results, parts, media, carried }] of this.#drafts.entries()) {
+      for (const one of results.toSorted((a, b) => a.place - b.place)) {
+        parts.push(...one.sent);
+        media.push(...one.media);
+      }
       if (this.#options.signed && role === 'model') signFirst(parts);
       // Beside the results of several calls the wire takes no other part. https://github.com/google-gemini/gemini-cli/pull/16137
       const isOne = parts.length === 1;
@@ -95,7 +116,7 @@ export class Contents {
   #open(role: Draft['role'], carried: JsonObject): Draft {
     const last = this.#drafts.at(-1);
     if (last?.role === role && !last.isResults && isEmpty(last.carried) && isEmpty(carried)) return last;
-    const draft: Draft = { role, isResults: false, parts: [], media: [], carried };
+    const draft: Draft = { role, isResults: false, results: [], parts: [], media: [], carried };
     this.#drafts.push(draft);
     return draft;
   }
@@ -103,21 +124,20 @@ export class Contents {
   /** @param sent the result, and its media if they are sent beside it */
   #result(id: string, [result, ...media]: readonly JsonObject[]): void {
     const call = this.#called.get(id);
-    const at = call ? this.#drafts.lastIndexOf(call) : this.#drafts.length - 1;
+    const at = call ? this.#drafts.lastIndexOf(call.draft) : this.#drafts.length - 1;
     let draft = this.#drafts[call ? at + 1 : at];
     if (!draft?.isResults) {
-      draft = { role: 'user', isResults: true, parts: [], media: [], carried: {} };
+      draft = { role: 'user', isResults: true, results: [], parts: [], media: [], carried: {} };
       this.#drafts.splice(at + 1, 0, draft);
     }
-    if (result) draft.parts.push(result);
-    draft.media.push(...media);
+    draft.results.push({ place: call?.place ?? Number.MAX_SAFE_INTEGER, sent: result ? [result] : [], media });
   }
 
   #asItCame(role: Draft['role'], parts: readonly JsonObject[], carried: JsonObject): void {
     const isResults = isEmpty(carried) && parts.every((part) => part['functionResponse'] !== undefined);
     const last = this.#drafts.at(-1);
     if (isResults && last?.isResults && last.role === role) last.parts.push(...parts);
-    else this.#drafts.push({ role, isResults, parts: [...parts], media: [], carried });
+    else this.#drafts.push({ role, isResults, results: [], parts: [...parts], media: [], carried });
   }
 }
 

@@ -15,7 +15,8 @@ export function turnsOf(contents: readonly WireContent[], instruction: WireConte
   const system: Part[] = isGiven(instruction) ? instruction.parts.map((part, at) => systemPart(part, `systemInstruction.parts[${at}]`)) : [];
   const turns: Turn[] = [];
   for (const [at, content] of contents.entries()) {
-    const { role, parts } = content;
+    const { parts } = content;
+    const role = content.role?.toLowerCase(); // Google's older examples have USER and MODEL
     const field = `contents[${at}]`;
     if (role === 'system') {
       system.push(...parts.map((part, place) => systemPart(part, `${field}.parts[${place}]`)));

@@ -1,5 +1,5 @@
 import type { ForeignPart, MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, textOf, type JsonObject } from '#core/json';
+import { isEmpty, own, textOf, type JsonObject } from '#core/json';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
@@ -73,11 +73,12 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
   }
 }
 
-/** Thoughts of another provider are not shown to this one. */
+/** Thoughts of another provider are not shown to this one, and it wants none of its own back that it did not sign. */
 function thoughtParts(part: ThoughtPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
   const { text, extra } = part;
-  const isOwn = !isTranslated || extra?.[dialect] !== undefined;
-  if (isOwn) return [{ text, thought: true, ...own(extra, dialect) }];
+  const members = own(extra, dialect);
+  if (!isTranslated || !isEmpty(members)) return [{ text, thought: true, ...members }];
+  if (extra?.[dialect] !== undefined) return [];
   if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
   return [];
 }

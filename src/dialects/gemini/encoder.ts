@@ -2,6 +2,7 @@ import type { GenerateEvent, Started, ToolCallPiece, TokenLogprob, Usage } from 
 import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
+import { TextEnds } from '../shared/text-ends.ts';
 import { callPart, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
 import { Grounding, searchOf } from './grounding.ts';
@@ -32,6 +33,7 @@ class Chunks implements Encoder {
   #endings: Ending[] = [];
   #usage: Usage | undefined;
   readonly #grounding = new Map<number, Grounding>(); // by candidate
+  readonly #ends = new TextEnds();
 
   constructor(id: string, framing: Framing, cites: boolean) {
     this.#id = id;
@@ -40,6 +42,7 @@ class Chunks implements Encoder {
   }
 
   encode(event: GenerateEvent): string {
+    if (this.#cites && 'candidate' in event && this.#ends.isEnd(event)) this.#groundingOf(event.candidate).text('', []);
     switch (event.type) {
       case 'started':
         this.#started = event;

@@ -99,6 +99,12 @@ describe('spelling', () => {
     expect(refusal({ contents: [hi], generationConfig: { candidateCount: 0 } })).toMatchObject({ field: 'generationConfig.candidateCount' });
   });
 
+  test('parts may be one part', () => {
+    const body = { contents: [{ role: 'user', parts: { text: 'hi' } }], system_instruction: { parts: { text: 'be brief' } } };
+    expect(again(body)).toEqual({ contents: [hi], systemInstruction: { role: 'user', parts: [{ text: 'be brief' }] } });
+    expect(refusal({ contents: [{ parts: { text: 1 } }] })).toMatchObject({ field: 'contents[0].parts[0].text' });
+  });
+
   test('the same member in both spellings is refused', () => {
     expect(refusal({ contents: [hi], generationConfig: { topK: 1, top_k: 2 } })).toMatchObject({ field: 'top_k' });
   });
@@ -123,6 +129,11 @@ describe('roles', () => {
     expect(turns.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(turns[0]?.parts).toEqual(['one', 'two', 'three'].map((text) => ({ type: 'text', text })));
     expect(again(body)).toEqual({ contents: [hi], systemInstruction: { role: 'user', parts: [{ text: 'one' }, { text: 'two' }, { text: 'three' }] } });
+  });
+
+  test('may be in capitals', () => {
+    const body = { contents: ['USER', 'MODEL', 'System'].map((role) => ({ role, parts: [{ text: role }] })) };
+    expect(decode(body).turns.map(({ role }) => role)).toEqual(['system', 'user', 'model']);
   });
 
   test('another role is refused', () => {
@@ -308,6 +319,22 @@ describe('a call of another interface', () => {
     expect(parts({ signed: true })).toEqual(parts({})); // of calls that were made together the first is signed
     expect(parts({ withoutIds: true })[0]).toMatchObject({ functionCall: { name: 'look', args: { a: 1 } } });
     expect(JSON.stringify(parts({ withoutIds: true }))).not.toContain('"id"');
+  });
+
+  test('results are in the order of their calls, which tells whose they are where there are no ids', () => {
+    const called = (id: string): Part => ({ type: 'tool-call', id, name: 'look', json: '{}' });
+    const result = (id: string): Part => ({ type: 'tool-result', id, parts: [{ type: 'text', text: `of ${id}` }] });
+    const turns: GenerateCall['turns'] = [
+      { role: 'user', parts: [{ type: 'text', text: 'hi' }] },
+      { role: 'model', parts: [called('c1'), called('c2'), called('c3')] },
+      { role: 'user', parts: [result('c3')] },
+      { role: 'user', parts: [result('c1'), { type: 'text', text: 'now' }] },
+    ];
+    const { body } = encodeRequest({ ...call, turns }, 'm', { withoutIds: true });
+    expect((body['contents'] as object[]).slice(2)).toEqual([
+      { role: 'user', parts: ['of c1', '', 'of c3'].map((output) => ({ functionResponse: { name: 'look', response: { output } } })) },
+      { role: 'user', parts: [{ text: 'now' }] },
+    ]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 
 /**
- * Decodes a body whose members may be in snake_case or camelCase. A fault names its field as the request spelled it.
+ * Decodes a body whose members may be in snake_case or camelCase, and whose `parts` may be one part, as many examples of Google have them. A fault names its field as the request spelled it.
  *
  * @param body parsed JSON
  * @param read receives the body in camelCase, and what translates a field path of it back
@@ -41,7 +42,8 @@ function toCamelCase(body: unknown): { readonly value: unknown; readonly spelled
       if (camel !== name) before.set(camel, name);
       if (camel === '__proto__') continue;
       if (Object.hasOwn(out, camel)) throw new Fault('invalid', `${name} is present twice, in two spellings.`, { field: name });
-      out[camel] = own.has(camel) ? inner : visit(inner);
+      const value: unknown = own.has(camel) ? inner : visit(inner);
+      out[camel] = camel === 'parts' && isObject(value) ? [value] : value;
     }
     return out;
   };

@@ -170,7 +170,7 @@ class Meter {
           return event;
         }
         this.#usage = this.#isPossible(event.usage) ? event.usage : this.#estimate('estimated');
-        return this.#usage === event.usage ? event : { type: 'usage', usage: this.#usage };
+        return this.#usage === event.usage ? event : { ...event, usage: this.#usage };
       default:
         event satisfies never;
     }

@@ -57,14 +57,13 @@ export function filled(turns: readonly Turn[], gaps: readonly Gap[], found: Read
   });
 }
 
-/** Thoughts take the place of those that the client returned without what the provider needs. */
+/** Thoughts take the place of those that the client returned without what the provider needs, which may be nothing but a signature of the call. */
 function filledParts(parts: readonly Part[], gaps: readonly Gap[], found: ReadonlyMap<string, KeptThoughts>): readonly Part[] {
   const out: Part[] = [];
   let done = 0;
   for (const { at, from, name } of gaps) {
     const { dialect, first, last, call } = found.get(name)!;
-    const isReplaced = first.length + last.length > 0;
-    const between = parts.slice(from, at).filter(({ type }) => !isReplaced || type !== 'thought');
+    const between = parts.slice(from, at).filter(({ type }) => type !== 'thought');
     const part = parts[at]!;
     out.push(...parts.slice(done, from), ...first, ...between, ...last);
     out.push(part.type === 'tool-call' && call ? { ...part, extra: { ...part.extra, [dialect]: { ...call, ...own(part.extra, dialect) } } } : part);

@@ -53,12 +53,16 @@ export class NotedThoughts {
     return segment;
   }
 
-  /** The end of a thought whose provider signs the tool call after it, and not the thought. */
+  /** The end of a thought whose provider signs the tool call after it, and not the thought: its token has the signature, or says nothing but whose thought it is. */
   #before(event: GenerateEvent): GenerateEvent | undefined {
-    if (event.type !== 'tool-call' || event.name === undefined || !this.#context.translated) return undefined;
-    const call = this.#membersOf(event);
-    if (!call || this.#segmentOf(event.candidate).text.length === 0) return undefined;
-    const token = this.#tokenOf({ call });
+    const { translated, returned } = this.#context;
+    if (!translated || returned.callMembers.length === 0 || !('candidate' in event) || event.type === 'thought') return undefined;
+    if (event.type === 'tool-call' && event.name === undefined) return undefined;
+    const segment = this.#segmentOf(event.candidate);
+    if (segment.text.length === 0) return undefined;
+    segment.text = [];
+    const call = event.type === 'tool-call' ? this.#membersOf(event) : undefined;
+    const token = this.#tokenOf(call ? { call } : { own: {} });
     return token === undefined ? undefined : { type: 'thought', candidate: event.candidate, text: '', extra: tokenExtra(token) };
   }
 

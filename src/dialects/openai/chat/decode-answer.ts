@@ -37,6 +37,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   let id = ''; // of the answer
   let started = false;
   let usage: unknown;
+  let isElsewhere = false; // no client looks for it there
   let tier = ''; // the one that answers
   let isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
@@ -55,9 +56,9 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       if (!started) before = { ...before, ...carriedOf(chunk) };
       tier = textOf(chunk.service_tier) || tier;
       isFlat ||= isObject(chunk.x_groq);
-      if (usageOf(chunk.usage)) usage = chunk.usage;
-      else if (isObject(chunk.x_groq) && usageOf(chunk.x_groq['usage'])) usage = chunk.x_groq['usage'];
       const choices = choicesOf(chunk);
+      const its = usageIn(chunk, choices);
+      if (its !== undefined) [usage, isElsewhere] = [its, its !== chunk.usage];
       if (choices.length === 0) return [];
       const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
       if (id === '') id = textOf(chunk.id);
@@ -76,7 +77,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     isFinished: () => started && candidates.every((one) => one.finished),
     close() {
       const last = counted();
-      return last ? [{ type: 'usage', usage: last }] : [];
+      return last ? [{ type: 'usage', usage: last, ...(isElsewhere ? { elsewhere: true as const } : {}) }] : [];
     },
     counted,
   };
@@ -114,6 +115,14 @@ function chunkOf(answer: unknown): Chunk {
   if (chunk['object'] === 'error' || (chunk['choices'] === undefined && typeof chunk['message'] === 'string')) throw faultOfError(chunk);
   if (Array.isArray(answer)) throw malformed();
   return chunk;
+}
+
+/** The usage of a chunk, also where Groq has it (`x_groq`) and where Moonshot has it, with the choice. https://github.com/earendil-works/pi/issues/2017 */
+function usageIn({ usage, x_groq: groq }: Chunk, choices: readonly unknown[]): unknown {
+  if (usageOf(usage)) return usage;
+  if (isObject(groq) && usageOf(groq['usage'])) return groq['usage'];
+  const choice = choices.at(-1);
+  return isObject(choice) && usageOf(choice['usage']) ? choice['usage'] : undefined;
 }
 
 function choicesOf({ choices }: Chunk): readonly unknown[] {

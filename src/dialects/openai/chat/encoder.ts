@@ -2,6 +2,7 @@ import type { ToolCallPiece, Usage } from '#core/event';
 import { isEmpty } from '#core/json';
 import type { Encoder } from '../../dialect.ts';
 import { characters } from '../../shared/read-fields.ts';
+import { TextEnds } from '../../shared/text-ends.ts';
 import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { encodeUsage } from './usage.ts';
@@ -12,6 +13,18 @@ export interface ChatAnswer extends Identity {
   readonly usageWanted: boolean;
 }
 
+/** Code points of the text in the finished parts, and in the open one. */
+interface Place {
+  before: number;
+  open: number;
+}
+
+function closeText(place: Place | undefined): void {
+  if (!place) return;
+  place.before += place.open;
+  place.open = 0;
+}
+
 /** Events → chunks. The first delta of each candidate has the role; usage, where requested, is a separate chunk before `[DONE]`. */
 export function encoder(answer: ChatAnswer): Encoder {
   const { usageWanted } = answer;
@@ -20,7 +33,8 @@ export function encoder(answer: ChatAnswer): Encoder {
   let usage: Usage | undefined;
   const begun: boolean[] = []; // by candidate, as the next two
   const finished: boolean[] = [];
-  const places: { before: number; open: number }[] = []; // code points in the finished parts, and in the open one
+  const places: Place[] = [];
+  const ends = new TextEnds();
   const tail = usageWanted ? ',"usage":null}\n\n' : '}\n\n';
 
   /** @param delta members of the delta, as JSON text without braces */
@@ -40,6 +54,7 @@ export function encoder(answer: ChatAnswer): Encoder {
 
   return {
     encode(event) {
+      if ('candidate' in event && ends.isEnd(event)) closeText(places[event.candidate]);
       switch (event.type) {
         case 'started': {
           const { head: members, others } = headOf(event, answer, 'chat.completion.chunk');
@@ -52,8 +67,7 @@ export function encoder(answer: ChatAnswer): Encoder {
           place.open += characters(event.text);
           const cited = event.citations && !isOwn(event.extra) ? `"annotations":${JSON.stringify(urlCitations(event.citations, place.before))}` : '';
           if (event.extra || event.citations) {
-            place.before += place.open;
-            place.open = 0;
+            closeText(place);
             if (event.text === '') return cited === '' ? '' : frame(event.candidate, openingWithout(event.candidate) + cited); // the end of a part
           }
           const logprobs = event.logprobs && JSON.stringify({ content: encodeLogprobs(event.logprobs, null), refusal: null });

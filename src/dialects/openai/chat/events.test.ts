@@ -44,8 +44,11 @@ function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[];
   throw new Error('It did not fail.');
 }
 
-/** Without the field in which the provider sent a thought: clients get all thoughts in one. */
-const withoutField = (events: readonly GenerateEvent[]) => events.filter((event) => event.type !== 'thought' || !event.extra);
+/** Without the field in which the provider sent a thought, since clients get all thoughts in one, and without the place of its usage. */
+const withoutField = (events: readonly GenerateEvent[]) =>
+  events
+    .filter((event) => event.type !== 'thought' || !event.extra)
+    .map((event) => (event.type === 'usage' ? { type: event.type, usage: event.usage } : event));
 
 const text = (events: readonly GenerateEvent[]) => events.map((event) => (event.type === 'text' ? event.text : '')).join('');
 

@@ -44,7 +44,10 @@ function spaced(bytes: Uint8Array): Buffer {
 }
 
 /** Without the field in which the provider sent a thought: of encoded answers it is another. */
-const withoutField = (events: readonly GenerateEvent[]) => events.filter((event) => event.type !== 'thought' || !event.extra);
+const withoutField = (events: readonly GenerateEvent[]) =>
+  events
+    .filter((event) => event.type !== 'thought' || !event.extra)
+    .map((event) => (event.type === 'usage' ? { type: event.type, usage: event.usage } : event));
 
 const withoutUsage = (events: readonly GenerateEvent[]) => events.filter(({ type }) => type !== 'usage');
 
