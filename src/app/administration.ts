@@ -13,7 +13,7 @@ import { audit } from '#resources/audit/store';
 import { lessonRoutes } from '#resources/lessons/routes';
 import { openLessons, type LessonStore } from '#resources/lessons/store';
 import { planRoutes } from '#resources/plans/routes';
-import { openPlans } from '#resources/plans/store';
+import { openPlans, type Plans } from '#resources/plans/store';
 import type { Passwords } from '#resources/passwords';
 import type { LoggedRequest, PromptStore } from '#resources/prompt-log/store';
 import { teamRoutes } from '#resources/teams/routes';
@@ -38,6 +38,7 @@ export interface Administration {
   /** What was learned from refusals of providers. */
   readonly lessons: LessonStore;
   readonly holders: Holders;
+  readonly plans: Pick<Plans, 'missing'>;
   /** The caller's plan with the user's own limits; `undefined`, which allows nothing, for a plan that does not exist. @throws Fault `overloaded` for one that is not in memory yet */
   planOf(caller: Pick<Caller, 'plan' | 'limits'>): Plan | undefined;
   /** A team's plan with the team's own limits; otherwise as `planOf`. */
@@ -104,6 +105,7 @@ export async function openAdministration({ database, settings, clock, passwords,
     keys,
     lessons,
     holders,
+    plans,
     planOf,
     teamOf: teams.limited,
     modelLists(caller) {

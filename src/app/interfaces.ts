@@ -54,7 +54,7 @@ export interface InterfacesDeps {
   readonly calls: Calls;
   readonly keeping: Keeping<StoredResponseBody>;
   readonly rights: Rights;
-  readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'holders' | 'planOf' | 'teamPlan'>;
+  readonly administration: Pick<Administration, 'routes' | 'own' | 'keys' | 'lessons' | 'holders' | 'plans' | 'planOf' | 'teamPlan'>;
   readonly people: People;
   readonly prompts: PromptStore;
   readonly knowledge: Pick<Knowledge, 'datasetsOf' | 'native' | 'own' | 'admin' | 'offers'>;
@@ -123,6 +123,7 @@ export function interfaces({
         regions: (parent ?? { regions }).regions,
         lessons: () => administration.lessons.list(),
         lostHolders: () => administration.holders.lost(),
+        missingPlans: () => administration.plans.missing(),
       }),
     ]),
     mcp({ ...offersOf(knowledge, acting), version, limits: answering.limits, isOwn: (host, origin) => isOwnAddress({ host, origin }, settings()) }),

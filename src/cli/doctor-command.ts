@@ -76,6 +76,7 @@ async function checksWithoutServer(settings: Settings): Promise<readonly Check[]
         regions: () => [],
         lessons: () => [],
         lostHolders: async () => [],
+        missingPlans: async () => [],
       }),
     ]);
     return [port, ...checks];

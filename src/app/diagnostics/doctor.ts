@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { RegionState } from '#gateway/routing/regions';
 import { roomFor } from '#http/connection-limit';
+import type { MissingPlan } from '#resources/plans/store';
 import type { Holder } from '#resources/usage/holders';
 import type { KeptLesson } from '#resources/lessons/store';
 import type { Clock } from '#kit/async/clock';
@@ -32,6 +33,8 @@ export interface DoctorDeps {
   readonly lessons: () => readonly KeptLesson[];
   /** Servers that are presumed dead and hold quota, as a running server knows them. */
   readonly lostHolders: () => Promise<readonly Holder[]>;
+  /** Plans that are not there, and who has them, as a running server knows them. */
+  readonly missingPlans: () => Promise<readonly MissingPlan[]>;
 }
 
 const probeMilliseconds = 5000;
@@ -47,7 +50,7 @@ const fewClients = 1000;
 /** Checks everything that a server needs, all at once. Spends no quota, changes nothing and reveals no secret. */
 export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
   const { settings, clock } = deps;
-  const [database, disk, probed, regions, addresses, folders, lost] = await Promise.all([
+  const [database, disk, probed, regions, addresses, folders, lost, plans] = await Promise.all([
     found(deps.database),
     found(() => examineDisk(settings(), clock)),
     probeAll(deps),
@@ -55,6 +58,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     Promise.all(examineAddresses(settings(), deps.upstreams, clock)),
     Promise.all(settings().sources.folders.map(examineFolder)),
     found(deps.lostHolders),
+    found(deps.missingPlans),
   ]);
   const runtime = examineRuntime(settings());
   return [
@@ -67,6 +71,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     ...addresses,
     ...folders,
     ...('error' in lost ? [] : lostHoldersTold(lost.value)),
+    ...('error' in plans ? [] : plans.value.map(missingPlanTold)),
     ...lessonsTold(deps.lessons()),
   ];
 }
@@ -85,6 +90,13 @@ function lostHoldersTold(holders: readonly Holder[]): readonly Check[] {
       ),
     );
 }
+
+const missingPlanTold = ({ name, users, teams }: MissingPlan): Check =>
+  check(
+    `plan ${name}`,
+    'warning',
+    `There is no such plan, and ${inUnits(users, 'users')} and ${inUnits(teams, 'teams')} have it: their calls are refused. Make it, or give them another one.`,
+  );
 
 const inMinutes = (seconds: number) => (seconds < 120 ? `${Math.round(seconds)} seconds` : `${Math.round(seconds / 60)} minutes`);
 

@@ -123,7 +123,7 @@ async function repair(
   const turns: GenerateCall['turns'] = [
     ...call.turns,
     ...(text === '' ? [] : [textTurn('model', text)]),
-    textTurn('user', isBare(call) ? wrongWord : wrongJson),
+    textTurn('user', isBare(call) ? wrongWord : call.output.type === 'json' ? noJson : wrongJson),
   ];
   const { candidates: _, ...sampling } = call.sampling;
   const { candidates, usage } = fold(await eventsOf(inner({ ...withoutPassthrough(call), turns, sampling }, context), context));
@@ -133,6 +133,7 @@ async function repair(
 }
 
 const wrongJson = 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.';
+const noJson = 'That is no JSON object. Answer again, with nothing but one.';
 const wrongWord = 'That is none of the words that may be answered. Answer again, with nothing but one of them.';
 
 /** The answer with replaced texts, each at the end of its candidate, and with the usage of the repairs. */

@@ -145,16 +145,20 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, s
       await deps.servers.one(caller, tool.server);
       const all = await deps.servers.of(caller, [{ server: tool.server, ...(tool.tools ? { tools: tool.tools } : {}) }], signal);
       if (all.length === 0) refuseUnsigned(await deps.servers.one(caller, tool.server), tool.server);
-      return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => ({
-        name: declared.name,
-        description: declared.description ?? '',
-        parameters: declared.parameters ?? { type: 'object' },
-        server: serverName,
-        tool: name,
-        isReadOnly,
-        asks: stricter(ruled, asks(isReadOnly, true) === 'first' && isApproved ? 'never' : asks(isReadOnly, true)),
-        what: { type: 'mcp', server, digest },
-      }));
+      return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => {
+        const own = asks(isReadOnly, true);
+        const isKnown = isApproved || (isReadOnly && isTrusted); // what only reads needs no approval before its first call, as with servers
+        return {
+          name: declared.name,
+          description: declared.description ?? '',
+          parameters: declared.parameters ?? { type: 'object' },
+          server: serverName,
+          tool: name,
+          isReadOnly,
+          asks: stricter(ruled, own === 'first' && isKnown ? 'never' : own),
+          what: { type: 'mcp', server, digest },
+        };
+      });
     }
     case 'plugin': {
       const { id, name, description, fields, isReadOnly, tells, digest } = await deps.plugins.callable(caller, tool.plugin);

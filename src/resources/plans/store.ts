@@ -25,7 +25,15 @@ export interface Plans {
   put(name: string, plan: Plan, by: Actor): Promise<void>;
   /** Deletes one that nobody has. @returns what it allowed. @throws Fault `conflict` for one in use, or not the database's; `not-found` */
   remove(name: string, by: Actor): Promise<Plan>;
+  /** Those that somebody has and that are not there: a hundred at most. */
+  missing(): Promise<readonly MissingPlan[]>;
   close(): void;
+}
+
+export interface MissingPlan {
+  readonly name: string;
+  readonly users: number;
+  readonly teams: number;
 }
 
 type Tables = { plans: { name: string; limits: Plan; changed_at: Generated<Date> } };
@@ -99,6 +107,14 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
       });
       await stored.upToDate();
       return gone;
+    },
+    async missing() {
+      const known = [unlimited, ...stored.value.keys(), ...Object.keys(fromSettings())];
+      const { rows } = await sql<MissingPlan>`
+        select plan as name, count(*) filter (where kind = 'user')::int as users, count(*) filter (where kind = 'team')::int as teams
+        from (select plan, 'user' as kind from users where removed_at is null union all select plan, 'team' from teams) as owners
+        where plan <> all (${known}::text[]) group by plan order by plan limit 100`.execute(store.db);
+      return rows;
     },
     async put(name, plan, by) {
       refuseForeign(name);

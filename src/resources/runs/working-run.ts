@@ -24,6 +24,7 @@ import {
   type ToolOutcome,
 } from '#core/run';
 import { stepOf, steps as stepRanges } from '#core/steps';
+import { inUnits } from '#kit/text/in-units';
 import type { Clock } from '#kit/async/clock';
 import { fewAtOnce } from '#kit/async/few-at-once';
 import type { LiveQuestions } from './live-question.ts';
@@ -233,7 +234,8 @@ export class WorkingRun implements Run, Toolbox {
     const { writer, taken } = this.shared;
     const { counted } = writer;
     const { limits } = taken;
-    if (what !== 'again' && counted[what] >= limits[what]) throw ended(`its limit of ${limits[what]} ${what === 'steps' ? 'steps' : 'calls of tools'}`);
+    if (what !== 'again' && counted[what] >= limits[what])
+      throw ended(`its limit of ${what === 'steps' ? inUnits(limits.steps, 'steps') : `${inUnits(limits.calls, 'calls')} of tools`}`);
     if (this.#tokensLeft() <= 0) throw ended(`its limit of ${limits.tokens} tokens`);
     if (counted.numbered >= stepRanges.run.most) throw ended(`${stepRanges.run.most} steps and calls, which is the most that a run has`);
     if (what !== 'again') counted[what]++;

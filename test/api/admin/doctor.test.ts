@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +24,7 @@ import {
   type Nobody,
   type Upstream,
 } from '../../support/fakes/upstream/index.ts';
+import { isSigned, keys } from '../../support/fakes/signed.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
 import { ofNode, passedOn } from '../../support/surroundings.ts';
 
@@ -221,6 +223,32 @@ models:
     expect((await doctor(home, args)).code).toBe(code);
   });
 });
+
+test('the doctor names plans that are not there with who has them, and a bucket that refuses its keys', async () => {
+  const home = newFolder();
+  let isGood = false;
+  const bucket = createHttpServer((request, response) => {
+    response.writeHead(isSigned(request) && isGood ? 200 : 403).end();
+  });
+  bucket.listen(0, '127.0.0.1');
+  await once(bucket, 'listening');
+  onTestFinished(() => void bucket.close());
+  const before = await startTestServer({ folder: home, yaml: 'plans: { small: { requestsPerMinute: 5 } }\n' });
+  const body = { email: 'ada@example.com', plan: 'small' };
+  expect((await before.ask('/server/admin/users', body)).status).toBe(201);
+  await before.close();
+
+  const host = `127.0.0.1:${(bucket.address() as AddressInfo).port}`;
+  const server = await startTestServer({ folder: home, yaml: `blobs: { s3: ${JSON.stringify({ ...keys, endpoint: `http://${host}` })} }\n` });
+  onTestFinished(() => server.close());
+  const states = async () => stateOf(((await (await server.ask('/server/admin/doctor')).json()) as { items: Check[] }).items);
+  expect(await states()).toMatchObject({
+    'plan small': 'warning: There is no such plan, and 1 user and 0 teams have it: their calls are refused. Make it, or give them another one.',
+    'bucket files': `failed: answers at ${host} with 403: check its name, region and keys.`,
+  });
+  isGood = true;
+  expect(await states()).toMatchObject({ 'bucket files': `ok: answers at ${host}.` });
+}, 120_000);
 
 describe('dragoman doctor without a server', () => {
   const json = (text: string) => JSON.parse(text) as { ok: boolean; url: string | null; checks: Check[] };

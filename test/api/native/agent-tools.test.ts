@@ -72,6 +72,16 @@ onBothDatabases('approvals', ({ place }) => {
     expect(calls()).toBe(2);
   });
 
+  test('a tool that only reads is called without one, also where the first call of each is asked for', { timeout: long }, async () => {
+    const mcp = await startScriptedMcp([toolNamed('look', { annotations: { readOnlyHint: true } }), toolNamed('write')]);
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'] as number;
+    const id = await made(ada, { model: 'built-in', tools: [{ type: 'mcp', server, approval: 'first' }] });
+    expect((await execute(ada, id, 'Call s__look now.')).body).toMatchObject({ execution_status: 'completed' });
+    expect((await execute(ada, id, 'Call s__write now.')).body).toMatchObject({ execution_status: 'waiting' });
+  });
+
   test('who decides how a run goes on has all the rights that it was begun with', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });

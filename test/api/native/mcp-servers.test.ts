@@ -285,9 +285,12 @@ test(
     calling((_asked, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const write = () => {
+        let ready = true;
         for (const last = messages + 1000; messages < last; messages++)
-          response.write('event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n\n');
-        if (!response.destroyed) setTimeout(write, 5);
+          ready = response.write('event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n\n');
+        if (response.destroyed) return;
+        if (ready) setTimeout(write, 5);
+        else response.once('drain', write); // so that what is counted was read, however slow the reader is
       };
       write();
       return undefined;
