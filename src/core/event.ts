@@ -33,9 +33,7 @@ export type GenerateEvent =
       readonly elsewhere?: true;
     };
 
-/**
- * Milliseconds between two `passed` events of an answer that is forwarded unparsed, and between two journal entries of a running answer.
- */
+/** Milliseconds between two counts of an answer that is forwarded unparsed, and between two journal entries of a running answer. */
 export const noteMilliseconds = 2000;
 
 export interface Started {

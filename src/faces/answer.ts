@@ -35,7 +35,12 @@ export interface Understood {
   readonly words: Words;
 }
 
-export interface Words {
+interface FieldWords<Asked> {
+  /** What the client calls a field of the call: see `FieldNames`. */
+  fieldOf?(field: string, call: Asked): string;
+}
+
+export interface Words extends FieldWords<GenerateCall> {
   /** Encodes a whole answer, ready for JSON. It may be stored first. */
   whole(result: GenerateResult): unknown;
   /** An encoder of frames for one stream; of one that is forwarded unparsed it gets what the provider did not report. `end` is awaited: the answer may be stored before the client sees that it is complete. */
@@ -48,8 +53,6 @@ export interface Words {
   fault(fault: Fault): string;
   /** What a whole answer is sent as; absent: JSON. */
   readonly wholeType?: string;
-  /** What the client calls a field of the call: see `FieldNames`. */
-  fieldOf?(field: string, call: GenerateCall): string;
   /** Headers of this face's answers, in addition to those of every answer. */
   readonly headers?: Headers;
 }
@@ -64,7 +67,7 @@ export function answerCall(deps: GeneratingDeps, exchange: Exchange, understood:
 }
 
 /** A fault that names its field as the client spelled it; any other error as it is. */
-export function inClientsWords<Asked>(error: unknown, { fieldOf }: { fieldOf?(field: string, call: Asked): string }, call: Asked): unknown {
+export function inClientsWords<Asked>(error: unknown, { fieldOf }: FieldWords<Asked>, call: Asked): unknown {
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
   const field = fieldOf(error.details.field, call);
@@ -87,12 +90,12 @@ const renamed = (text: string, field: string, own: string): string =>
 /**
  * Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need.
  *
- * @throws Fault that names its field as the client spelled it
+ * @throws Fault, which with `words` names its field as the client spelled it
  */
 export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'stream'>>(
   { limits }: Pick<GeneratingDeps, 'limits'>,
   exchange: Exchange,
-  { call, context, words }: { readonly call: Asked; readonly context: Context; readonly words?: { fieldOf?(field: string, call: Asked): string } },
+  { call, context, words }: { readonly call: Asked; readonly context: Context; readonly words?: FieldWords<Asked> },
   run: () => Promise<void>,
 ): Promise<void> {
   const { requestSeconds, streamSeconds } = limits();

@@ -142,7 +142,9 @@ export class Requests {
         await turn;
         exchange.signal.throwIfAborted();
       }
-      await (route.takes ? this.#answerForm(route, exchange, caller ?? nobody) : this.#run(route, await this.#read(route, exchange, caller ?? nobody)));
+      const known = caller ?? nobody;
+      if (route.takes) await this.#answerForm(route, exchange, known);
+      else await this.#run(route, await this.#read(route, exchange, known));
     } catch (thrown) {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);

@@ -21,7 +21,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
       await call.reservation.begun();
       try {
         context.signal.throwIfAborted();
-        for await (const events of inner(meter.overseeing(call), context)) {
+        for await (const events of inner(meter.counting(call), context)) {
           const counted: GenerateEvent[] = [];
           for (const event of events) {
             counted.push(meter.take(event));
@@ -121,13 +121,13 @@ class Meter {
     this.#counts = isConversation(call) ? undefined : call.counts;
   }
 
-  /** The call, with what is forwarded of its answer counted here on the way: to wake every rule for it would cost each open stream some KB every other second. */
-  overseeing(call: AdmittedCall): AdmittedCall {
+  /** The call, with what is forwarded of its answer counted here: to wake every rule for it would leave some KB of each open stream every two seconds. */
+  counting(call: AdmittedCall): AdmittedCall {
     if (!isConversation(call) || !call.passthrough || !call.stream) return call;
     return { ...call, passthrough: { ...call.passthrough, noted: (tokens) => this.#passes(tokens) } };
   }
 
-  /** The reservation of what is forwarded need not grow: see `withReservation`. */
+  /** Its reservation need not grow: only calls that are bounded or fixed are admitted with passthrough. */
   #passes(tokens: number): void {
     this.#tokens += tokens;
     this.#speaks();

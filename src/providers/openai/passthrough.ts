@@ -10,7 +10,7 @@ import type { Events } from '#core/event';
 import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
-import { Passing } from '../shared/passing.ts';
+import { Forwarder } from '../shared/forwarder.ts';
 import { maxLine, orOver } from '../shared/read-answer.ts';
 
 /** How an answer is forwarded. */
@@ -71,7 +71,7 @@ export async function* passStream(
     const held: Uint8Array[] = [];
     let bytes = await firstLine(awaiting);
     if (!hasPlainLines(bytes)) lines = new LineFeeds();
-    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver)) held.push(...push(bytes));
+    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver, undefined)) held.push(...push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
     yield [...frames.opening.splice(0), { type: 'passed', tokens: 0 }];
@@ -79,7 +79,7 @@ export async function* passStream(
     response.isEnding = decoder.isFinished();
     if (!handOn(held.splice(0), passthrough)) await passthrough.drained();
     frames.check();
-    const passing = new Passing(response, clock, {
+    const forwarder = new Forwarder(response, clock, {
       give(bytes) {
         const ready = handOn(push(bytes), passthrough);
         frames.check();
@@ -91,7 +91,7 @@ export async function* passStream(
       noted: passthrough.noted,
       isComplete: isOver,
     });
-    while (!(await passing.isOver())) yield [{ type: 'passed', tokens: frames.untold() }];
+    while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: frames.untold() }];
     handOn(frames.last(), passthrough);
     frames.end();
   } catch (error) {

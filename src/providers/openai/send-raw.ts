@@ -9,7 +9,7 @@ import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { answerFault, asRefusal, AwaitingWords, whole } from '../shared/post.ts';
 import { isEventStream } from '../shared/read-answer.ts';
-import { Passing } from '../shared/passing.ts';
+import { Forwarder } from '../shared/forwarder.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
 import { checkBeginning, checkWhole, isEvents, mostJudged } from './raw-answers.ts';
@@ -88,13 +88,13 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
       if (watched.isOver) response.over();
       return ready;
     };
-    const passing = new Passing(response, clock, {
+    const forwarder = new Forwarder(response, clock, {
       give: forward,
       drained: () => call.drained(),
       untold,
       isComplete: () => watched?.isOver === true,
     });
-    while (!(await passing.isOver())) yield [{ type: 'passed', tokens: untold() }];
+    while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {
     if (size > 0) yield [{ type: 'passed', tokens: untold() }];

@@ -25,7 +25,7 @@ export async function* streamed(awaiting: AwaitingWords, frames: Decoder): Async
   const lines = splitter({ maxLine, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
-    for (let bytes = await awaiting.take(); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver())) {
+    for (let bytes = await awaiting.take(); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver(), undefined)) {
       yield* decoded(lines.push(bytes), frames, awaiting, opening);
     }
     yield* decoded(lines.end(), frames, awaiting, opening);
@@ -42,15 +42,12 @@ export async function* streamed(awaiting: AwaitingWords, frames: Decoder): Async
   }
 }
 
-/** Waits for more of an answer, or for its end; behind the last frame a connection may end in any way. */
-export async function orOver<Result>(waiting: Promise<Result>, isOver: () => boolean): Promise<Result | undefined> {
-  try {
-    return await waiting;
-  } catch (error) {
-    if (error instanceof UpstreamError && isOver()) return undefined;
+/** Waits for more of an answer, or for its end; behind the last frame a connection may end in any way: then it resolves with `end`. */
+export const orOver = <Result, End>(waiting: Promise<Result>, isOver: () => boolean, end: End): Promise<Result | End> =>
+  waiting.catch((error: unknown) => {
+    if (error instanceof UpstreamError && isOver()) return end;
     throw error;
-  }
-}
+  });
 
 /** The events before the content of an answer; undefined once there is content. */
 interface Opening {
