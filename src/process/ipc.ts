@@ -14,6 +14,8 @@ export type WorkerAnswers = {
   /** Applies new settings. @returns the names of the models that answer */
   readonly change: (settings: Settings) => Promise<readonly string[]>;
   readonly figures: () => Promise<Figures>;
+  /** Answered as soon as the event loop comes round. */
+  readonly responds: () => void;
   /** The state of the regions, as this process sees it. */
   readonly regions: () => Promise<readonly RegionState[]>;
   /** Ends all cooldowns. */

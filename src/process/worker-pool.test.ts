@@ -84,6 +84,18 @@ describe('a pool of workers', () => {
     expect(pool!.all).toHaveLength(1);
   });
 
+  test('replaces a worker that does not respond any more, and not one that does', async () => {
+    const quick = { ...systemClock, after: (milliseconds: number, work: () => void) => systemClock.after(milliseconds / 100, work) };
+    const silentOnce = `let asked = 0; process.on('message', ({ id, name }) => name === 'responds' && ++asked > 3 ? undefined : process.send({ type: 'answer', id, answer: [] }));`;
+    const { ended } = await poolOf(`${silentOnce} setInterval(() => {}, 1000);`, ({ channel }) => channel.ask('figures'), quick);
+    await until(() => pool!.serving.length === 1);
+    const { name } = pool!.serving[0]!;
+    await until(() => ended.length === 1);
+    expect(ended).toEqual([name]);
+    await until(() => pool!.serving.length === 1);
+    expect(pool!.serving[0]!.name).not.toBe(name);
+  });
+
   test('kills a worker that does not end in time when the pool is closed', async () => {
     await poolOf(`${answering} setInterval(() => {}, 1000); process.on('SIGTERM', () => {});`);
     await until(() => pool!.serving.length === 1);

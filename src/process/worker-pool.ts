@@ -36,6 +36,10 @@ const longestBackOffMilliseconds = 5000;
 const startMilliseconds = 10_000;
 /** The pool gives up after this many failed starts in a row while no worker serves. */
 const mostFailures = 5;
+/** A worker is asked whether it responds, and after each answer again; it is killed without one. */
+const pauseMilliseconds = 5000;
+const silentMilliseconds = 30_000;
+const graceMilliseconds = 5000;
 
 /**
  * Starts `count` workers, and another for each that dies, with a back-off where they die at once. They share one listening socket, which this process keeps
@@ -91,6 +95,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
         serving.add(handle);
         servesSince = clock.monotonic();
         forkStandby();
+        watch(handle);
       },
       (error: unknown) => {
         if (closing || handle.isGone) return; // its exit has the better reason
@@ -98,6 +103,22 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
         log.error({ worker: handle.name, ...causeOf(error) }, 'A worker could not start.');
         handle.kill();
       },
+    );
+  }
+
+  /** Kills a worker that does not respond, such as one that is stopped or whose event loop is blocked: its clients would wait without end. */
+  function watch(handle: WorkerHandle): void {
+    const silent = () => {
+      log.error({ worker: handle.name }, `A worker has not responded for ${(silentMilliseconds + graceMilliseconds) / 1000} seconds and is killed.`);
+      handle.kill();
+    };
+    let cancel = clock.after(silentMilliseconds, () => (cancel = clock.after(graceMilliseconds, silent))); // this process may have slept itself
+    handle.channel.ask('responds').then(
+      () => {
+        cancel();
+        if (!closing) clock.after(pauseMilliseconds, () => serving.has(handle) && watch(handle));
+      },
+      () => cancel(),
     );
   }
 

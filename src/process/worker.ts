@@ -64,6 +64,7 @@ const answers: WorkerAnswers = {
     await logged((async () => changing.change(bareThroughout(settings)))());
     return changing.models();
   },
+  responds() {},
   figures: async () => (await server).figures(),
   regions: async () => (await server).regions(),
   resetRegions: async () => (await server).resetRegions(),
