@@ -30,6 +30,8 @@ class PooledServer implements Server {
   readonly #pools = new Map<number, pg.Pool>();
   /** How many connections a pool has: its own count also has those that are being opened. */
   readonly #open = new Map<pg.Pool, number>();
+  /** Pools that are smaller for a while: the size that they get back. */
+  readonly #shrunk = new Map<pg.Pool, { readonly size: number; readonly cancel: () => void }>();
   readonly #generations = new WeakMap<pg.PoolClient, number>();
 
   constructor(deps: PresenceDeps) {
@@ -123,10 +125,17 @@ class PooledServer implements Server {
 
   /** For a minute the pool is no larger than the server lets it be. */
   #shrink(pool: pg.Pool): void {
-    const [before, open] = [pool.options.max, this.#openIn(pool)];
-    if (before <= open) return;
+    const open = this.#openIn(pool);
+    if (pool.options.max <= open) return;
+    const shrunk = this.#shrunk.get(pool);
+    shrunk?.cancel();
+    const size = shrunk?.size ?? pool.options.max;
     pool.options.max = open;
-    this.#clock.after(60_000, () => (pool.options.max = before));
+    const grown = () => {
+      this.#shrunk.delete(pool);
+      pool.options.max = size;
+    };
+    this.#shrunk.set(pool, { size, cancel: this.#clock.after(60_000, grown) });
   }
 
   #openIn(pool: pg.Pool): number {

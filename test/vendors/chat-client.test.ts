@@ -266,6 +266,17 @@ test.each(['chat', 'messages'] as const)('the usage of a stream is read from the
   );
 });
 
+test('the usage of one choice is not that of all: with several, it is estimated', async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 17, total_tokens: 117 };
+  const choices = [0, 1].flatMap((index) => [
+    { index, delta: { role: 'assistant', content: 'ho ho ho ho' } },
+    { index, delta: {}, finish_reason: 'stop', usage },
+  ]);
+  upstream.script(replay(choices.map((choice) => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [choice] }))));
+  const { raw } = await askFace(server, 'chat', { model: 'chat', content: 'hi', stream: true, more: { n: 2, stream_options: { include_usage: true } } });
+  expect(raw).toMatch(/"choices":\[\],"usage":\{"prompt_tokens":\d,/);
+});
+
 test('empty arguments of a call become an empty object, and a long id a short one', async () => {
   const input = [
     { role: 'user', content: 'look' },

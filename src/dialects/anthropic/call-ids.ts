@@ -24,29 +24,27 @@ export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
     return `${id}_${count}`;
   };
   const calls = new Map<string, Calls>(); // by the id that the client gave them
-  const renamed = (part: Part): Part => {
+  const renamed = (part: Part, turn: number): Part => {
     if (part.type === 'tool-call') {
       const id = newId(idOf(part.id));
       used.add(id);
       taken.add(id);
       const its = calls.get(part.id);
-      if (its) its.open.push(id);
-      else calls.set(part.id, { open: [id], answered: id });
+      if (its?.turn === turn) its.ids.push(id);
+      else calls.set(part.id, { turn, ids: [id], answered: 0 });
       return { ...part, id };
     }
     if (part.type !== 'tool-result') return part;
     const its = calls.get(part.id);
-    if (!its) return part;
-    its.answered = its.open.shift() ?? its.answered;
-    return { ...part, id: its.answered };
+    return its ? { ...part, id: its.ids[Math.min(its.answered++, its.ids.length - 1)]! } : part;
   };
-  return turns.map((turn) => ({ ...turn, parts: turn.parts.map(renamed) }));
+  return turns.map((turn, at) => ({ ...turn, parts: turn.parts.map((part) => renamed(part, at)) }));
 }
 
-/** The calls that came with one id. */
+/** The calls of the last turn that called with an id: the results behind it are theirs. */
 interface Calls {
-  /** The new ids of those that have no result yet. */
-  readonly open: string[];
-  /** The new id of the call that had the last result. */
-  answered: string;
+  readonly turn: number;
+  /** Their new ids. */
+  readonly ids: string[];
+  answered: number;
 }

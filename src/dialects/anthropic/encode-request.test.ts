@@ -83,6 +83,22 @@ describe('a call of another wire', () => {
     expect(new Map(given as [string, string][])).toEqual(new Map(asked as [string, string][]));
   });
 
+  test('whose id comes again before they have a result get an empty one, and the later call its own', () => {
+    const use = { type: 'tool-call' as const, id: 'look:0', name: 'look', json: '{}' };
+    const found = { type: 'tool-result' as const, id: 'look:0', parts: [text('a cat')] };
+    const turns = [turn('user', text('hi')), turn('model', use), turn('user', text('no, there')), turn('model', use), turn('user', found)];
+    const { messages } = encodeRequest(call({ turns }), 'm').body as { readonly messages: readonly { readonly content: unknown }[] };
+    expect(messages.slice(1).map(({ content }) => content)).toMatchObject([
+      [{ type: 'tool_use', id: 'look_0' }],
+      [
+        { type: 'tool_result', tool_use_id: 'look_0' },
+        { type: 'text', text: 'no, there' },
+      ],
+      [{ type: 'tool_use', id: 'look_0_2' }],
+      [{ type: 'tool_result', tool_use_id: 'look_0_2', content: 'a cat' }],
+    ]);
+  });
+
   test.each(['not json', '[1]', '"x"'])('with the arguments %s keeps them as text', (json) => {
     const { body: sent, ignored } = encodeRequest(
       call({ turns: [turn('model', { type: 'tool-call', id: 'a', name: 'b', json }), turn('user', { type: 'tool-result', id: 'a', parts: [] })] }),

@@ -51,7 +51,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withUniqueIds(withAllResults(withWholeAnswers(call), ignored)) : call.turns, instructions },
+    { ...quirks, turns: translated ? withAllResults(withUniqueIds(withWholeAnswers(call)), ignored) : call.turns, instructions },
     notes,
   );
   const limit = call.sampling.maxTokens;

@@ -23,6 +23,16 @@ test('each call without a result gets an empty one behind its turn', () => {
   expect(ignored.size).toBe(1);
 });
 
+test('a call whose id a later turn uses again before its result is the one without', () => {
+  const turns: readonly Turn[] = [
+    { role: 'model', parts: [call('a')] },
+    { role: 'user', parts: [] },
+    { role: 'model', parts: [call('a')] },
+    { role: 'user', parts: [result('a')] },
+  ];
+  expect(withAllResults(turns, new Set())).toEqual([turns[0], { role: 'user', parts: [result('a')] }, ...turns.slice(1)]);
+});
+
 test.each([
   ['of one id', (_: number) => 'same'],
   ['of many', (at: number) => `call-${at}`],

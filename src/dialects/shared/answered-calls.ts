@@ -15,32 +15,35 @@ export function withAllResults(turns: readonly Turn[], ignored: Set<string>): re
   });
 }
 
-/** The turns that called with one id, and how many of them have their result. */
+/** The calls of one turn with one id, and how many of them have their result. */
 interface Waiting {
-  readonly places: number[];
+  readonly turn: number;
+  calls: number;
   answered: number;
 }
 
-/** The ids of the calls that nobody answered, by the index of their turn. */
+/** The ids of the calls that nobody answered, by the index of their turn. Where a later turn calls with an id anew, the results behind it are those of its calls. */
 function openCalls(turns: readonly Turn[]): ReadonlyMap<number, readonly string[]> {
+  const open = new Map<number, string[]>();
+  const leave = (id: string, { turn, calls, answered }: Waiting) => {
+    const ids = open.get(turn) ?? [];
+    for (let left = calls - answered; left > 0; left--) ids.push(id);
+    if (ids.length > 0) open.set(turn, ids);
+  };
   const waiting = new Map<string, Waiting>();
-  for (const [at, { parts }] of turns.entries()) {
+  for (const [turn, { parts }] of turns.entries()) {
     for (const part of parts) {
       if (part.type !== 'tool-call' && part.type !== 'tool-result') continue;
-      const calls = waiting.get(part.id);
+      const known = waiting.get(part.id);
       if (part.type === 'tool-result') {
-        if (calls && calls.answered < calls.places.length) calls.answered++;
-      } else if (calls) calls.places.push(at);
-      else waiting.set(part.id, { places: [at], answered: 0 });
+        if (known && known.answered < known.calls) known.answered++;
+      } else if (known?.turn === turn) known.calls++;
+      else {
+        if (known) leave(part.id, known);
+        waiting.set(part.id, { turn, calls: 1, answered: 0 });
+      }
     }
   }
-  const open = new Map<number, string[]>();
-  for (const [id, { places, answered }] of waiting) {
-    for (const at of places.slice(answered)) {
-      const ids = open.get(at);
-      if (ids) ids.push(id);
-      else open.set(at, [id]);
-    }
-  }
+  for (const [id, left] of waiting) leave(id, left);
   return open;
 }

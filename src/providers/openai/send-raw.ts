@@ -57,6 +57,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
   let size = 0;
   let reported = 0;
   let tail = Buffer.alloc(0);
+  let watched: RawEvents | undefined;
   const give = (bytes: Uint8Array): boolean => {
     size += bytes.length;
     tail = bytes.length >= tailBytes ? Buffer.from(bytes.subarray(-tailBytes)) : Buffer.concat([tail, bytes]).subarray(-tailBytes);
@@ -72,7 +73,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     const first = await beginning(awaiting);
     const contentType = response.headers['content-type'] ?? unknownType;
     checkBeginning(contentType, first);
-    const watched = isEvents(contentType) ? new RawEvents() : undefined;
+    if (isEvents(contentType)) watched = new RawEvents();
     const held = watched ? await upToContent(watched, first, awaiting) : [first];
     yield begun(model);
     awaiting.spoke();
@@ -97,7 +98,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {
-    if (size > 0) yield [{ type: 'passed', tokens: untold() }];
+    if (size > 0) yield [soFar(costOf(tail, untold()), watched?.isOver === true)];
     const fault = answerFault(error, size > 0);
     throw size > 0 ? fault : asRefusal(fault);
   }
@@ -136,6 +137,10 @@ function lengthOf({ headers }: UpstreamResponse): number | undefined {
   const announced = headers['content-encoding'] === undefined ? Number(headers['content-length']) : NaN;
   return isCount(announced) ? announced : undefined;
 }
+
+/** What an answer that broke off, or whose client left, has cost. @param isWhole its last event has come */
+const soFar = (cost: GenerateEvent, isWhole: boolean): GenerateEvent =>
+  cost.type === 'usage' && !isWhole ? { type: 'usage', usage: { ...cost.usage, source: 'partial' } } : cost;
 
 /** @param untold tokens that were not reported yet */
 function costOf(tail: Uint8Array, untold: number): GenerateEvent {

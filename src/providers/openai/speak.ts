@@ -18,7 +18,8 @@ const mostCharacters = 4096;
 export async function* speak(endpoint: OperationEndpoint, clock: Clock, call: SpeakCall, sound: SoundSink, context: TargetContext): AsyncGenerator<Events> {
   let usage: Usage | undefined;
   let before = ''; // what was spoken
-  for (const [at, { text, bytes, places }] of piecesOf(call, endpoint.model).entries()) {
+  const pieces = piecesOf(call, endpoint.model);
+  for (const [at, { text, bytes, places }] of pieces.entries()) {
     let sent = 0;
     let length: number | undefined;
     const piece = {
@@ -50,6 +51,7 @@ export async function* speak(endpoint: OperationEndpoint, clock: Clock, call: Sp
       const share = sent === 0 ? 0 : Math.min(1, sent / (length ?? sent));
       const spoken = before + text.slice(0, Math.ceil(text.length * share));
       if (spoken !== '' && !context.signal.aborted) yield [{ type: 'passed', tokens: 0, counts: countsOfSpeech(spoken) }];
+      if (usage) yield [{ type: 'usage', usage: at === pieces.length - 1 ? usage : { ...usage, source: 'partial' } }];
       throw error;
     }
     before += text;

@@ -82,6 +82,15 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
     expect(await loggedAs(server, error.requestID!)).toMatchObject({ end: 'upstream-failed', status, planTokens: 0 });
   });
 
+  test('whose client leaves with the last event are booked as the provider counted', async () => {
+    upstream.script(neverEnds(says(/./, 'text/event-stream', `${textOf(first)}${textOf(last)}data: [DONE]\n\n`)));
+    const answer = await ask('one');
+    const reader = answer.body!.getReader();
+    for (let text = ''; !text.includes('[DONE]');) text += Buffer.from((await reader.read()).value!).toString();
+    await reader.cancel();
+    expect(await bookedOf(answer)).toMatchObject({ inputTokens: 5, outputTokens: 7 });
+  });
+
   test('that are complete are not held up by a connection that stays open', async () => {
     const done = last.type.endsWith('.done') ? '' : 'data: [DONE]\n\n'; // a picture that is complete may be one of several
     upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last) + done)));

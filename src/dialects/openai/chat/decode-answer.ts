@@ -38,6 +38,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   let started = false;
   let usage: unknown;
   let isElsewhere = false; // no client looks for it there
+  let ofChoice: unknown; // that of one choice, which is all there is where there is no other
   let tier = ''; // the one that answers
   let isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
@@ -48,7 +49,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     events.push({ type: 'started', model: name, ignored, ...extra });
   };
 
-  const counted = () => usageOf(usage, isFlat ? '' : tier);
+  const counted = () => usageOf(usage ?? (candidates.length === 1 ? ofChoice : undefined), isFlat ? '' : tier);
 
   return {
     take(answer) {
@@ -57,8 +58,9 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       tier = textOf(chunk.service_tier) || tier;
       isFlat ||= isObject(chunk.x_groq);
       const choices = choicesOf(chunk);
-      const its = usageIn(chunk, choices);
+      const its = usageIn(chunk);
       if (its !== undefined) [usage, isElsewhere] = [its, its !== chunk.usage];
+      ofChoice = usageOfChoice(choices.at(-1)) ?? ofChoice;
       if (choices.length === 0) return [];
       const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
       if (id === '') id = textOf(chunk.id);
@@ -77,7 +79,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     isFinished: () => started && candidates.every((one) => one.finished),
     close() {
       const last = counted();
-      return last ? [{ type: 'usage', usage: last, ...(isElsewhere ? { elsewhere: true as const } : {}) }] : [];
+      return last ? [{ type: 'usage', usage: last, ...(isElsewhere || usage === undefined ? { elsewhere: true as const } : {}) }] : [];
     },
     counted,
   };
@@ -117,13 +119,14 @@ function chunkOf(answer: unknown): Chunk {
   return chunk;
 }
 
-/** The usage of a chunk, also where Groq has it (`x_groq`) and where Moonshot has it, with the choice. https://github.com/earendil-works/pi/issues/2017 */
-function usageIn({ usage, x_groq: groq }: Chunk, choices: readonly unknown[]): unknown {
+/** The usage of a chunk, also where Groq has it (`x_groq`). */
+function usageIn({ usage, x_groq: groq }: Chunk): unknown {
   if (usageOf(usage)) return usage;
-  if (isObject(groq) && usageOf(groq['usage'])) return groq['usage'];
-  const choice = choices.at(-1);
-  return isObject(choice) && usageOf(choice['usage']) ? choice['usage'] : undefined;
+  return isObject(groq) && usageOf(groq['usage']) ? groq['usage'] : undefined;
 }
+
+/** Moonshot has the usage with the choice. https://github.com/earendil-works/pi/issues/2017 */
+const usageOfChoice = (choice: unknown): unknown => (isObject(choice) && usageOf(choice['usage']) ? choice['usage'] : undefined);
 
 function choicesOf({ choices }: Chunk): readonly unknown[] {
   if (choices === undefined || choices === null) return [];
