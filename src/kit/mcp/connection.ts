@@ -243,7 +243,7 @@ const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: 
   failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError ? error.status : undefined);
 
 /** @param sessionStatus the status of the answer to the very request, where that was made in a session */
-function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?: number | undefined): McpFailure {
+function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?: number): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
   if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });

@@ -118,7 +118,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
     const open = entries.get(key);
     if (open && open.digest !== digest) leave(key, open);
-    const using = taken(!open || open.state !== 'open' ? enter(key, asked, digest) : open, group);
+    const using = taken(open?.state === 'open' ? open : enter(key, asked, digest), group);
     try {
       const connection = await orAborted(using.connection, signal);
       return await work({
