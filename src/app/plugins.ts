@@ -18,7 +18,7 @@ import { nativePluginRoutes } from '#resources/plugins/native-routes';
 import { pluginRoutes } from '#resources/plugins/routes';
 import { declaredRequest, unreadable } from '#resources/plugins/definition';
 import { documentLimits } from '#resources/plugins/openapi';
-import { calledOverHttp, type Answered, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
+import { calledOverHttp, type TextAnswer, type SendRequest, type SecretsOf } from '#resources/plugins/run/http';
 import type { DeclaredRequest } from '#resources/plugins/types';
 import { runningPlugins, type RunDeps } from '#resources/plugins/run/run';
 import { kind, openPlugins } from '#resources/plugins/store';
@@ -114,7 +114,7 @@ const sending =
       if (method !== 'GET' && method !== 'POST')
         return await answerOf(await streams.open({ ...asked, method, ...(request.body === undefined ? {} : { body }) }));
       const found = await fetcher.fetch({ ...asked, takes: isText, ...(method === 'POST' ? { body } : {}), anySuccess: true });
-      return answered(found, found.bytes);
+      return textAnswer(found, found.bytes);
     } catch (error) {
       signal.throwIfAborted();
       throw asFault(error, 'The address of the plugin cannot be fetched, or what is there is not text.');
@@ -123,9 +123,9 @@ const sending =
 
 const isText = (type: string) => type === '' || textTypes.test(type);
 
-async function answerOf(response: Response): Promise<Answered> {
+async function answerOf(response: Response): Promise<TextAnswer> {
   const found = contentTypeIn(response.headers.get('content-type') ?? '');
-  if (response.ok && isText(found.type)) return answered(found, await response.bytes());
+  if (response.ok && isText(found.type)) return textAnswer(found, await response.bytes());
   await response.body?.cancel();
   throw new NotFetched(new Error(`It answered with the status ${response.status}.`));
 }
@@ -148,4 +148,4 @@ const documentAt = (fetcher: GuardedFetch, owner: string, signal: AbortSignal) =
   }
 };
 
-const answered = ({ type, charset }: ReturnType<typeof contentTypeIn>, bytes: Uint8Array): Answered => ({ type, bytes, text: decoded(bytes, charset) });
+const textAnswer = ({ type, charset }: ReturnType<typeof contentTypeIn>, bytes: Uint8Array): TextAnswer => ({ type, bytes, text: decoded(bytes, charset) });

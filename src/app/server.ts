@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import type { Settings } from '#config/index';
+import { restartSettings } from '#config/schema/index';
 import type { ConvertDocument } from '#core/document';
 import type { RegionState } from '#gateway/routing/regions';
 import { addressHere } from '#http/own-address';
@@ -185,10 +186,9 @@ async function accountingOfWorker({ leases: source, journal: place }: Parent, de
   return { source, journal, holder: place.holder, pending: 0, close: () => journal.close() };
 }
 
-/** The settings that need a restart: a running server keeps those it started with. */
-export function unchangeable({ host, port, data, databaseUrl, workers, outbound, blobs }: Settings) {
-  return { host, port, data, ...(databaseUrl === undefined ? {} : { databaseUrl }), workers, outbound, blobs };
-}
+/** The settings that need a restart: a running server keeps those it started with. Without `logFormat`, which is read only when the log is opened. */
+export const unchangeable = (first: Settings): Partial<Settings> =>
+  Object.fromEntries(restartSettings.flatMap((name) => (name === 'logFormat' || first[name] === undefined ? [] : [[name, first[name]]])));
 
 /** Where browsers reach this server. */
 const addressOf = ({ publicUrl }: Settings, { url }: Listening): string => publicUrl || addressHere(url);

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { stringify } from 'yaml';
 import { settingsSchema, theEnvironment } from '#config/index';
+import { restartSettings } from '#config/schema/index';
 import type { Rule } from '#config/form';
 import { providerModules } from '#providers/modules';
 
@@ -62,7 +63,8 @@ export function settingsText(schema: string): string {
 
 const introduction = `# Dragoman settings. Command-line options override environment variables, which override this file, which overrides the defaults.
 # Remove the "# " before the settings you need. \${NAME} in a text is replaced by the environment variable NAME.
-# Changes take effect when you save this file, except host, port, data, databaseUrl, workers, outbound, blobs and logFormat, which need a restart.`;
+# Changes take effect when you save this file,
+# except ${restartSettings.slice(0, -1).join(', ')} and ${restartSettings.at(-1)}, which need a restart.`;
 
 function setting(name: string, rule: Rule, depth: number): string[] {
   const space = '  '.repeat(depth);

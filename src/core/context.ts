@@ -53,7 +53,7 @@ export interface AccessToken {
 /** Values under names chosen by the caller. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** By what a client groups what it spends. */
+/** What a client groups its spending by. */
 export interface Labels {
   readonly app?: string | undefined;
   readonly tags?: Tags | undefined;

@@ -29,10 +29,10 @@ export interface Ranks {
   readonly rerank: number | null;
 }
 
-/** The request, or the step of a run, that something is looked up for: what it asks models is booked within the step, and added to its progress. Absent `permits`: the request has no other calls. */
-export interface LookedUpFor extends Pick<Context, 'caller' | 'requestId' | 'signal'>, Partial<Pick<Context, 'step' | 'progress' | 'permits'>> {}
+/** The part of a context that calls to models made within a request, or within a step of a run, are booked under. Without permits the request has no other calls. */
+export interface StepContext extends Pick<Context, 'caller' | 'requestId' | 'signal'>, Partial<Pick<Context, 'step' | 'progress' | 'permits'>> {}
 
-export interface PassageSearch extends LookedUpFor {
+export interface PassageSearch extends StepContext {
   /** Full names; `all`: each dataset that the caller may read. */
   readonly datasets: 'all' | readonly string[];
   readonly question: string;
@@ -54,15 +54,3 @@ export type SearchPassages = (search: PassageSearch) => Promise<FoundPassages>;
 
 /** Where a passage stands, for readers: the file, and the page if there are pages. */
 export const placeOf = ({ filename, page }: Pick<Passage, 'filename' | 'page'>): string => (page === null ? filename : `${filename}, page ${page}`);
-
-/** A passage as answers of the native interface cite it. */
-export const citedPassage = ({ dataset, filename, page, range, quote, id, score, text }: Omit<Passage, 'ranks'>) => ({
-  dataset,
-  filename,
-  page,
-  range: [...range],
-  quote,
-  chunk_id: id,
-  score,
-  text,
-});

@@ -1,9 +1,10 @@
 /** What one journal has to tell the database, in one transaction: rows, sums, the holder's leases and the position, or nothing of it. */
 export interface Shipment {
+  /** The holder of the leases that the rows were charged to. */
   readonly holder: string;
   /** `<holder>/<writer>` */
   readonly journal: string;
-  /** Where the batch before ended, 0 at first. Bytes, only growing. */
+  /** Where the shipment before ended, 0 at first. Bytes, only growing. */
   readonly from: number;
   readonly to: number;
   /** Settled rows as the text of a JSON array, each a `UsageRow`. One that is there already counts once. */
@@ -19,7 +20,7 @@ export interface UsageSink {
    * @throws Fault `conflict` when `from` is not the stored position, `invalid` when a row can never be written, `overloaded` while the database is away
    */
   ship(shipment: Shipment): Promise<readonly number[]>;
-  /** Up to where a journal is in the books; 0 for one never heard of. */
+  /** The shipped length of a journal (bytes); 0 for an unknown one. */
   position(journal: string): Promise<number>;
   /** The holder is no more and all it settled is shipped, `rows` of it just now: what it did not spend is free again. Twice is as good as once. */
   close(holder: string, rows: number): Promise<void>;

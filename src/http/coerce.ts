@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Fault } from '#core/fault';
-import { plain } from '#kit/json/check';
+import { alternativesOf } from '#kit/json/check';
 
 /** The part of JSON Schema that says what a text may become. */
 interface Rule {
@@ -69,7 +69,7 @@ export function unfolded(members: Readonly<Record<string, unknown>>, schema: TSc
   let values: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(members)) {
     if (typeof value !== 'string' || value.length > longestText || !Object.hasOwn(properties, name)) continue;
-    if (plain(properties[name]!).some(({ type }) => type === 'string')) continue;
+    if (alternativesOf(properties[name]!).some(({ type }) => type === 'string')) continue;
     const found = /^\s*[[{]/.test(value) ? valueOf(value, properties[name], read) : value;
     if (typeof found === 'object') (values ??= { ...members })[name] = found;
   }
@@ -81,12 +81,12 @@ const longestText = 1_048_576;
 /** May a text of this field be JSON? */
 export function takesJson(schema: TSchema | undefined, name: string): boolean {
   const { properties = {} } = (schema ?? {}) as Rule;
-  return Object.hasOwn(properties, name) && plain(properties[name]!).some(({ type }) => type === 'array' || type === 'object');
+  return Object.hasOwn(properties, name) && alternativesOf(properties[name]!).some(({ type }) => type === 'array' || type === 'object');
 }
 
 function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknown {
   if (!rule) return text;
-  const rules = plain(rule);
+  const rules = alternativesOf(rule);
   const takes = (type: string) => rules.some((one) => one.type === type);
   const fixed = rules.flatMap((one) => ('const' in one ? [one.const] : (one.enum ?? []))).find((one) => typeof one !== 'string' && String(one) === text);
   if (fixed !== undefined) return fixed;
@@ -106,5 +106,5 @@ function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknow
 /** As JSON, Python, and forms of browsers write them. */
 const truths: Readonly<Record<string, boolean>> = { true: true, True: true, '1': true, on: true, false: false, False: false, '0': false, off: false };
 
-const listRule = (rule: Rule | undefined): Rule | undefined => rule && plain(rule).find(({ type }) => type === 'array');
+const listRule = (rule: Rule | undefined): Rule | undefined => rule && alternativesOf(rule).find(({ type }) => type === 'array');
 const isList = (rule: Rule | undefined): boolean => listRule(rule) !== undefined;

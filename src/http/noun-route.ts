@@ -159,7 +159,7 @@ export interface PlainAsked {
   readonly lastEventId?: string;
   /** How the header `Accept` asks for updates, in the native interface. */
   readonly framing?: Framing;
-  /** Of what spends. */
+  /** Of routes that spend. */
   readonly labels?: Labels;
 }
 

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
-import { hasCode, syncFolder, ofWrite } from '#store/files';
+import { hasCode, syncFolder, asWriteFault } from '#store/files';
 
 /** Large values by their content: the id is the SHA-256 of the bytes, so the same bytes are kept once and never change. */
 export interface Blobs {
@@ -52,7 +52,7 @@ export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> 
         return blob;
       } catch (error) {
         await rm(draft, { force: true });
-        throw ofWrite(error);
+        throw asWriteFault(error);
       }
     },
     async get(id) {

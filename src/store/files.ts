@@ -8,7 +8,7 @@ import { overloaded } from './sql-error.ts';
 export const hasCode = (error: unknown, code: string): boolean => error instanceof Error && 'code' in error && error.code === code;
 
 /** The error of a write; Fault `overloaded` for that of a full disk. */
-export const ofWrite = (error: unknown): unknown => (hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error);
+export const asWriteFault = (error: unknown): unknown => (hasCode(error, 'ENOSPC') ? overloaded('The disk is full.', error) : error);
 
 export const exists = (path: string): Promise<boolean> =>
   access(path).then(

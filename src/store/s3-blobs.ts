@@ -8,7 +8,7 @@ import { timed } from '#kit/async/timed';
 import { randomText } from '#kit/crypto/ids';
 import { missing, openDrafts, writeDraft, type Blobs } from '#store/blobs';
 import { drained, openBucket, type Bucket, type BucketRequest } from '#store/bucket';
-import { ofWrite } from '#store/files';
+import { asWriteFault } from '#store/files';
 import { overloaded } from '#store/sql-error';
 
 export interface S3Deps {
@@ -20,7 +20,7 @@ export interface S3Deps {
 }
 
 const prefix = 'blobs/';
-/** A try without the head of an answer ends after so long, and after what it may take to send a body. */
+/** A try without the head of an answer ends after this, plus the time its body may take to send. */
 const silentMilliseconds = 10_000;
 const bytesInAMillisecond = 256;
 /** Of an answer that is a list. */
@@ -47,7 +47,7 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
         await drained(await ask({ method: 'PUT', path: pathOf(blob.id), headers, body: () => openAsBlob(draft) }, [200]));
         return blob;
       } catch (error) {
-        throw ofWrite(error);
+        throw asWriteFault(error);
       } finally {
         await rm(draft, { force: true });
       }

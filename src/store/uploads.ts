@@ -1,7 +1,7 @@
 import { open, mkdir, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import { openAsBlob } from 'node:fs';
 import { join } from 'node:path';
-import { ofWrite } from '#store/files';
+import { asWriteFault } from '#store/files';
 import type { Clock } from '#kit/async/clock';
 import { randomText } from '#kit/crypto/ids';
 
@@ -30,7 +30,7 @@ export async function openUploads(folder: string, clock: Clock): Promise<UploadF
         return { content: await openAsBlob(path), remove };
       } catch (error) {
         await remove();
-        throw ofWrite(error);
+        throw asWriteFault(error);
       }
     },
   };

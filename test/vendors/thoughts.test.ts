@@ -110,11 +110,13 @@ describe('Gemini', () => {
       calls.some(({ thoughtSignature: signature }) => signature !== 'c2lnbmF0dXJl') && 'Function call is missing a thought_signature in functionCall parts.'
     );
   });
+
   test.each(ways)('gets the signature of its call from a client of $name, $how', async ({ client, stream }) => {
     upstream.script(gemini);
     const { status } = await second(client, 'gemini', stream);
     expect([status, upstream.requests.length]).toEqual([200, 2]);
   });
+
   test.each(ways)('wants no thoughts back, and a client of $name is not warned of its own, $how', async ({ client, stream }) => {
     upstream.script(provider(() => undefined, { thought, text: 'Let me look.', tools }));
     const { status, headers, sent } = await second(client, 'gemini', stream);

@@ -5,7 +5,7 @@ import type { Upstreams } from '#kit/upstream/pool';
 import { UpstreamError } from '#kit/upstream/response';
 import type { Check } from './check.ts';
 import { timed } from '#kit/async/timed';
-import { codeIn } from '#kit/net/error-code';
+import { codeInBrackets } from '#kit/net/error-code';
 import { openBucket, type Bucket } from '#store/bucket';
 
 /**
@@ -47,7 +47,8 @@ async function examinedBucket(bucket: Bucket, upstreams: Pick<Upstreams, 'get'>,
     });
     return { name, state: 'ok', says: `answers at ${host}.`, milliseconds: Math.round((clock.monotonic() - startedAt) * 10) / 10 };
   } catch (error) {
-    const says = status === undefined ? `cannot be reached at ${host}${codeIn(error)}.` : `answers at ${host} with ${status}: check its name, region and keys.`;
+    const says =
+      status === undefined ? `cannot be reached at ${host}${codeInBrackets(error)}.` : `answers at ${host} with ${status}: check its name, region and keys.`;
     return { name, state: 'failed', says, milliseconds: null };
   }
 }
@@ -67,7 +68,7 @@ async function examined(name: string, address: string, upstreams: Pick<Upstreams
       ? { name, state: 'warning', says: `answers at ${url.host} with an error (${status}).`, milliseconds: took }
       : { name, state: 'ok', says: `answers at ${url.host}.`, milliseconds: took };
   } catch (error) {
-    const says = error instanceof UpstreamError ? `cannot be reached at ${url.host}${codeIn(error)}.` : `does not answer at ${url.host}.`;
+    const says = error instanceof UpstreamError ? `cannot be reached at ${url.host}${codeInBrackets(error)}.` : `does not answer at ${url.host}.`;
     return { name, state: 'failed', says, milliseconds: null };
   }
 }

@@ -12,7 +12,7 @@ import type { Clock } from '#kit/async/clock';
 import { inUnits } from '#kit/text/in-units';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
-import { codeIn } from '#kit/net/error-code';
+import { codeInBrackets } from '#kit/net/error-code';
 import type { Probe, Probed, Providers } from '#providers/index';
 import type { Check } from './check.ts';
 import type { Upstreams } from '#kit/upstream/pool';
@@ -65,7 +65,7 @@ export async function examineAll(deps: DoctorDeps): Promise<readonly Check[]> {
     runtime,
     'error' in database ? check('database', 'failed', whyNot(database.error)) : examinedDatabase(settings(), database.value),
     ...('error' in database ? [] : examinedPlaces(database.value)),
-    'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeIn(disk.error)}.`) : disk.value,
+    'error' in disk ? check('disk', 'failed', `${settings().data} cannot be used${codeInBrackets(disk.error)}.`) : disk.value,
     examinedClock(settings(), 'error' in database ? undefined : database.value, probed),
     ...examinedProviders(deps, probed, regions),
     ...addresses,
@@ -177,7 +177,7 @@ async function examineFolder(folder: string): Promise<Check> {
     await names.close();
     return check(name, 'ok', 'Datasets may follow it.');
   } catch (error) {
-    return check(name, 'warning', `It cannot be read${codeIn(error)}: datasets that follow it stay as they are.`);
+    return check(name, 'warning', `It cannot be read${codeInBrackets(error)}: datasets that follow it stay as they are.`);
   }
 }
 
@@ -325,7 +325,7 @@ function keysOf(some: readonly ProbeResult[], all: number): string {
 
 /** A sentence for operators: our own, an error code, and PostgreSQL's message; never the message of another error, which may contain an address with its password. */
 function whyNot(error: unknown): string {
-  if (!(error instanceof Fault)) return `It cannot be opened${codeIn(error)}.`;
+  if (!(error instanceof Fault)) return `It cannot be opened${codeInBrackets(error)}.`;
   for (let one: unknown = error; one instanceof Error; one = one.cause) if ('severity' in one) return `${error.message} PostgreSQL says: ${one.message}.`;
-  return `${error.message}${codeIn(error)}`;
+  return `${error.message}${codeInBrackets(error)}`;
 }

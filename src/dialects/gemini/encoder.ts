@@ -42,7 +42,7 @@ class Chunks implements Encoder {
   }
 
   encode(event: GenerateEvent): string {
-    if (this.#cites && 'candidate' in event && this.#ends.isEnd(event)) this.#groundingOf(event.candidate).text('', []);
+    if (this.#cites && 'candidate' in event && this.#ends.take(event)) this.#groundingOf(event.candidate).text('', []);
     switch (event.type) {
       case 'started':
         this.#started = event;

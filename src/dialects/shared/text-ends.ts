@@ -4,8 +4,8 @@ import type { GenerateEvent } from '#core/event';
 export class TextEnds {
   readonly #searches = new Set<string>();
 
-  /** Does the event begin a part that is no text? */
-  isEnd(event: GenerateEvent): boolean {
+  /** @returns whether the event ends the open text; call once for each event */
+  take(event: GenerateEvent): boolean {
     switch (event.type) {
       case 'thought':
       case 'refusal':

@@ -1,4 +1,4 @@
-import { plain } from '#kit/json/check';
+import { alternativesOf } from '#kit/json/check';
 import { escaped, prose } from '../html.ts';
 
 /** The part of JSON Schema that the document uses. */
@@ -37,7 +37,7 @@ function innerHtml(schema: Schema): string {
   if (schema.$ref !== undefined) return '';
   if (schema.items) return innerHtml(schema.items);
   if (schema.properties && Object.keys(schema.properties).length > 0) return fieldsHtml(schema);
-  const forms = plain(schema).filter((one) => one !== schema && !isPlain(one));
+  const forms = alternativesOf(schema).filter((one) => one !== schema && !isPlain(one));
   if (forms.length === 1) return innerHtml(forms[0]!);
   return forms.map((one, at) => `<div class="either"><p>${at === 0 ? 'either' : 'or'} ${typeHtml(one)}</p>${innerHtml(one)}</div>`).join('');
 }

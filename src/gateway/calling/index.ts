@@ -10,7 +10,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
-import { endOf, isCut, turnOf } from './rounds.ts';
+import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
 
 type Wanting = ForeignTool & { readonly wanted?: WantedTools };
@@ -63,7 +63,7 @@ async function* answered(
       if (isHanded && calls.length > 0) context.progress.waiting = { turns: [...since, turn], calls };
       if (own.length > 0 && !isHanded) (context.progress.warnings ??= []).push('enabled_mcp_tools: the answer ended before all calls of the model were made');
       const held = isHanded ? round.held : round.heldOf(clients);
-      yield [...held, ...endOf(round.finished, usage, held.length > 0)];
+      yield [...held, ...endOfRounds({ finished: round.finished, usage, hasCalls: held.length > 0 })];
       return;
     }
     const wantedCalls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));

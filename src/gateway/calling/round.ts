@@ -2,7 +2,7 @@ import type { Context } from '#core/context';
 import type { GenerateEvent, Usage } from '#core/event';
 import { sumOfKnown } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
-import type { Finished } from './rounds.ts';
+import type { Finished } from '../rounds.ts';
 
 interface Called {
   readonly id: string;

@@ -8,7 +8,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
-import { endOf, isCut, turnOf } from './rounds.ts';
+import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 
 /** A server that the client named, and the gateway calls. */
 interface Named extends NamedServer {
@@ -65,7 +65,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     if (isLast || asked.length > 0 || isClients) {
       if (isLast && own.length > 0 && !isClients) (context.progress.warnings ??= []).push('tools: the answer ended before all calls of the model were made');
       const held = round.heldOf(names);
-      yield [...held, ...endOf(round.finished, usage, held.length > 0)];
+      yield [...held, ...endOfRounds({ finished: round.finished, usage, hasCalls: held.length > 0 })];
       return;
     }
     const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));

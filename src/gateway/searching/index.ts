@@ -22,7 +22,7 @@ import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
 import { sumOfKnown } from '#core/usage';
-import { endOf, isCut, turnOf } from '../calling/rounds.ts';
+import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 import type { Models } from '../rules/resolved.ts';
 import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -129,7 +129,7 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
     const { finished, searches, callsOthers } = round;
     usage = sumOfKnown(usage, round.usage);
     if (searches.size === 0 || callsOthers || isCut(finished) || at + 1 === steps[rounds].most) {
-      yield endOf(finished, usage, callsOthers);
+      yield endOfRounds({ finished, usage, hasCalls: callsOthers });
       return;
     }
     const results: ToolResultPart[] = [];

@@ -2,7 +2,7 @@ import type { GenerateEvent, ToolCallPiece, Usage } from '#core/event';
 import type { Context } from '#core/context';
 import { sumOfKnown } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
-import type { Finished } from '../calling/rounds.ts';
+import type { Finished } from '../rounds.ts';
 import { citationsIn, type Source } from './citing.ts';
 
 /** A call of the search, as received so far. */

@@ -112,7 +112,7 @@ function objectProblem(rule: Rule, value: Record<string, unknown>, field: string
 
 /** If no alternative of a union matches, the message is about the intended one: the one with the same `type` member, else the same JSON type. */
 function nearest(forms: readonly Rule[], value: unknown, field: string): Problem {
-  const rules = forms.flatMap(plain);
+  const rules = forms.flatMap(alternativesOf);
   if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
     const objects = rules.filter((one) => one.type === 'object' || one.properties);
     const tagged = objects.filter((one) => tagOf(one) !== undefined);
@@ -136,8 +136,8 @@ function nearest(forms: readonly Rule[], value: unknown, field: string): Problem
 }
 
 /** The alternatives of a union in a schema, nested unions included. */
-export function plain<Rule extends { readonly anyOf?: readonly Rule[] }>(rule: Rule): readonly Rule[] {
-  return rule.anyOf ? rule.anyOf.flatMap(plain) : [rule];
+export function alternativesOf<Rule extends { readonly anyOf?: readonly Rule[] }>(rule: Rule): readonly Rule[] {
+  return rule.anyOf ? rule.anyOf.flatMap(alternativesOf) : [rule];
 }
 
 function tagOf(rule: Rule): readonly unknown[] | undefined {

@@ -211,7 +211,7 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
 /** Statuses of servers that do not know the session of a request: 404 by the protocol, 400 of many. */
-const noSuchSession = new Set<unknown>([400, 404]);
+const noSuchSession = new Set<number | undefined>([400, 404]);
 
 /** Lets through of each message what the library needs; notes the tools of a list, and asks no further when there are enough. */
 function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {
@@ -240,16 +240,16 @@ const aResult = 'The result of the tool is larger than 1 MB.';
 const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
 
 const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) =>
-  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError && error.status);
+  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError ? error.status : undefined);
 
-/** @param answered the status of the answer to the very request, where that was made in a session */
-function failureOf(cause: unknown, { status, lacksScope }: Noted, answered?: number | false): McpFailure {
+/** @param sessionStatus the status of the answer to the very request, where that was made in a session */
+function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?: number): McpFailure {
   if (cause instanceof McpFailure) return cause;
   const text = cause instanceof Error ? cause.message : '';
   if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
   if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
   if (status !== undefined)
-    return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status, isOfSession: noSuchSession.has(answered) });
+    return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status, isOfSession: noSuchSession.has(sessionStatus) });
   if (text === 'The result is too large.') return new McpFailure('refused', aResult, { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });
   return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', { cause });

@@ -54,13 +54,13 @@ describe('shipping', () => {
     const { sink, clock, journal, shipper, booked } = await startShipping();
     void journal.began(began('a'));
     await pass(clock, 2000);
-    expect(sink.batches).toHaveLength(0);
+    expect(sink.shipments).toHaveLength(0);
     void journal.settled(settled(began('a')));
     expect(shipper.pendingRows).toBe(1);
     await pass(clock, 250);
     await pass(clock, 2000);
     expect(booked()).toEqual(['a/0 completed 5']);
-    expect(sink.batches).toHaveLength(1);
+    expect(sink.shipments).toHaveLength(1);
     expect(shipper.pendingRows).toBe(0);
   });
 
@@ -173,7 +173,7 @@ describe('shipping', () => {
         .split('\n')
         .map((line) => JSON.parse(line).requestId),
     ).toEqual(['r13', 'r59']);
-    expect([...sink.positions.values()]).toEqual([sink.batches.at(-1)!.to]);
+    expect([...sink.positions.values()]).toEqual([sink.shipments.at(-1)!.to]);
   });
 
   test.each([1, 2, 3, 4, 5, 6])(
@@ -392,10 +392,10 @@ describe('adoption', () => {
     const parts = { sink, disk, folder: 'journal', refused: 'mine/refused.jsonl', log: () => {} };
     const paths = disk.paths;
     expect(await adoptJournals(parts, hold)).toEqual([{ holder: 'theirs', rows: 30 }]);
-    const batches = sink.batches.length;
+    const batches = sink.shipments.length;
     expect(await adoptJournals(parts, hold)).toEqual([{ holder: 'theirs', rows: 0 }]);
-    expect([sink.rows.size, sink.batches.length, sink.closed, disk.paths, held]).toEqual([30, batches, ['theirs', 'theirs'], paths, 0]);
-    expect(sink.batches.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
+    expect([sink.rows.size, sink.shipments.length, sink.closed, disk.paths, held]).toEqual([30, batches, ['theirs', 'theirs'], paths, 0]);
+    expect(sink.shipments.every(({ holder, journal }) => holder === 'theirs' && journal === 'theirs/main')).toBe(true);
   });
 
   test('a holder that left no journal, for its workers had closed theirs, is closed as well', async () => {

@@ -3,7 +3,7 @@ import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
-import { codeIn } from '#kit/net/error-code';
+import { codeInBrackets } from '#kit/net/error-code';
 import { refusalText } from './post.ts';
 import type { Probe, Probed } from './provider.ts';
 
@@ -80,8 +80,8 @@ const saidCode = ({ details: { cause } }: Fault): unknown => (isObject(cause) ? 
 
 /** The reason of a failure, for operators: error codes of the system and of TLS, never an error message, which may contain secrets. */
 function whyNot(error: unknown): string {
-  if (error instanceof UpstreamError) return `${problems[error.problem]}${codeIn(error)}`;
-  if (error instanceof Fault) return `the credentials cannot be obtained${codeIn(error)}`;
+  if (error instanceof UpstreamError) return `${problems[error.problem]}${codeInBrackets(error)}`;
+  if (error instanceof Fault) return `the credentials cannot be obtained${codeInBrackets(error)}`;
   return 'did not answer in time';
 }
 

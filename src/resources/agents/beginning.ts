@@ -6,8 +6,8 @@ import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
+import { invalidField } from '../invalid-field.ts';
 import { nativeContext } from '../native-context.ts';
-import { wrong } from './definition.ts';
 import type { AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
@@ -90,11 +90,11 @@ async function variablesOf(
   const json = JSON.stringify(given ?? {});
   if (Buffer.byteLength(json) > mostVariables) throw new Fault('too-large', `variables must have at most ${mostVariables} bytes.`, { field: 'variables' });
   const names = Object.keys(given ?? {});
-  if (names.includes('__proto__')) throw wrong('variables.__proto__', 'is not known');
+  if (names.includes('__proto__')) throw invalidField('variables.__proto__', 'is not known');
   if (!schema) return given;
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const unknown = names.find((name) => !Object.hasOwn(properties, name));
-  if (unknown !== undefined) throw wrong(`variables.${unknown.slice(0, 100)}`, 'is not known');
+  if (unknown !== undefined) throw invalidField(`variables.${unknown.slice(0, 100)}`, 'is not known');
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
   if (missing !== undefined) throw new Fault('invalid', `variables.${missing} is required.`, { field: `variables.${missing}`, reason: 'missing' });
@@ -102,8 +102,8 @@ async function variablesOf(
   const { required: _, ...rest } = schema;
   for (const name of names)
     if (!(await keepsTo({ ...rest, properties: { [name]: properties[name] as JsonObject } }, asking)(JSON.stringify({ [name]: given![name] }))))
-      throw wrong(`variables.${name}`, 'does not keep to what the agent declares');
-  throw wrong('variables', 'do not keep to what the agent declares');
+      throw invalidField(`variables.${name}`, 'does not keep to what the agent declares');
+  throw invalidField('variables', 'do not keep to what the agent declares');
 }
 
 /** Characters of one file, and files of a run. */

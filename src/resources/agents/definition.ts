@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
+import { invalidField } from '../invalid-field.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
@@ -87,8 +88,6 @@ export interface AgentChecks {
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
 }
 
-export const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
-
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
 export async function definitionOf(given: AgentFields, caller: Caller, checks: AgentChecks, own?: number): Promise<AgentDefinition> {
   const { name, description = '', mode, instructions, model, tools: declared = [], variables, limits } = given;
@@ -96,13 +95,13 @@ export async function definitionOf(given: AgentFields, caller: Caller, checks: A
   const tools: AgentTool[] = [];
   for (const [at, tool] of declared.entries()) {
     const field = `tools[${at}]`;
-    if (mode === 'router' && tool.type !== 'agent') throw wrong(`${field}.type`, 'must be agent: a router has agents alone');
-    if (tool.type === 'agent' && tool.agent === own) throw wrong(`${field}.agent`, 'must be another agent');
+    if (mode === 'router' && tool.type !== 'agent') throw invalidField(`${field}.type`, 'must be agent: a router has agents alone');
+    if (tool.type === 'agent' && tool.agent === own) throw invalidField(`${field}.agent`, 'must be another agent');
     tools.push(await toolOf(tool, field, caller, checks));
   }
-  if (mode === 'router' && tools.length === 0) throw wrong('tools', 'must have the agents that a router picks from');
+  if (mode === 'router' && tools.length === 0) throw invalidField('tools', 'must have the agents that a router picks from');
   const names = tools.flatMap((tool) => (tool.type === 'http' ? [tool.name] : []));
-  if (new Set(names).size < names.length) throw wrong('tools', 'must not have two requests of one name');
+  if (new Set(names).size < names.length) throw invalidField('tools', 'must not have two requests of one name');
   if (variables) checkSchema(variables, 'variables');
   if (JSON.stringify(given).length > 500_000) throw new Fault('too-large', 'An agent has at most 500000 characters.');
   return {
@@ -152,7 +151,7 @@ async function there(found: Promise<unknown>, field: string, what: string): Prom
   try {
     await found;
   } catch (error) {
-    if (error instanceof Fault && error.code === 'not-found') throw wrong(field, `must be the id of ${what} that you may use`);
+    if (error instanceof Fault && error.code === 'not-found') throw invalidField(field, `must be the id of ${what} that you may use`);
     throw error;
   }
 }
@@ -167,9 +166,9 @@ function requestOf({ request, parameters }: { readonly request: JsonObject; read
 }
 
 function checkSchema(schema: JsonObject, field: string): void {
-  if (schema['type'] !== 'object' || !isObject(schema['properties'] ?? {})) throw wrong(field, 'must be a JSON Schema of the type object');
-  if (JSON.stringify(schema).length > 32_768) throw wrong(field, 'must have at most 32768 characters');
+  if (schema['type'] !== 'object' || !isObject(schema['properties'] ?? {})) throw invalidField(field, 'must be a JSON Schema of the type object');
+  if (JSON.stringify(schema).length > 32_768) throw invalidField(field, 'must have at most 32768 characters');
   for (const name of Object.keys(schema['properties'] ?? {}))
     if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
-      throw wrong(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+      throw invalidField(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
 }

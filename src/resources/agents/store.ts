@@ -141,6 +141,10 @@ async function versionOf({ db }: Pick<Access, 'db'>, id: number, version: RawBui
   return rows[0];
 }
 
+interface Counted {
+  readonly count: number;
+}
+
 async function pageOfAll(
   { db }: Store,
   read: (reader: Reader, where: RawBuilder<unknown>) => Promise<readonly OwnAgent[]>,
@@ -150,9 +154,8 @@ async function pageOfAll(
   const wanted = search.toLowerCase();
   const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
   const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
-  const { rows } = await sql<{
-    count: number;
-  }>`select count(*)::int as count from ${tables(runByThem(reader))} where ${may('read', reader)} and ${isFound}`.execute(db);
+  const { rows } = await sql<Counted>`
+    select count(*)::int as count from ${tables(runByThem(reader))} where ${may('read', reader)} and ${isFound}`.execute(db);
   const first = own.slice(offset, offset + limit);
   const left = limit - first.length;
   const rest = left > 0 ? await read(reader, sql`${isFound} order by agent.id limit ${left} offset ${Math.max(0, offset - own.length)}`) : [];

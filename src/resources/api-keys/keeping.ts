@@ -5,8 +5,9 @@ import { instantOf } from '#kit/text/instant';
 import type { Audit } from '#store/auditing';
 import { databaseNow } from '#store/database-clock';
 import type { Store } from '#store/open';
+import type { ApiKey, KeyRights } from '../api-key.ts';
 import type { KeyPatch, KeyWanted } from './shapes.ts';
-import { openApiKeys, type ApiKey, type ApiKeys, type ClearKey, type KeyChange, type KeyRights } from './store.ts';
+import { openApiKeys, type ApiKeys, type ClearKey, type KeyChange } from './store.ts';
 
 export interface KeepingDeps {
   readonly store: Store;

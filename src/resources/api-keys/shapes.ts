@@ -3,7 +3,7 @@ import { scopes, type Scope } from '#http/route';
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField } from '../text-fields.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
-import type { ApiKey } from './store.ts';
+import type { ApiKey } from '../api-key.ts';
 
 const scopeNames = Type.Array(Type.Enum([...scopes]), { minItems: 1, maxItems: scopes.length, description: 'What it may be used for; absent: everything.' });
 

@@ -3,11 +3,10 @@ import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { foundKey, keyColumns, type Found, type KeyRow } from '../callers.ts';
-import type { ApiKey, KeyRights } from '../shown-key.ts';
+import type { ApiKey, KeyRights } from '../api-key.ts';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
 export type { Found } from '../callers.ts';
-export type { ApiKey, KeyRights } from '../shown-key.ts';
 
 type Tables = {
   api_keys: {

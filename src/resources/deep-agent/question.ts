@@ -23,10 +23,6 @@ export function callOf({ model, temperature, effort }: DeepQuestion): Omit<Gener
   };
 }
 
-export function systemTurn(...texts: readonly string[]): Turn {
-  return textTurn('system', texts.filter((text) => text.trim() !== '').join('\n\n'));
-}
-
 /** The turns before the question, without what systems said: that is for the report alone. */
 export const earlierTurns = ({ turns }: DeepQuestion): readonly Turn[] => turns.slice(0, -1).filter(({ role }) => role !== 'system');
 

@@ -5,9 +5,10 @@ import type { Run, RunEnd } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import type { DeepQuestion } from '../deep-question.ts';
 import { framed } from '../material-frame.ts';
+import { systemTurn } from '../system-turn.ts';
 import { CitedText, renumbered } from './cited-text.ts';
 import { toReport } from './instructions.ts';
-import { callOf, earlierTurns, systemTurn } from './question.ts';
+import { callOf, earlierTurns } from './question.ts';
 import type { Finding } from './researching.ts';
 import { citedOf, entryOf, Sources } from './sources.ts';
 
@@ -60,7 +61,7 @@ export async function reported(run: Run, question: DeepQuestion, findings: reado
   const { sources } = found;
   const filter = () => new CitedText((number) => sources.at(number) !== undefined);
   const turns = [
-    systemTurn(question.instructions, toReport, question.today),
+    ...systemTurn(question.instructions, toReport, question.today),
     ...earlierTurns(question),
     ...foundTurns(found, room),
     ...question.turns.slice(-1),

@@ -6,9 +6,10 @@ import type { ModelAnswer, Run } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import type { DeepQuestion } from '../deep-question.ts';
 import { framed } from '../material-frame.ts';
+import { systemTurn } from '../system-turn.ts';
 import { renumbered } from './cited-text.ts';
 import { answerNow, toResearch } from './instructions.ts';
-import { callOf, systemTurn } from './question.ts';
+import { callOf } from './question.ts';
 import { entryOf, Sources, type Source } from './sources.ts';
 import type { FoundOutcome, ResearchTool } from './tools.ts';
 
@@ -50,7 +51,7 @@ export async function researched(run: Run, { task, question, toolsFor, room }: R
     return text;
   });
   const turns: Turn[] = [
-    systemTurn(toResearch, question.today),
+    ...systemTurn(toResearch, question.today),
     ...(task === question.text ? [] : [textTurn('user', framed(`The message that the task is a part of:\n\n${question.text.slice(0, 4000).toWellFormed()}`))]),
     ...(shown.length > 0 ? [textTurn('user', framed(shown.join('\n\n')))] : []),
     textTurn('user', task),

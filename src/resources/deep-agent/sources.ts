@@ -1,5 +1,6 @@
 import type { JsonObject } from '#core/json';
-import { citedPassage, placeOf, type Passage } from '#core/passages';
+import { placeOf, type Passage } from '#core/passages';
+import { citedPassage } from '../cited-passage.ts';
 
 /** What was found: a passage of a dataset, or a page of the web. Stored as it is, so that it can be shown when the run has ended. */
 export type Source = PassageSource | PageSource;

@@ -1,4 +1,5 @@
 import { valueIn } from '#kit/json/value-in';
+
 /** Tasks that are added to a plan at once. */
 export const mostTasks = 5;
 const longestTask = 500;

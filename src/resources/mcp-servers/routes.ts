@@ -71,7 +71,13 @@ export function mcpServerRoutes(deps: McpRoutesDeps): readonly NounRoute[] {
       remove: 'Deletes one of your MCP servers: nobody can use it any more.',
     },
     shown,
-    rows: { ...servers, list: async (reader, page) => met().then(() => servers.list(reader, page)) },
+    rows: {
+      ...servers,
+      async list(reader, page) {
+        await met();
+        return servers.list(reader, page);
+      },
+    },
     make: (fields, { owner, by }) => servers.add(owner, textOf(fields, policy()), by),
     async replace(id, fields, { reader, by }) {
       const text = textOf(fields, policy());

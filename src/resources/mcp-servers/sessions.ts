@@ -18,7 +18,7 @@ export interface McpSession {
 export interface McpSessions {
   /**
    * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place changes.
-   * Where the server does not know an open session any more, the work is done in a new one.
+   * Where the server no longer knows the session, all of the work is done once more in a new one.
    *
    * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
    */
@@ -48,7 +48,8 @@ interface Entry {
   /** Those that have used it. */
   readonly groups: Set<string>;
   usedAt: number;
-  isLeft: boolean;
+  /** `retired`: no further use has it, and it is closed after the last one that has it now. */
+  state: 'open' | 'retired' | 'closed';
   cancel: () => void;
   /** Ends the attempt to connect, where it still goes on. */
   readonly giveUp: () => void;
@@ -70,18 +71,22 @@ const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
   const entries = new Map<string, Entry>();
 
-  /** No further use has it; those that have it now may still be answered. */
-  function retire(key: string, entry: Entry): void {
-    entry.isLeft = true;
+  function withdraw(key: string, entry: Entry, state: 'retired' | 'closed'): void {
+    entry.state = state;
     if (entries.get(key) === entry) entries.delete(key);
     entry.cancel();
   }
 
+  /** No further use has it; those that have it now may still be answered. */
+  function retire(key: string, entry: Entry): void {
+    if (entry.state === 'open') withdraw(key, entry, 'retired');
+  }
+
   function leave(key: string, entry: Entry): void {
-    if (entry.isLeft) return;
-    retire(key, entry);
+    if (entry.state !== 'open') return;
+    withdraw(key, entry, 'closed');
     entry.giveUp();
-    closed(entry);
+    closeConnection(entry);
   }
 
   /** Leaves the sessions that were not used for longest until there is room. */
@@ -106,14 +111,14 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     return entry;
   }
 
-  async function use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>, isAgain = false): Promise<Result> {
+  async function use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>, { isRetry }: { readonly isRetry: boolean }): Promise<Result> {
     const { userId, serverId, place, signal, group } = asked;
     signal.throwIfAborted();
     const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
     const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
     const open = entries.get(key);
     if (open && open.digest !== digest) leave(key, open);
-    const using = taken(!open || open.isLeft ? enter(key, asked, digest) : open, group);
+    const using = taken(open?.state === 'open' ? open : enter(key, asked, digest), group);
     try {
       const connection = await orAborted(using.connection, signal);
       return await work({
@@ -124,19 +129,20 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     } catch (error) {
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows
       if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
-      (error.isOfSession ? retire : leave)(key, using);
-      if (using !== open || isAgain || !error.isOfSession) throw error;
+      if (error.isOfSession) retire(key, using);
+      else leave(key, using);
+      if (using !== open || isRetry || !error.isOfSession) throw error;
     } finally {
       using.uses--;
       using.usedAt = clock.monotonic();
-      if (using.uses === 0 && using.isLeft) closed(using);
-      else if (using.uses === 0) using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+      if (using.uses === 0 && using.state === 'retired') closeConnection(using);
+      else if (using.uses === 0 && using.state === 'open') using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
     }
-    return use(asked, work, true);
+    return use(asked, work, { isRetry: true });
   }
 
   return {
-    use: (asked, work) => use(asked, work),
+    use: (asked, work) => use(asked, work, { isRetry: false }),
     forget(serverId, userId) {
       for (const [key, entry] of entries) if (entry.serverId === serverId && (userId ?? entry.userId) === entry.userId) leave(key, entry);
     },
@@ -154,11 +160,11 @@ const entryOf = (made: Pick<Entry, 'serverId' | 'userId' | 'digest' | 'isProgram
   uses: 0,
   groups: new Set(),
   usedAt: clock.monotonic(),
-  isLeft: false,
+  state: 'open',
   cancel: () => {},
 });
 
-const closed = ({ connection }: Entry) => void connection.then((one) => one.close()).catch(() => {});
+const closeConnection = ({ connection }: Entry) => void connection.then((one) => one.close()).catch(() => {});
 
 function taken(entry: Entry, group: string | undefined): Entry {
   const { groups } = entry;

@@ -4,8 +4,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { nounRoute, WithSession, type NounRoute } from '#http/noun-route';
 import { closed, nullable } from '#http/schemas';
-import { emailAddress, pastedAddress } from '../text-fields.ts';
-import { newPassword } from '../text-fields.ts';
+import { emailAddress, newPassword, pastedAddress } from '../text-fields.ts';
 import { described, whoami, type MineDeps } from './routes.ts';
 
 /** How sessions begin and end. */

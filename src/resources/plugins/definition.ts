@@ -4,12 +4,13 @@ import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { invalidField } from '../invalid-field.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
 import type { Definition, DeclaredRequest, PluginText } from './types.ts';
-import { propertiesOf, wrong } from './values.ts';
+import { propertiesOf } from './values.ts';
 
 const line = '^[^\\p{C}]*$';
 const strict = { additionalProperties: false };
@@ -94,7 +95,7 @@ export async function pluginOf(given: PluginFields, checks: PluginChecks): Promi
   ] as const) {
     if (given.kind === kind && given[name] === undefined)
       throw new Fault('invalid', `${name} is required for the kind ${kind}.`, { field: name, reason: 'missing' });
-    if (given.kind !== kind && given[name] !== undefined) throw wrong(name, `is for the kind ${kind}`);
+    if (given.kind !== kind && given[name] !== undefined) throw invalidField(name, `is for the kind ${kind}`);
   }
   const { definition, fields: declared } = await definitionOf(given, checks);
   const fields = given.fields ?? declared ?? derived(definition);
@@ -108,7 +109,7 @@ async function definitionOf(
   { readDocument, allowed }: PluginChecks,
 ): Promise<{ readonly definition: Definition; readonly fields?: JsonObject }> {
   if (kind === 'prompt') {
-    if (placesIn(template!).secrets.length > 0) throw wrong('template', 'must not name secrets: they never go to a model');
+    if (placesIn(template!).secrets.length > 0) throw invalidField('template', 'must not name secrets: they never go to a model');
     return { definition: { kind, template: template! } };
   }
   if (kind === 'script') {
@@ -118,7 +119,7 @@ async function definitionOf(
   const { openapi, operationId, method, url, query, headers, body, answer } = request!;
   if (openapi === undefined) return { definition: { kind, request: writtenRequest(request!, allowed) } };
   if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
-  if (method ?? url ?? query ?? body) throw wrong('request', 'has either openapi, or method, url, query and body');
+  if (method ?? url ?? query ?? body) throw invalidField('request', 'has either openapi, or method, url, query and body');
   const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
   const document = address === undefined ? (typeof openapi === 'string' ? await parsed(openapi) : openapi) : await readDocument(address);
   const found = operationOf(document, operationId, address);
@@ -131,11 +132,11 @@ const requestOf = checked(Request, ({ field, message }) => new Fault('invalid', 
 /** A request that is declared outside of a plugin, whose places are for these parameters. @throws Fault `invalid` naming the field */
 export function declaredRequest(given: JsonObject, parameters: JsonObject, allowed: readonly string[]): DeclaredRequest {
   const asked = requestOf(given);
-  if (asked.openapi !== undefined || asked.operationId !== undefined) throw wrong('request', 'has method, url, query, headers, body and answer');
+  if (asked.openapi !== undefined || asked.operationId !== undefined) throw invalidField('request', 'has method, url, query, headers, body and answer');
   const request = writtenRequest(asked, allowed);
   const known = propertiesOf(parameters);
   const unknown = placesIn(JSON.stringify(request)).fields.find((name) => !Object.hasOwn(known, name));
-  if (unknown !== undefined) throw wrong('request', `has a place for ${unknown}, which the parameters must declare`);
+  if (unknown !== undefined) throw invalidField('request', `has a place for ${unknown}, which the parameters must declare`);
   return request;
 }
 
@@ -149,16 +150,16 @@ function writtenRequest({ method, url, query, headers, body, answer }: Static<ty
 
 function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): DeclaredRequest {
   const origin = /^https?:\/\/[^/?#\\]*/i.exec(request.url)?.[0] ?? '';
-  if (origin.includes('{')) throw wrong('request.url', 'must have places for fields in its path alone');
-  if (/[?#]/.test(request.url)) throw wrong('request.url', 'must have no query: that is request.query');
+  if (origin.includes('{')) throw invalidField('request.url', 'must have places for fields in its path alone');
+  if (/[?#]/.test(request.url)) throw invalidField('request.url', 'must have no query: that is request.query');
   const at = originOf(origin, 'request.url');
-  if (placesIn(request.url).secrets.length > 0) throw wrong('request.url', 'must not name secrets: addresses are written into logs');
+  if (placesIn(request.url).secrets.length > 0) throw invalidField('request.url', 'must not name secrets: addresses are written into logs');
   if (at.startsWith('http:') && placesIn(JSON.stringify(request)).secrets.length > 0 && !allowed.some((one) => URL.parse(one)?.origin === at))
-    throw wrong('request.url', 'must be an https address where the request uses secrets');
+    throw invalidField('request.url', 'must be an https address where the request uses secrets');
   for (const name of Object.keys(request.headers ?? {}))
-    if (!isHeader(name.toLowerCase())) throw wrong(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
-  if (request.method === 'GET' && request.body !== undefined) throw wrong('request.body', 'is not sent with GET');
-  if (JSON.stringify(request).length > 100_000) throw wrong('request', 'must have at most 100000 characters');
+    if (!isHeader(name.toLowerCase())) throw invalidField(`request.headers.${name.slice(0, 100)}`, 'is not a header that a plugin sets');
+  if (request.method === 'GET' && request.body !== undefined) throw invalidField('request.body', 'is not sent with GET');
+  if (JSON.stringify(request).length > 100_000) throw invalidField('request', 'must have at most 100000 characters');
   return request;
 }
 
@@ -166,7 +167,7 @@ function checkedRequest(request: DeclaredRequest, allowed: readonly string[]): D
 function originOf(text: string, field: string): string {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:') || url.username !== '' || url.password !== '')
-    throw wrong(field, 'must be an address that begins with https:// or http://, without credentials');
+    throw invalidField(field, 'must be an address that begins with https:// or http://, without credentials');
   return url.origin;
 }
 
@@ -181,17 +182,17 @@ const mostFields = 50;
 
 function checkFields(fields: JsonObject, definition: Definition): void {
   const properties = propertiesOf(fields);
-  if (fields['type'] !== 'object' || !isObject(fields['properties'] ?? {})) throw wrong('fields', 'must be a JSON Schema of the type object');
-  if (JSON.stringify(fields).length > 32_768) throw wrong('fields', 'must have at most 32768 characters');
-  if (Object.keys(properties).length > mostFields) throw wrong('fields.properties', `must have at most ${mostFields} members`);
+  if (fields['type'] !== 'object' || !isObject(fields['properties'] ?? {})) throw invalidField('fields', 'must be a JSON Schema of the type object');
+  if (JSON.stringify(fields).length > 32_768) throw invalidField('fields', 'must have at most 32768 characters');
+  if (Object.keys(properties).length > mostFields) throw invalidField('fields.properties', `must have at most ${mostFields} members`);
   for (const name of Object.keys(properties))
     if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
-      throw wrong(`fields.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+      throw invalidField(`fields.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
   if (definition.kind === 'script') return;
   const places = placesIn(definition.kind === 'prompt' ? definition.template : JSON.stringify(definition.request)).fields;
   const unknown = places.find((name) => name !== 'file' && !Object.hasOwn(properties, name));
   if (unknown !== undefined)
-    throw wrong('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
+    throw invalidField('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);
 }
 
 /** A description of an interface. @throws Fault `invalid` */
@@ -205,5 +206,5 @@ async function parsed(json: string): Promise<unknown> {
 
 /** The fault for a description that cannot be parsed. */
 export function unreadable(error: unknown): unknown {
-  return error instanceof BadJson ? wrong('request.openapi', `is a document that cannot be read: ${error.message.slice(0, -1)}`) : error;
+  return error instanceof BadJson ? invalidField('request.openapi', `is a document that cannot be read: ${error.message.slice(0, -1)}`) : error;
 }

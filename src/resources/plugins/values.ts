@@ -3,6 +3,7 @@ import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
+import { invalidField } from '../invalid-field.ts';
 import type { Plugin } from './types.ts';
 
 /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -23,10 +24,10 @@ const mostBytes = 4_000_000;
 
 /** The values of a plugin, with defaults. They are data, and read as nothing else. @throws Fault `invalid` naming the field */
 export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFile, owner, signal }: Valuing, keepsTo: KeepsTo): Promise<Values> {
-  if (!isObject(given)) throw wrong('plugin_values', 'must be an object');
+  if (!isObject(given)) throw invalidField('plugin_values', 'must be an object');
   if (fields === undefined) return checkedSize(Object.fromEntries(Object.entries(given)) as Values);
   const properties = propertiesOf(fields);
-  for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw wrong(`plugin_values.${name.slice(0, 100)}`, 'is not known');
+  for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw invalidField(`plugin_values.${name.slice(0, 100)}`, 'is not known');
   const values: Record<string, Json> = {};
   for (const [name, property] of Object.entries(properties)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
@@ -59,9 +60,9 @@ async function check(
   const { required: _, ...rest } = fields;
   for (const [name, value] of Object.entries(values)) {
     const alone = { ...rest, properties: { [name]: properties[name]! } };
-    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw wrong(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
+    if (!(await test(alone)(JSON.stringify({ [name]: value })))) throw invalidField(`plugin_values.${name}`, `must be ${said(properties[name]!)}`);
   }
-  throw wrong('plugin_values', 'does not keep to the fields of the plugin');
+  throw invalidField('plugin_values', 'does not keep to the fields of the plugin');
 }
 
 function said({ type, enum: choices, maxLength }: JsonObject): string {
@@ -119,5 +120,3 @@ function checkedSize(values: Values): Values {
     throw new Fault('too-large', `plugin_values must have at most ${mostBytes} bytes.`, { field: 'plugin_values' });
   return values;
 }
-
-export const wrong = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });

@@ -2,8 +2,8 @@ import { parseForeign } from '#kit/json/foreign';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
 import { wordsIn, type ToolCallPart } from '#core/conversation';
-import { citedPassage } from '#core/passages';
 import { citationMarksIn } from '#kit/text/citation-marks';
+import { citedPassage } from '../cited-passage.ts';
 import type { Completion } from './fields.ts';
 import { referencesOf, type Material } from './material.ts';
 

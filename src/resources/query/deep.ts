@@ -16,7 +16,7 @@ import type { QueryFields } from './fields.ts';
 import { datasetsSaid } from './looked-up.ts';
 import { mcpFieldsIn } from './mcp-tools.ts';
 import { inOwnCodes } from './preparing.ts';
-import { dateIn, secondNow } from './today.ts';
+import { dateIn, timestamp } from './today.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
 import { ignoringWeb } from './web.ts';
 
@@ -75,12 +75,17 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
     async whole({ started, candidates }, { requestId }) {
       const message = textIn(candidates[0]?.parts ?? []);
       await deps.keep({ uuid, userId: caller.userId, requestId, model: started.model, message: questionOf(turns), answer: message, passages: [] });
-      const timestamp = secondNow(deps.clock);
       return {
         ...emptyCompletion(uuid, message),
         type: 'completion',
         added_obj: { deep_agent_id: id },
-        provenance: { model: started.model, datasets: datasetsSaid(where), persona: { id: persona, version: null }, agents: [], timestamp },
+        provenance: {
+          model: started.model,
+          datasets: datasetsSaid(where),
+          persona: { id: persona, version: null },
+          agents: [],
+          timestamp: timestamp(deps.clock),
+        },
       };
     },
   });

@@ -6,6 +6,7 @@ import { inBothVerbs, wholeAnswer } from '#core/generate';
 import { textTurn, wordsIn, type Turn } from '#core/conversation';
 import { orAborted } from '#kit/async/or-aborted';
 import { Conversation } from '#http/noun-route';
+import { systemTurn } from '../system-turn.ts';
 import { modelIn, modelOf } from './choices.ts';
 import { completionOf } from './completion.ts';
 import type { QueryDeps } from './deps.ts';
@@ -13,9 +14,9 @@ import type { FollowUpFields } from './fields.ts';
 import { datasetsOf, datasetsSaid, mostPassages } from './looked-up.ts';
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { preparing } from './preparing.ts';
-import { materialFor, refuseLong, systemTurn } from './query.ts';
+import { materialFor, refuseLong } from './query.ts';
 import { questionOf, textOfTurn, turnsOf } from './turns.ts';
-import { secondNow } from './today.ts';
+import { timestamp } from './today.ts';
 import { timed } from '#kit/async/timed';
 import { valueIn } from '#kit/json/value-in';
 
@@ -37,7 +38,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
     material = await materialFor({ turns, files: [], where: { datasets, limit: mostPassages, live: 0 }, model }, deps, context);
     const ready = {
       ...call,
-      turns: [...systemTurn([task, ...instructionsFor({ ...material, isEmptyHanded: false }).slice(0, 1)]), ...withMaterial(asked(turns), material)],
+      turns: [...systemTurn(task, ...instructionsFor({ ...material, isEmptyHanded: false }).slice(0, 1)), ...withMaterial(asked(turns), material)],
     };
     await refuseLong(ready, model, deps, context);
     return ready;
@@ -56,7 +57,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields): Conversation 
     app: fields.app_name ?? undefined,
     soFar: () => ({}),
     async whole(result, context) {
-      const at = secondNow(deps.clock);
+      const at = timestamp(deps.clock);
       const named = datasetsSaid({ datasets, limit: mostPassages });
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: named, material, wantsUsage: false, prefix: '', at });
       const questions = questionsIn(wordsIn(result.candidates[0]?.parts ?? []));

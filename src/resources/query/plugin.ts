@@ -9,7 +9,7 @@ import type { QueryFields } from './fields.ts';
 import { noMaterial } from './material.ts';
 import { preparing } from './preparing.ts';
 import { query } from './query.ts';
-import { secondNow } from './today.ts';
+import { timestamp } from './today.ts';
 import { plainCall } from '#core/call';
 import { textTurn } from '#core/conversation';
 
@@ -67,7 +67,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     app: fields.app_name ?? undefined,
     soFar: (text) => emptyCompletion(uuid, text),
     async whole(result, context) {
-      const at = secondNow(deps.clock);
+      const at = timestamp(deps.clock);
       const wantsUsage = fields.usage === true;
       const completion = completionOf(result, context, { uuid, persona: 1, datasets: 'none', material: noMaterial, wantsUsage, prefix: '', at });
       const { requestId } = context;

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type GenerateCall, plainCall } from '#core/call';
 import type { Context } from '#core/context';
-import { textTurn, type TakenCalls, type Turn } from '#core/conversation';
+import type { TakenCalls, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { promptSize, promptTokens } from '#core/measure';
 import { placesOf, type Model } from '#core/target';
 import { Conversation } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
+import { systemTurn } from '../system-turn.ts';
 import { attachedOf } from './attached.ts';
 import { lookedUpIn, modelIn, modelOf, personaIn, type Asked } from './choices.ts';
 import { completionOf, emptyCompletion } from './completion.ts';
@@ -17,7 +18,7 @@ import { datasetsSaid, isLookedUp, lookedUp, type LookedUp } from './looked-up.t
 import { instructionsFor, noMaterial, withMaterial, type Material } from './material.ts';
 import { mcpFieldsIn, takenCalls, wantedTool, withKeptCalls } from './mcp-tools.ts';
 import { preparing } from './preparing.ts';
-import { dateIn, secondNow } from './today.ts';
+import { dateIn, timestamp } from './today.ts';
 import { questionOf, toolChoiceOf, toolsOf, turnsOf } from './turns.ts';
 
 /** A question of a user, as the call that answers it. @throws Fault `invalid` naming the field; what is looked up for it is refused when the call is made */
@@ -47,7 +48,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
     material = await materialFor({ turns, files, where, model }, deps, context);
     const own = typeof fields.system_prompt === 'string' ? fields.system_prompt : prompt;
     const dated = own === prompt || fields.timezone ? [today] : [];
-    const system = [...systemTurn([own]), ...systemTurn([...dated, ...instructionsFor(material)])];
+    const system = [...systemTurn(own), ...systemTurn(...dated, ...instructionsFor(material))];
     const ready = { ...call, turns: [...system, ...withMaterial(turns, material)], ...coolest(fields, model, context) };
     await refuseLong(ready, model, deps, context);
     taken = mcp.approved.length > 0 ? await takenCalls(mcp, turns, deps.waiting, context) : undefined;
@@ -72,7 +73,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
     before: prefix,
     soFar: (text) => emptyCompletion(uuid, prefix + text),
     async whole(result, context) {
-      const at = secondNow(deps.clock);
+      const at = timestamp(deps.clock);
       const completion = completionOf(await withKeptCalls(result, turns, deps.waiting, context), context, {
         uuid,
         persona,
@@ -109,11 +110,6 @@ export async function materialFor({ turns, files, where, model }: Needed, deps: 
   const attached =
     files.length > 0 ? await attachedOf(files, { question: questionOf(turns), room: Math.floor(size / 4), sees }, deps, context) : { files: [], media: [] };
   return { ...attached, ...(await lookedUp(turns, where, Math.floor(size / 2), deps, context)) };
-}
-
-export function systemTurn(texts: readonly string[]): readonly Turn[] {
-  const text = texts.filter((one) => one.trim() !== '').join('\n\n');
-  return text === '' ? [] : [textTurn('system', text)];
 }
 
 /** Temperature 0 where the client names none, and where every target takes it: nobody is to be told of a field that was not sent. */

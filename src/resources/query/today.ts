@@ -2,7 +2,7 @@ import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 
 /** Now, in ISO 8601 to the second. */
-export const secondNow = (clock: Clock): string => new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+export const timestamp = (clock: Clock): string => new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** The sentence by which a model knows the date. @throws Fault `invalid` for a time zone that there is not */
 export function dateIn(timeZone: string | undefined, clock: Clock): string {

@@ -1,5 +1,6 @@
 import type { Role, Tool, ToolChoice, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
+import { invalidField } from '../invalid-field.ts';
 import type { QueryFields } from './fields.ts';
 
 /** Speakers, as clients name them. */
@@ -53,12 +54,11 @@ export function toolsOf(given: QueryFields['tools']): readonly Tool[] {
 /** @throws Fault `invalid` for a tool that is not there */
 export function toolChoiceOf(given: QueryFields['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
   if (given === undefined || given === null) return undefined;
-  const wrong = (text: string) => new Fault('invalid', `tool_choice ${text}.`, { field: 'tool_choice' });
   if (typeof given === 'string') {
-    if (given === 'required' && tools.length === 0) throw wrong('is only allowed with tools');
+    if (given === 'required' && tools.length === 0) throw invalidField('tool_choice', 'is only allowed with tools');
     return tools.length > 0 ? { type: given } : undefined;
   }
   const { name } = given.function;
-  if (!tools.some((tool) => tool.type === 'function' && tool.name === name)) throw wrong('names a tool that is not in tools');
+  if (!tools.some((tool) => tool.type === 'function' && tool.name === name)) throw invalidField('tool_choice', 'names a tool that is not in tools');
   return { type: 'tool', name };
 }

@@ -6,7 +6,7 @@ import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { optionalLimits } from '../plan-limits.ts';
 import { shownTeam, TeamObject } from './routes.ts';
 import { usersNamed, type Team, type Teams } from './store.ts';
-import type { ApiKey } from '../shown-key.ts';
+import type { ApiKey } from '../api-key.ts';
 
 const MembersPatch = closed({
   members: Type.Array(

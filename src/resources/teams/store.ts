@@ -9,7 +9,7 @@ import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import type { LimitsChange } from '../plan-limits.ts';
-import type { ApiKey } from '../shown-key.ts';
+import type { ApiKey } from '../api-key.ts';
 
 export interface Team {
   readonly id: number;

@@ -1,6 +1,6 @@
 const day = 86_400_000;
 
-/** Abbreviations that the runtime takes for a place of its choice, and databases for another one: they are no IANA names. */
+/** Abbreviations that are not IANA names: the runtime and databases read them as different places. */
 const abbreviations: ReadonlySet<string> = new Set(
   'ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST'.split(' '),
 );

@@ -9,8 +9,7 @@ import { changedLimits, changedStorage, optionalLimits, optionalStorage } from '
 import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Access, Store } from '#store/open';
-import { emailAddress as email } from '../text-fields.ts';
-import { newPassword } from '../text-fields.ts';
+import { emailAddress as email, newPassword } from '../text-fields.ts';
 import type { Passwords } from '../passwords.ts';
 import { openUsers, shownUser } from './store.ts';
 

@@ -126,15 +126,19 @@ describe('groups', () => {
 
   test('times of the first token and in all are there as half and as 95 per cent', async () => {
     const [item] = await list<Record<string, number>>('/server/admin/usage');
-    const rows = await list<{ queueMs: number; firstTokenMs: number; totalMs: number }>('/server/admin/logs');
-    for (const time of rows.flatMap(({ queueMs, firstTokenMs, totalMs }) => [queueMs, firstTokenMs, totalMs]))
-      expect(String(time)).toMatch(/^\d+(\.\d{1,3})?$/);
+    const rows = await list<{ totalMs: number }>('/server/admin/logs');
     const longest = Math.max(...rows.map(({ totalMs }) => totalMs));
     expect(item!['totalP50Ms']).toBeLessThanOrEqual(item!['totalP95Ms']!);
     expect(item!['totalP95Ms']).toBeGreaterThan(Math.max(1, longest) * 0.9);
     expect(item!['totalP95Ms']).toBeLessThan(Math.max(1, longest) * 1.1);
     expect(item!['firstTokenP50Ms']).toBeGreaterThan(0);
   });
+});
+
+test('times in the log of requests have at most three decimals', async () => {
+  const rows = await list<{ queueMs: number; firstTokenMs: number; totalMs: number }>('/server/admin/logs');
+  expect(rows).not.toHaveLength(0);
+  for (const time of rows.flatMap(({ queueMs, firstTokenMs, totalMs }) => [queueMs, firstTokenMs, totalMs])) expect(String(time)).toMatch(/^\d+(\.\d{1,3})?$/);
 });
 
 describe('files', () => {

@@ -11,9 +11,9 @@ export interface TestBooks extends UsageSink {
   readonly rows: ReadonlyMap<string, ShippedRow>;
   readonly positions: Map<string, number>;
   readonly closed: readonly string[];
-  readonly batches: readonly Shipment[];
-  /** What it answers instead, if anything; asked before each batch. `answer` is lost on the way back. */
-  fails: (batch: Shipment) => { readonly instead?: Error; readonly answer?: Error } | undefined;
+  readonly shipments: readonly Shipment[];
+  /** What it answers instead, if anything; asked before each shipment. `answer` is lost on the way back. */
+  fails: (shipment: Shipment) => { readonly instead?: Error; readonly answer?: Error } | undefined;
   /** A row that it can never take. */
   refuses: (row: ShippedRow) => boolean;
 }
@@ -22,28 +22,28 @@ export function testBooks(): TestBooks {
   const rows = new Map<string, ShippedRow>();
   const positions = new Map<string, number>();
   const closed: string[] = [];
-  const batches: Shipment[] = [];
+  const shipments: Shipment[] = [];
   const books: TestBooks = {
     rows,
     positions,
     closed,
-    batches,
+    shipments,
     fails: () => undefined,
     refuses: () => false,
-    async ship(batch) {
+    async ship(shipment) {
       await Promise.resolve();
-      const failure = books.fails(batch);
+      const failure = books.fails(shipment);
       if (failure?.instead) throw failure.instead;
-      const stored = positions.get(batch.journal) ?? 0;
+      const stored = positions.get(shipment.journal) ?? 0;
       let leftOut: readonly number[] = [];
-      if (stored < batch.to) {
-        if (stored !== batch.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${batch.from}.`);
-        const given = JSON.parse(batch.rows) as ShippedRow[];
+      if (stored < shipment.to) {
+        if (stored !== shipment.from) throw new Fault('conflict', `The journal is in the books up to ${stored}, not ${shipment.from}.`);
+        const given = JSON.parse(shipment.rows) as ShippedRow[];
         if (given.some(books.refuses)) throw new Fault('invalid', 'A row cannot be read.');
         for (const row of given) if (!rows.has(nameOf(row))) rows.set(nameOf(row), row);
         leftOut = given.flatMap((row, place) => (isSame(rows.get(nameOf(row))!, row) ? [] : [place]));
-        positions.set(batch.journal, batch.to);
-        batches.push(batch);
+        positions.set(shipment.journal, shipment.to);
+        shipments.push(shipment);
       }
       if (failure?.answer) throw failure.answer;
       return leftOut;

@@ -54,7 +54,7 @@ export function encoder(answer: ChatAnswer): Encoder {
 
   return {
     encode(event) {
-      if ('candidate' in event && ends.isEnd(event)) closeText(places[event.candidate]);
+      if ('candidate' in event && ends.take(event)) closeText(places[event.candidate]);
       switch (event.type) {
         case 'started': {
           const { head: members, others } = headOf(event, answer, 'chat.completion.chunk');

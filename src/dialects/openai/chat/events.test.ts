@@ -10,6 +10,7 @@ import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { encodeFaultFrame } from './faults.ts';
 import { chatRecordings } from '../../../../test/support/recordings.ts';
+import { withoutWirePlaces } from '../../../../test/support/wire-places.ts';
 import { decodeResult, encodeResult } from './result.ts';
 
 const { answered, stream, wholes } = chatRecordings;
@@ -44,18 +45,12 @@ function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[];
   throw new Error('It did not fail.');
 }
 
-/** Without the field in which the provider sent a thought, since clients get all thoughts in one, and without the place of its usage. */
-const withoutField = (events: readonly GenerateEvent[]) =>
-  events
-    .filter((event) => event.type !== 'thought' || !event.extra)
-    .map((event) => (event.type === 'usage' ? { type: event.type, usage: event.usage } : event));
-
 const text = (events: readonly GenerateEvent[]) => events.map((event) => (event.type === 'text' ? event.text : '')).join('');
 
 describe('a recorded stream', () => {
   test.each(answered)('$name says the same after it was decoded and encoded', ({ bytes }) => {
     const events = decoded(bytes);
-    expect(withoutField(decoded(Buffer.from(encoded(events))))).toEqual(withoutField(events));
+    expect(withoutWirePlaces(decoded(Buffer.from(encoded(events))))).toEqual(withoutWirePlaces(events));
   });
 
   test.each(answered)('$name starts once, finishes each candidate once and counts at most once, at the end', ({ bytes }) => {
@@ -337,7 +332,7 @@ describe('any events', () => {
       fc.property(fc.array(event), count, count, (generated, input, output) => {
         const start: GenerateEvent = { type: 'started', model: 'm', ignored: [], extra: { 'openai-chat': identity } };
         const events: GenerateEvent[] = [start, ...inOrder(generated), { type: 'usage', usage: { input, output, source: 'provider' } }];
-        expect(withoutField(decoded(Buffer.from(encoded(events))))).toEqual(events);
+        expect(withoutWirePlaces(decoded(Buffer.from(encoded(events))))).toEqual(events);
       }),
       { numRuns: 500 },
     );

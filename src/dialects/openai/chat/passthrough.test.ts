@@ -5,6 +5,7 @@ import { decoder } from './decoder.ts';
 import { encoder } from './encoder.ts';
 import { PassingFrames, textIn } from './passthrough.ts';
 import { chatRecordings } from '../../../../test/support/recordings.ts';
+import { withoutWirePlaces } from '../../../../test/support/wire-places.ts';
 
 const done = Buffer.from('data: [DONE]\n\n');
 
@@ -43,12 +44,6 @@ function spaced(bytes: Uint8Array): Buffer {
   );
 }
 
-/** Without the field in which the provider sent a thought: of encoded answers it is another. */
-const withoutField = (events: readonly GenerateEvent[]) =>
-  events
-    .filter((event) => event.type !== 'thought' || !event.extra)
-    .map((event) => (event.type === 'usage' ? { type: event.type, usage: event.usage } : event));
-
 const withoutUsage = (events: readonly GenerateEvent[]) => events.filter(({ type }) => type !== 'usage');
 
 const recordings = chatRecordings.answered
@@ -60,10 +55,10 @@ const recordings = chatRecordings.answered
 
 describe('a recorded stream passed through', () => {
   test.each(recordings)('$name says what it says when it is decoded and encoded, wherever it is cut', ({ bytes }) => {
-    const events = withoutField(decoded(encoded(decoded(bytes), true)));
+    const events = withoutWirePlaces(decoded(encoded(decoded(bytes), true)));
     const stride = Math.max(1, Math.floor(bytes.length / 400));
     for (let at = 0; at <= bytes.length; at += stride)
-      expect(withoutField(decoded(passed([bytes.subarray(0, at), bytes.subarray(at)]).bytes)), `cut at byte ${at}`).toEqual(events);
+      expect(withoutWirePlaces(decoded(passed([bytes.subarray(0, at), bytes.subarray(at)]).bytes)), `cut at byte ${at}`).toEqual(events);
   });
 
   test.each(recordings)('$name in pieces of seven bytes says the same', ({ bytes }) => {

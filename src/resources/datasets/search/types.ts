@@ -1,4 +1,4 @@
-import type { LookedUpFor } from '#core/passages';
+import type { StepContext } from '#core/passages';
 import type { Access } from '#store/open';
 
 /** A part of a file's text, before it is in the index. */
@@ -83,7 +83,7 @@ export interface FileGeneration {
 }
 
 /** Whom the vectors are made for, and of what. */
-export interface EmbedTexts extends LookedUpFor {
+export interface EmbedTexts extends StepContext {
   readonly model: string;
   /** Absent: as many as the model has. */
   readonly dimensions?: number;

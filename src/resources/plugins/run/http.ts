@@ -17,15 +17,15 @@ export interface OutgoingRequest {
   readonly signal: AbortSignal;
 }
 
-/** What an address answered, at most 1 MB: its bytes, and the text that they are. */
-export interface Answered {
+/** The answer of an address, at most 1 MB: its bytes, and their text by its charset. */
+export interface TextAnswer {
   readonly type: string;
   readonly bytes: Uint8Array;
   readonly text: string;
 }
 
 /** Sends a request to an address that a user chose. @throws Fault `upstream-failed`, `unsupported` for a method that is not sent, `overloaded` */
-export type SendRequest = (request: OutgoingRequest) => Promise<Answered>;
+export type SendRequest = (request: OutgoingRequest) => Promise<TextAnswer>;
 
 /** The secrets of a user, by name. @throws Fault `invalid` naming one that there is not */
 export type SecretsOf = (userId: number, names: readonly string[]) => Promise<ReadonlyMap<string, string>>;

@@ -12,8 +12,17 @@ export const isCut = (finished: Finished | undefined): boolean => finished?.reas
 /** An answer as the turn that its results follow. */
 export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'model', parts: fold(events).candidates[0]?.parts ?? [] });
 
-/** The end of the last one. @param hasCalls calls for the client: without one there is nothing to answer @param usage of all of them */
-export function endOf(finished: Finished | undefined, usage: Usage | undefined, hasCalls: boolean): readonly GenerateEvent[] {
+interface Rounds {
+  /** The end of the last answer. */
+  readonly finished: Finished | undefined;
+  /** The usage of all answers. */
+  readonly usage: Usage | undefined;
+  /** Whether the last answer has calls for the client: without one there is nothing to answer. */
+  readonly hasCalls: boolean;
+}
+
+/** The last events of the one answer. */
+export function endOfRounds({ finished, usage, hasCalls }: Rounds): readonly GenerateEvent[] {
   const reason = finished?.reason === 'tool' && !hasCalls ? { reason: 'stop' as const, raw: 'stop' } : {};
   return [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];
 }

@@ -1,0 +1,4 @@
+import { Fault } from '#core/fault';
+
+/** @param field its path as a client writes it @param text what is wrong with it, as the rest of a sentence: `must be an object` */
+export const invalidField = (field: string, text: string) => new Fault('invalid', `${field} ${text}.`, { field });
