@@ -210,8 +210,11 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
 /** Statuses of servers that know server-sent events alone. */
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
-/** Statuses of servers that do not know the session of a request: 404 by the protocol, 400 of many. */
-const noSuchSession = new Set<number | undefined>([400, 404]);
+/**
+ * Does a server not know the session of a request, which it has done nothing of then? It says 404 by the protocol, and many say 400 with words about the session;
+ * any other 400 may come of the work itself.
+ */
+const isOfSession = (status: number | undefined, text: string): boolean => status === 404 || (status === 400 && /session/i.test(text.slice(0, 2000)));
 
 /** Lets through of each message what the library needs; notes the tools of a list, and asks no further when there are enough. */
 function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {
@@ -249,7 +252,7 @@ function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?
   if (status === 401) return new McpFailure('sign-in', 'The MCP server wants its user to sign in, or a token in its headers.', { cause, status });
   if (status === 403 && lacksScope) return new McpFailure('sign-in', 'The MCP server wants its user to sign in again, for more rights.', { cause, status });
   if (status !== undefined)
-    return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status, isOfSession: noSuchSession.has(sessionStatus) });
+    return new McpFailure('refused', `The MCP server answered with status ${status}.`, { cause, status, isOfSession: isOfSession(sessionStatus, text) });
   if (text === 'The result is too large.') return new McpFailure('refused', aResult, { cause });
   if (/timed out/i.test(text)) return new McpFailure('unreachable', 'The MCP server did not answer in time.', { cause });
   return new McpFailure('unreachable', 'The MCP server cannot be reached, or does not keep to the protocol.', { cause });

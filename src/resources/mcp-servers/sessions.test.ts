@@ -5,7 +5,7 @@ import { openMcpSessions, type McpSession } from './sessions.ts';
 
 type Message = { readonly id?: unknown; readonly method: string };
 
-/** Sessions with a server that answers each request with a result, a status, or not at all. */
+/** Sessions with a server that answers each request with a result, a status and words about the session, a response of its own, or not at all. */
 function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number>) {
   let sessionsOpened = 0;
   const streams: GuardedStreams = {
@@ -23,6 +23,7 @@ function scripted(answer: (message: Message, session: string) => object | number
       const said = await answer(message, headers['mcp-session-id'] ?? '');
       if (typeof said === 'number')
         return Response.json({ jsonrpc: '2.0', id: message.id, error: { code: -32_001, message: 'Session not found' } }, { status: said });
+      if (said instanceof Response) return said;
       if (said) return reply({ result: said });
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }));
     },
@@ -32,7 +33,7 @@ function scripted(answer: (message: Message, session: string) => object | number
   const { signal } = new AbortController();
   const using = <Result>(work: (session: McpSession) => Promise<Result>) =>
     sessions.use({ userId: 1, serverId: 1, place: { url: 'https://mcp.example/mcp', headers: {} }, signal }, work);
-  return { clock, signal, using };
+  return { clock, sessions, signal, using };
 }
 
 const one = { name: 'one', description: '', inputSchema: { type: 'object' } };
@@ -87,6 +88,38 @@ test('calls whose session is lost at the same time do not end each other', async
   await using((session) => session.list(signal));
   const all = await Promise.all(Array.from({ length: 3 }, () => using((session) => session.call('one', {}, signal))));
   expect([refused, all.map(({ text }) => text)]).toEqual([3, ['session-2', 'session-2', 'session-2']]);
+});
+
+test('a call that is answered with 400 for another reason is not made twice', async () => {
+  let calls = 0;
+  const { signal, using } = scripted(({ id, method }) => {
+    if (method === 'tools/list') return { tools: [one] };
+    calls++;
+    return Response.json({ jsonrpc: '2.0', id, error: { code: -32_602, message: 'at must be a number' } }, { status: 400 });
+  });
+  await using((session) => session.list(signal));
+  await expect(using((session) => session.call('one', {}, signal))).rejects.toMatchObject({ name: 'McpFailure', status: 400 });
+  expect(calls).toBe(1);
+});
+
+test('what goes on in a lost session counts for its user, and ends with the server', async () => {
+  let refused: string | undefined;
+  const { sessions, signal, using } = scripted(({ method }, session) => {
+    if (method === 'tools/list') return { tools: [one] };
+    return refused === session ? 404 : undefined;
+  });
+  const ends: Promise<unknown>[] = [];
+  const hanging = () => void ends.push(using((session) => session.call('one', {}, signal)).catch((error: unknown) => error));
+  for (let at = 1; at <= 8; at++) {
+    await using((session) => session.list(signal, true));
+    hanging();
+    await using((session) => session.list(signal, true)); // in the session that the call has
+    refused = `session-${at}`;
+    hanging(); // is refused there, and made in the next one
+  }
+  await expect(using((session) => session.list(signal))).resolves.toHaveLength(1);
+  sessions.forget(1);
+  expect(await Promise.all(ends)).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'McpFailure' })]));
 });
 
 test('a server that does not know the new session either is asked once more, and no further', async () => {

@@ -70,6 +70,7 @@ const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
   const entries = new Map<string, Entry>();
+  const retired = new Set<Entry>();
 
   function withdraw(key: string, entry: Entry, state: 'retired' | 'closed'): void {
     entry.state = state;
@@ -79,7 +80,9 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
 
   /** No further use has it; those that have it now may still be answered. */
   function retire(key: string, entry: Entry): void {
-    if (entry.state === 'open') withdraw(key, entry, 'retired');
+    if (entry.state !== 'open') return;
+    withdraw(key, entry, 'retired');
+    retired.add(entry);
   }
 
   function leave(key: string, entry: Entry): void {
@@ -89,12 +92,19 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     closeConnection(entry);
   }
 
+  function closeRetired(entry: Entry): void {
+    retired.delete(entry);
+    entry.state = 'closed';
+    closeConnection(entry);
+  }
+
   /** Leaves the sessions that were not used for longest until there is room. */
   function makeRoom(which: (entry: Entry) => boolean, most: number, full: () => Fault): void {
     const those = [...entries].filter(([, entry]) => which(entry));
     const idle = those.filter(([, { uses }]) => uses === 0).toSorted(([, a], [, b]) => a.usedAt - b.usedAt);
-    for (const [key, entry] of idle.slice(0, Math.max(0, those.length + 1 - most))) leave(key, entry);
-    if (those.length - idle.length + 1 > most) throw full();
+    const needed = those.length + [...retired].filter(which).length + 1;
+    for (const [key, entry] of idle.slice(0, Math.max(0, needed - most))) leave(key, entry);
+    if (needed - idle.length > most) throw full();
   }
 
   function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
@@ -135,7 +145,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     } finally {
       using.uses--;
       using.usedAt = clock.monotonic();
-      if (using.uses === 0 && using.state === 'retired') closeConnection(using);
+      if (using.uses === 0 && using.state === 'retired') closeRetired(using);
       else if (using.uses === 0 && using.state === 'open') using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
     }
     return use(asked, work, { isRetry: true });
@@ -144,12 +154,15 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
   return {
     use: (asked, work) => use(asked, work, { isRetry: false }),
     forget(serverId, userId) {
-      for (const [key, entry] of entries) if (entry.serverId === serverId && (userId ?? entry.userId) === entry.userId) leave(key, entry);
+      const isMeant = (entry: Entry) => entry.serverId === serverId && (userId ?? entry.userId) === entry.userId;
+      for (const [key, entry] of entries) if (isMeant(entry)) leave(key, entry);
+      for (const entry of retired) if (isMeant(entry)) closeRetired(entry);
     },
     async close() {
-      const all = [...entries];
-      for (const [key, entry] of all) leave(key, entry);
-      await Promise.allSettled(all.map(([, { connection }]) => connection.then((one) => one.close())));
+      const all = [...entries.values(), ...retired];
+      for (const [key, entry] of entries) leave(key, entry);
+      for (const entry of retired) closeRetired(entry);
+      await Promise.allSettled(all.map(({ connection }) => connection.then((one) => one.close())));
     },
   };
 }
