@@ -63,7 +63,7 @@ export function openDatasetSearch({ store, calls, clock, log }: DatasetSearchDep
 function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
   const nextStep = questionSteps();
   return async (asked) => {
-    const { model, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), signal } = asked;
+    const { model, purpose, caller, requestId, step, progress = { attempts: [] }, permits = new Permits(), app, tags, signal } = asked;
     // a name that nobody knows would be answered by the default model, whose vectors are others
     if (models(caller).find(model)?.kind !== 'embedding')
       throw new Fault('not-found', `The model ${model} of the dataset's vectors is not available.`, { field: 'model', reason: 'model' });
@@ -72,6 +72,8 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
     const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
     const { vectors } = await pipeline.embed(callFor(asked), {
       ...context,
+      ...(app === undefined ? {} : { app }),
+      tags,
       step: isQuestion ? nextStep(requestId, step) : 0,
       balance,
       permits,

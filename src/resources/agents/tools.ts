@@ -264,6 +264,8 @@ async function passagesFound(
     step: context.step,
     progress: context.progress,
     permits: context.permits,
+    app: context.app,
+    tags: context.tags,
     signal,
   });
   const kept = passages.filter(({ cut }) => cut === undefined);

@@ -98,8 +98,8 @@ function searchDatasets(search: SearchPassages, { datasets, limit }: DeepQuestio
     async work({ query }, { caller, context }) {
       const question = queryIn(query);
       if (question === '') return nothing;
-      const { requestId, step, progress, permits, signal } = context;
-      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, progress, permits, signal });
+      const { requestId, step, progress, permits, app, tags, signal } = context;
+      const found = await search({ caller, datasets, question, limit: Math.min(limit, mostPassages), requestId, step, progress, permits, app, tags, signal });
       return outcomeOf(found.passages.filter(({ cut }) => cut === undefined).map(passageSource));
     },
   };

@@ -4,6 +4,7 @@ import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { proves } from '../../support/proves.ts';
 import { runs } from './run-events.ts';
+import { idOf, newDataset } from '../datasets/people.ts';
 import { person, visited, type Person } from './visitors.ts';
 
 const long = 120_000;
@@ -148,7 +149,11 @@ test('whoever may change an agent is shown its last version, which they go on fr
 test('what a run spends is booked under the application and the tags of the request that began it', { timeout: long }, async () => {
   const all = await visited(await anyPlace());
   const ada = await person(all);
+  const dataset = await newDataset(ada, 'ponds');
+  expect((await ada.ask('POST', '/server/train', { content: 'The heron lives at the north pond.', force_dataset: dataset })).status).toBe(200);
+  const number = await idOf(ada, dataset);
   const id = await made(ada, {});
+  const reader = await made(ada, { mode: 'autonomous', model: 'built-in', tools: [{ type: 'dataset', dataset: number }] });
   const labelled = (path: string, body: object, tags: string) =>
     fetch(`${all.server.url}${path}`, {
       method: 'POST',
@@ -164,6 +169,15 @@ test('what a run spends is booked under the application and the tags of the requ
     return items.length > 0 && [...new Set(items.map(({ app }) => app))];
   };
   for (const tag of ['agent', 'deep']) await expect.poll(() => booked(tag)).toEqual(['desk']);
+  const searching = async (tag: string, path: string, body: object) => {
+    await (await labelled(path, body, `case=${tag}`)).text();
+    const { items } = (await ada.ask('GET', `/server/mine/logs?tag=case:${tag}`)).body as { items: { model: string }[] };
+    return items.map(({ model }) => model);
+  };
+  const search = { agent_id: reader, message: `Call search_ponds_${number} with the question: Where is the heron?`, streaming: false };
+  await expect.poll(() => searching('agents', '/server/execute-agent', search), { timeout: 30_000 }).toContain('built-in-embedding');
+  const query = { message: 'Which pond has a heron?', model: 'built-in', dataset };
+  await expect.poll(() => searching('query', '/server/query', query), { timeout: 30_000 }).toContain('built-in-embedding');
 });
 
 test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {

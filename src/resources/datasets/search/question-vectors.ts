@@ -54,7 +54,7 @@ export const isEnglish = (language: string): boolean => language === 'en' || lan
 export async function questionVector(
   { embed, clock = systemClock, failed }: QuestionDeps,
   { model, dimensions }: VectorModel,
-  { question, caller, requestId, step, progress, permits, signal }: PassageSearch,
+  { question, caller, requestId, step, progress, permits, app, tags, signal }: PassageSearch,
 ): Promise<Float32Array | undefined> {
   const late = new Fault('timed-out', 'The question took too long to embed.');
   const asked = {
@@ -63,6 +63,8 @@ export async function questionVector(
     purpose: 'question',
     caller,
     requestId,
+    app,
+    tags,
     ...(step === undefined ? {} : { step }),
     ...(permits ? { permits } : {}),
     ...(progress ? { progress } : {}),

@@ -40,9 +40,9 @@ export function searchTool(search: SearchPassages): ToolSource {
   };
 }
 
-async function found(args: unknown, { caller, requestId, permits, signal }: Context, search: SearchPassages): Promise<ToolAnswer> {
+async function found(args: unknown, { caller, requestId, permits, app, tags, signal }: Context, search: SearchPassages): Promise<ToolAnswer> {
   const { question, datasets = 'all', limit = 10 } = askedOf(args);
-  const { passages, warnings } = await search({ caller, datasets, question: question.toWellFormed(), limit, requestId, permits, signal });
+  const { passages, warnings } = await search({ caller, datasets, question: question.toWellFormed(), limit, requestId, permits, app, tags, signal });
   const shown = passages.map(({ id, dataset, filename, page, score, text }) => ({ id, dataset, filename, page, score, text }));
   const text = [...passages.map(said), ...warnings].join('\n\n');
   return { text: text === '' ? 'Nothing was found.' : text, structured: { passages: shown, warnings: [...warnings] }, isError: false };
