@@ -133,12 +133,11 @@ export async function openAdministration({ database, settings, clock, passwords,
     teamPlan,
     residencies({ plan, teamIds }) {
       let lists: string[] | undefined;
-      const own = plans.of(plan)?.residency;
-      if (own !== undefined) lists = [own];
-      for (const team of teamIds) {
-        const list = teamPlan(team)?.residency;
-        if (list !== undefined) lists = [...(lists ?? []), list];
-      }
+      const add = (list: string | undefined) => {
+        if (list !== undefined) (lists ??= []).push(list);
+      };
+      add(plans.of(plan)?.residency);
+      for (const team of teamIds) add(teamPlan(team)?.residency);
       return lists;
     },
     async meets({ plan, teamIds }) {

@@ -95,7 +95,7 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
         serving.add(handle);
         servesSince = clock.monotonic();
         forkStandby();
-        watch(handle);
+        watch(handle, () => !closing && serving.has(handle), { clock, log });
       },
       (error: unknown) => {
         if (closing || handle.isGone) return; // its exit has the better reason
@@ -103,22 +103,6 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
         log.error({ worker: handle.name, ...causeOf(error) }, 'A worker could not start.');
         handle.kill();
       },
-    );
-  }
-
-  /** Kills a worker that does not respond, such as one that is stopped or whose event loop is blocked: its clients would wait without end. */
-  function watch(handle: WorkerHandle): void {
-    const silent = () => {
-      log.error({ worker: handle.name }, `A worker has not responded for ${(silentMilliseconds + graceMilliseconds) / 1000} seconds and is killed.`);
-      handle.kill();
-    };
-    let cancel = clock.after(silentMilliseconds, () => (cancel = clock.after(graceMilliseconds, silent))); // this process may have slept itself
-    handle.channel.ask('responds').then(
-      () => {
-        cancel();
-        if (!closing) clock.after(pauseMilliseconds, () => serving.has(handle) && watch(handle));
-      },
-      () => cancel(),
     );
   }
 
@@ -149,6 +133,22 @@ export function openWorkerPool({ count, answersFor, start, onEnd, onStartFailure
       await orKilled(allEnded, alive, { clock, seconds });
     },
   };
+}
+
+/** Kills a worker that does not respond, such as one that is stopped or whose event loop is blocked: its clients would wait without end. */
+function watch(worker: WorkerHandle, isServing: () => boolean, { clock, log }: Pick<WorkerPoolDeps, 'clock' | 'log'>): void {
+  const silent = () => {
+    log.error({ worker: worker.name }, `A worker has not responded for ${(silentMilliseconds + graceMilliseconds) / 1000} seconds and is killed.`);
+    worker.kill();
+  };
+  let cancel = clock.after(silentMilliseconds, () => (cancel = clock.after(graceMilliseconds, silent))); // this process may have slept itself
+  worker.channel.ask('responds').then(
+    () => {
+      cancel();
+      clock.after(pauseMilliseconds, () => isServing() && watch(worker, isServing, { clock, log }));
+    },
+    () => cancel(),
+  );
 }
 
 /** How long to wait before the next worker is started, by how long the last one served. `undefined`: the pool gives up. */

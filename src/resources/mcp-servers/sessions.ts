@@ -68,7 +68,8 @@ const mostGroups = 1000;
 /** Sessions of a user, of all, and of them programs. */
 const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
 
-export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
+/** The sessions that there are: those that can be used, by their keys, and those that only the last of their users have. */
+function keptSessions() {
   const entries = new Map<string, Entry>();
   const retired = new Set<Entry>();
 
@@ -106,6 +107,12 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     for (const [key, entry] of idle.slice(0, Math.max(0, needed - most))) leave(key, entry);
     if (needed - idle.length > most) throw full();
   }
+
+  return { entries, retired, retire, leave, closeRetired, makeRoom };
+}
+
+export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
+  const { entries, retired, retire, leave, closeRetired, makeRoom } = keptSessions();
 
   function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;

@@ -108,14 +108,7 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
       await stored.upToDate();
       return gone;
     },
-    async missing() {
-      const known = [unlimited, ...stored.value.keys(), ...Object.keys(fromSettings())];
-      const { rows } = await sql<MissingPlan>`
-        select plan as name, count(*) filter (where kind = 'user')::int as users, count(*) filter (where kind = 'team')::int as teams
-        from (select plan, 'user' as kind from users where removed_at is null union all select plan, 'team' from teams) as owners
-        where plan <> all (${known}::text[]) group by plan order by plan limit 100`.execute(store.db);
-      return rows;
-    },
+    missing: () => missingIn(store, [unlimited, ...stored.value.keys(), ...Object.keys(fromSettings())]),
     async put(name, plan, by) {
       refuseForeign(name);
       await store.transaction(async (inside) => {
@@ -133,4 +126,13 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
     },
     close: () => stored.close(),
   };
+}
+
+/** @param known all plans that there are */
+async function missingIn({ db }: Pick<Store, 'db'>, known: readonly string[]): Promise<readonly MissingPlan[]> {
+  const { rows } = await sql<MissingPlan>`
+    select plan as name, count(*) filter (where kind = 'user')::int as users, count(*) filter (where kind = 'team')::int as teams
+    from (select plan, 'user' as kind from users where removed_at is null union all select plan, 'team' from teams) as owners
+    where plan <> all (${known}::text[]) group by plan order by plan limit 100`.execute(db);
+  return rows;
 }

@@ -86,7 +86,8 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
     upstream.script(neverEnds(says(/./, 'text/event-stream', `${textOf(first)}${textOf(last)}data: [DONE]\n\n`)));
     const answer = await ask('one');
     const reader = answer.body!.getReader();
-    for (let text = ''; !text.includes('[DONE]');) text += Buffer.from((await reader.read()).value!).toString();
+    const decoder = new TextDecoder();
+    for (let text = ''; !text.includes('[DONE]');) text += decoder.decode((await reader.read()).value);
     await reader.cancel();
     expect(await bookedOf(answer)).toMatchObject({ inputTokens: 5, outputTokens: 7 });
   });
