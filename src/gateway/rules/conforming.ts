@@ -133,7 +133,7 @@ async function repair(
 }
 
 const wrongJson = 'That does not conform to the JSON schema of the answer. Answer again, with nothing but JSON that conforms to it.';
-const noJson = 'That is no JSON object. Answer again, with nothing but one.';
+const noJson = 'That is not a JSON object. Answer again, with a single JSON object and nothing else.';
 const wrongWord = 'That is none of the words that may be answered. Answer again, with nothing but one of them.';
 
 /** The answer with replaced texts, each at the end of its candidate, and with the usage of the repairs. */
