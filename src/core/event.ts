@@ -30,7 +30,7 @@ export type GenerateEvent =
       readonly type: 'usage';
       readonly usage: Usage;
       /** The provider put it where clients of its API do not look for it. */
-      readonly elsewhere?: true;
+      readonly misplaced?: true;
     };
 
 /** Milliseconds between two counts of an answer that is forwarded unparsed, and between two journal entries of a running answer. */

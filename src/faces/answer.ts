@@ -186,7 +186,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
 
 /** A usage that the provider did not report, or not where clients look for it. */
 const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> =>
-  event.type === 'usage' && (event.usage.source === 'estimated' || event.elsewhere === true);
+  event.type === 'usage' && (event.usage.source === 'estimated' || event.misplaced === true);
 
 /** An answer that its provider's decoder has read. */
 async function parsed(bytes: Uint8Array): Promise<object> {

@@ -211,10 +211,11 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
 const hasNoStreamableHttp = new Set([400, 404, 405, 406, 415, 501]);
 
 /**
- * Does a server not know the session of a request, which it has done nothing of then? It says 404 by the protocol, and many say 400 with words about the session;
+ * Does a server not know the session of a request, which it has done nothing of then? It says 404 by the protocol, and many say 400 with words about its id;
  * any other 400 may come of the work itself.
  */
-const isOfSession = (status: number | undefined, text: string): boolean => status === 404 || (status === 400 && /session/i.test(text.slice(0, 2000)));
+const isOfSession = (status: number | undefined, text: string): boolean =>
+  status === 404 || (status === 400 && /session[- ]?id\b|\bsession not found/i.test(text.slice(0, 2000)));
 
 /** Lets through of each message what the library needs; notes the tools of a list, and asks no further when there are enough. */
 function withinBounds<One extends object>(transport: One, collected: Collected, noted: Noted): One {

@@ -95,7 +95,7 @@ test('a call that is answered with 400 for another reason is not made twice', as
   const { signal, using } = scripted(({ id, method }) => {
     if (method === 'tools/list') return { tools: [one] };
     calls++;
-    return Response.json({ jsonrpc: '2.0', id, error: { code: -32_602, message: 'at must be a number' } }, { status: 400 });
+    return Response.json({ jsonrpc: '2.0', id, error: { code: -32_602, message: 'The browser session is closed.' } }, { status: 400 });
   });
   await using((session) => session.list(signal));
   await expect(using((session) => session.call('one', {}, signal))).rejects.toMatchObject({ name: 'McpFailure', status: 400 });

@@ -37,7 +37,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
   let id = ''; // of the answer
   let started = false;
   let usage: unknown;
-  let isElsewhere = false; // no client looks for it there
+  let isMisplaced = false; // no client looks for it there
   let ofChoice: unknown; // that of one choice, which is all there is where there is no other
   let tier = ''; // the one that answers
   let isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
@@ -59,7 +59,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
       isFlat ||= isObject(chunk.x_groq);
       const choices = choicesOf(chunk);
       const its = usageIn(chunk);
-      if (its !== undefined) [usage, isElsewhere] = [its, its !== chunk.usage];
+      if (its !== undefined) [usage, isMisplaced] = [its, its !== chunk.usage];
       ofChoice = usageOfChoice(choices.at(-1)) ?? ofChoice;
       if (choices.length === 0) return [];
       const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
@@ -79,7 +79,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
     isFinished: () => started && candidates.every((one) => one.finished),
     close() {
       const last = counted();
-      return last ? [{ type: 'usage', usage: last, ...(isElsewhere || usage === undefined ? { elsewhere: true as const } : {}) }] : [];
+      return last ? [{ type: 'usage', usage: last, ...(isMisplaced || usage === undefined ? { misplaced: true as const } : {}) }] : [];
     },
     counted,
   };
