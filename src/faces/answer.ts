@@ -184,6 +184,9 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   else exchange.sendJson(200, whole, headers);
 }
 
+/** Is the answer forwarded unparsed? */
+const isPassed = (event: GenerateEvent): boolean => event.type === 'passed' && !event.unseen;
+
 /** A usage that the provider did not report, or not where clients look for it. */
 const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> =>
   event.type === 'usage' && (event.usage.source === 'estimated' || event.misplaced === true);
@@ -217,7 +220,14 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
     ...(words.framing ?? eventStream),
     headers: (early) => [...(words.headers ?? []), ...answerHeaders(context.progress, early ? undefined : started)],
   });
-  const frames = words.frames();
+  let frames: ReturnType<Words['frames']> | undefined; // made when they are needed: an answer that passes as it comes needs none before its end
+  const encode = (event: GenerateEvent): string => {
+    if (!frames) {
+      frames = words.frames();
+      if (started && started !== event) frames.encode(started);
+    }
+    return frames.encode(event);
+  };
   try {
     for await (const events of generate(withPassthrough(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
       for (let from = 0; from < events.length; from += turnEvents) {
@@ -226,14 +236,17 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
         const to = Math.min(events.length, from + turnEvents);
         for (let at = from; at < to; at++) {
           const event = events[at]!;
-          if (event.type === 'started') started = event;
-          if (event.type === 'passed' && !event.unseen) isPassthrough = true;
-          if (!isPassthrough || isOwnUsage(event)) text += frames.encode(event);
+          if (event.type === 'started') {
+            started = event;
+            isPassthrough = events.some(isPassed);
+          }
+          if (isPassed(event)) isPassthrough = true;
+          if (!isPassthrough || isOwnUsage(event)) text += encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();
       }
     }
-    out.end(await frames.end());
+    out.end(await (frames ?? words.frames()).end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
     out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, understood.call))));

@@ -68,7 +68,8 @@ export async function readBody(
     });
   } finally {
     exchange.bodyUntil = Infinity;
-    if (!incoming.complete) {
+    if (incoming.complete) incoming.removeAllListeners(); // they would hold the body as long as the answer takes
+    else {
       incoming.removeAllListeners('data');
       incoming.pause();
     }

@@ -66,14 +66,12 @@ export interface Target {
   readonly allow?: string;
 }
 
-/** A request and its response as the server library hands them over. */
+/** A request and its response, without what the server library made of them: that would stay in memory as long as the answer takes. */
 interface Arrived {
-  readonly raw: IncomingMessage;
-  readonly params: unknown;
-}
-interface RawReply {
-  readonly raw: ServerResponse;
-  hijack(): unknown;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The parts of the address that its route names. */
+  readonly params: Readonly<Record<string, string>>;
 }
 
 /** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
@@ -88,6 +86,8 @@ export class Requests {
   readonly open = new OpenList<Exchange>();
   /** The server is stopping: every answer closes its connection. */
   isDraining = false;
+  /** One function for all requests: each would keep its own as long as its answer takes. */
+  readonly #draining = () => this.isDraining;
   /** Called after each request. */
   ended = () => {};
   readonly #deps: RequestDeps;
@@ -108,15 +108,14 @@ export class Requests {
     return this.#queue.waiting;
   }
 
-  async answer(target: Target, { raw: request, params }: Arrived, reply: RawReply): Promise<void> {
-    reply.hijack();
+  async answer(target: Target, { request, response, params }: Arrived): Promise<void> {
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;
     const { route, allow } = target;
     const face = (!route && sharingFace(deps.faces, request)) || (target.face ?? faceOf(deps.faces, request.url ?? ''));
     const isExtra = this.#isExtra(request.socket);
-    const exchange = new Exchange(request, reply.raw, (params ?? {}) as Record<string, string>, deps.clock, {
-      draining: () => this.isDraining || isExtra,
+    const exchange = new Exchange(request, response, params, deps.clock, {
+      draining: isExtra ? always : this.#draining,
       stallSeconds: deps.limits().bodyIdleSeconds,
       budget: deps.budget,
       around: this.#around,
@@ -211,12 +210,15 @@ export class Requests {
 }
 
 const noFiles: readonly never[] = [];
+const always = () => true;
 const mostPublicBytes = 1_048_576;
 
-async function answered(asked: Asked, route: Route): Promise<void> {
+/** Keeps nothing of the request while it is answered: the route does, where it needs something. */
+function answered(asked: Asked, route: Route): Promise<void> {
   const { exchange } = asked;
-  const value = await route.answer(asked);
-  if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
+  return Promise.try(route.answer, asked).then((value) => {
+    if (!exchange.opened && !exchange.left) exchange.sendJson(route.makes ? 201 : 200, value ?? {});
+  });
 }
 
 const notFound = () =>

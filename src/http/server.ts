@@ -62,7 +62,10 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   const connections = boundConnections(app.server, () => roomFor(deps.limits().maxConnections), deps.clock);
   const requests = new Requests(deps, (socket) => connections.isExtra(socket));
   const { open } = requests;
-  const run: Run = (target, request, reply) => requests.answer(target, request, reply);
+  const run: Run = (target, { raw: request, params }, reply) => {
+    reply.hijack();
+    return requests.answer(target, { request, response: reply.raw, params: (params ?? {}) as Record<string, string> });
+  };
   // `readBody` sends 100 Continue, so that no client is asked for a body that is not going to be read; other expectations may be ignored (RFC 9110, 10.1.1).
   for (const expecting of ['checkContinue', 'checkExpectation'] as const)
     app.server.on(expecting, (request, response) => app.server.emit('request', request, response));

@@ -72,8 +72,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #quietSeconds: number;
   readonly #watch: Watch;
-  readonly #resolve: (response: UpstreamResponse) => void;
-  readonly #reject: (error: unknown) => void;
+  // Until the head has arrived.
+  #resolve: ((response: UpstreamResponse) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #early = 0;
   #chunks: Uint8Array[] = [];
@@ -244,7 +245,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (this.#error) controller.abort(this.#error);
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    controller.rawHeaders = null; // they would keep all that was read with them, several KB, as long as the response takes
     if (status < 200) return ++this.#early > mostEarly ? this.stop(new UpstreamError('garbled')) : undefined;
     this.status = status;
     this.headers = headers;
@@ -259,7 +261,8 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
       );
       if (!this.#inflating) return this.stop(new UpstreamError('encoding'));
     }
-    this.#resolve(this);
+    this.#resolve?.(this);
+    this.#resolve = this.#reject = undefined;
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -336,7 +339,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     this.#error ??= error;
     this.#inflating?.stop(); // the observer of the end may have ended a response of its own
     this.#release();
-    this.#reject(this.#error);
+    this.#reject?.(this.#error);
   }
 
   #release(): void {

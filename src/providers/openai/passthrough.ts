@@ -10,7 +10,7 @@ import type { Events } from '#core/event';
 import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
-import { Forwarder } from '../shared/forwarder.ts';
+import { Forwarder, type ForwardSink } from '../shared/forwarder.ts';
 import { maxLine, orOver } from '../shared/read-answer.ts';
 
 /** How an answer is forwarded. */
@@ -57,42 +57,20 @@ export async function* passStream(
   response: UpstreamResponse,
   awaiting: AwaitingWords,
   decoder: Decoder,
-  { passthrough, clock, observe }: Forwarding & { readonly clock: Clock },
+  forwarding: Forwarding & { readonly clock: Clock },
 ): AsyncGenerator<Events> {
-  const frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
-  const isOver = () => frames.isOver;
-  let lines: LineFeeds | undefined;
-  const push = (bytes: Uint8Array) => {
-    const ready = frames.push(lines ? lines.take(bytes) : bytes);
-    if (isOver()) response.over();
-    return ready;
-  };
+  const passing = new Passing(response, decoder, forwarding);
+  const { frames } = passing;
   try {
-    const held: Uint8Array[] = [];
-    let bytes = await firstLine(awaiting);
-    if (!hasPlainLines(bytes)) lines = new LineFeeds();
-    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), isOver, undefined)) held.push(...push(bytes));
-    if (!frames.spoken) held.push(...frames.last());
-    if (!frames.spoken) frames.end();
+    const held = await passing.beginning(awaiting);
     yield [...frames.opening.splice(0), { type: 'passed', tokens: 0 }];
     awaiting.spoke();
     response.isEnding = decoder.isFinished();
-    if (!handOn(held.splice(0), passthrough)) await passthrough.drained();
+    if (!passing.handOn(held)) await passing.drained();
     frames.check();
-    const forwarder = new Forwarder(response, clock, {
-      give(bytes) {
-        const ready = handOn(push(bytes), passthrough);
-        frames.check();
-        if (frames.closing.length > 0) response.isEnding = decoder.isFinished();
-        return ready;
-      },
-      drained: () => passthrough.drained(),
-      untold: () => frames.untold(),
-      noted: passthrough.noted,
-      isComplete: isOver,
-    });
+    const forwarder = new Forwarder(response, forwarding.clock, passing);
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: frames.untold() }];
-    handOn(frames.last(), passthrough);
+    passing.handOn(frames.last());
     frames.end();
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
@@ -102,18 +80,77 @@ export async function* passStream(
   yield [{ type: 'passed', tokens: frames.untold() }, ...frames.closing];
 }
 
+/** A stream that is forwarded. A class: as many closures would take half a KB more of each open stream. */
+class Passing implements ForwardSink {
+  readonly frames: PassingFrames;
+  readonly #response: UpstreamResponse;
+  readonly #decoder: Decoder;
+  readonly #passthrough: Passthrough;
+  #lines: LineFeeds | undefined;
+
+  constructor(response: UpstreamResponse, decoder: Decoder, { passthrough, observe }: Forwarding) {
+    this.frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
+    this.#response = response;
+    this.#decoder = decoder;
+    this.#passthrough = passthrough;
+  }
+
+  /** What is to be sent first: all up to the first content. */
+  async beginning(awaiting: AwaitingWords): Promise<Uint8Array[]> {
+    const { frames } = this;
+    const held: Uint8Array[] = [];
+    let bytes = await firstLine(awaiting);
+    if (!hasPlainLines(bytes)) this.#lines = new LineFeeds();
+    for (; bytes; bytes = frames.spoken || frames.failed ? undefined : await orOver(awaiting.take(), () => frames.isOver, undefined))
+      held.push(...this.#push(bytes));
+    if (!frames.spoken) held.push(...frames.last());
+    if (!frames.spoken) frames.end();
+    return held;
+  }
+
+  #push(bytes: Uint8Array): readonly Uint8Array[] {
+    const ready = this.frames.push(this.#lines ? this.#lines.take(bytes) : bytes);
+    if (this.frames.isOver) this.#response.over();
+    return ready;
+  }
+
+  give(bytes: Uint8Array): boolean {
+    const { frames } = this;
+    const ready = this.handOn(this.#push(bytes));
+    frames.check();
+    if (frames.closing.length > 0) this.#response.isEnding = this.#decoder.isFinished();
+    return ready;
+  }
+
+  /** @returns false while the client reads slowly */
+  handOn(pieces: readonly Uint8Array[]): boolean {
+    let ready = true;
+    for (const bytes of pieces) ready = this.#passthrough.write(bytes) && ready;
+    return ready;
+  }
+
+  drained(): Promise<void> {
+    return this.#passthrough.drained();
+  }
+
+  untold(): number {
+    return this.frames.untold();
+  }
+
+  get noted(): ((tokens: number) => void) | undefined {
+    return this.#passthrough.noted;
+  }
+
+  isComplete(): boolean {
+    return this.frames.isOver;
+  }
+}
+
 /** The known usage of an incomplete answer. */
 function unfinished(frames: PassingFrames, decoder: Decoder): Events {
   const usage = decoder.counted();
   const passed: GenerateEvent = { type: 'passed', tokens: frames.untold(), ...(frames.thinks ? { thoughts: true } : {}) };
   return usage ? [passed, { type: 'usage', usage: { ...usage, source: 'partial' } }] : [passed];
-}
-
-/** @returns false while the client reads slowly */
-function handOn(pieces: readonly Uint8Array[], passthrough: Passthrough): boolean {
-  let ready = true;
-  for (const bytes of pieces) ready = passthrough.write(bytes) && ready;
-  return ready;
 }
 
 /** The bytes up to the end of the first line, with the rest of the same chunk. */
