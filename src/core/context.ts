@@ -60,6 +60,9 @@ export interface Labels {
   readonly tags?: Tags | undefined;
 }
 
+/** What a client chooses, by headers, for whatever its request spends. */
+export interface Choices extends Labels, Partial<Pick<Context, 'strict' | 'targets' | 'cacheSeconds'>> {}
+
 /** The circumstances of one call. */
 export interface Context {
   readonly requestId: string;
