@@ -52,9 +52,7 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
     return { inTurn: () => all };
   }
   const asideUntil = new Map<Credential, number>();
-  /** Milliseconds until the key may be used. */
-  const waitOf = (one: Credential, model: string, keys: RestingKeys | undefined) =>
-    Math.max(0, (asideUntil.get(one) ?? 0) - clock.monotonic(), keys?.wait(model, one) ?? 0);
+  const asideFor = (one: Credential) => Math.max(0, (asideUntil.get(one) ?? 0) - clock.monotonic());
   const all = keys.map((key) => {
     const headers = headersOf(key);
     const credential: Credential = {
@@ -63,7 +61,7 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
       limited(fault, model, keys) {
         keys.limited(model, credential, fault);
         if (keys.wait(model, credential) === 0) return fault; // nothing rests where cooldowns are disabled
-        const shortest = Math.min(...all.map((one) => waitOf(one, model, keys)));
+        const shortest = Math.min(...all.map((one) => Math.max(asideFor(one), keys.wait(model, one))));
         return detailed(fault, shortest === 0 ? { retryAfter: 1, otherKey: true } : { retryAfter: shortest / 1000 });
       },
     };
@@ -75,17 +73,22 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
     inTurn(model, keys) {
       const first = turn++;
       if (asideUntil.size === 0 && !keys?.any) return rotations[first % all.length]!;
-      const waits = new Map(all.map((one) => [one, waitOf(one, model, keys)]));
-      const free = all.filter((one) => waits.get(one) === 0);
+      const restOf = (one: Credential) => keys?.wait(model, one) ?? 0;
+      const awake = all.filter((one) => restOf(one) === 0);
+      const free = awake.filter((one) => asideFor(one) === 0);
       for (const one of free) asideUntil.delete(one);
-      const waiting = all.filter((one) => waits.get(one)! > 0).toSorted((a, b) => waits.get(a)! - waits.get(b)!);
-      const order = [...rotated(free, first % (free.length || 1)), ...waiting];
+      const aside = awake.filter((one) => !free.includes(one));
+      const resting = all.filter((one) => !awake.includes(one)).toSorted((a, b) => restOf(a) - restOf(b));
+      const order = [...rotated(free, first), ...rotated(aside, first), ...resting];
       keys?.used(model, order[0]!);
       return order;
     },
   };
 }
 
-const rotated = <Item>(items: readonly Item[], first: number): readonly Item[] => [...items.slice(first), ...items.slice(0, first)];
+function rotated<Item>(items: readonly Item[], turn: number): readonly Item[] {
+  const first = items.length === 0 ? 0 : turn % items.length;
+  return [...items.slice(first), ...items.slice(0, first)];
+}
 
 const detailed = ({ code, message, details }: Fault, more: FaultDetails): Fault => new Fault(code, message, { ...details, ...more });
