@@ -68,6 +68,15 @@ describe.each(names)('a provider of %s', (name) => {
   });
 });
 
+test('of calls at once one alone tries a key whose rest is over', async () => {
+  upstream.script(spent());
+  expect(await statuses('chat', 3)).toEqual([429]);
+  later += 20_000;
+  const all = await Promise.all(Array.from({ length: 30 }, async () => (await ask('chat')).status));
+  expect(all.filter((status) => status !== 200)).toEqual([429]);
+  expect(timesOf('k-2')).toBe(2);
+});
+
 test('the client that sees it may try again at once', async () => {
   upstream.script(on({}, tooMany({ retryAfter: 20 })));
   const answer = await ask('chat');
