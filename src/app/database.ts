@@ -7,6 +7,7 @@ import type { Log } from '#telemetry/log';
 import { masterKey, WrongMasterKey } from '#store/master-key';
 import type { BlobColumn } from '#store/blob-rows';
 import { openStore, type Store } from '#store/open';
+import { onlyReads } from '#store/sql-error';
 import { makePrivate } from '#store/private-folder';
 import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
@@ -94,12 +95,13 @@ function quieter(log: Log): Log {
   return { ...log, info: log.debug };
 }
 
-/** True when the database answers. */
-export async function isReady(store: Store): Promise<boolean> {
+/** What is missing of the database, in one word; nothing when it answers and can be written to. The embedded one only reads while its disk is full. */
+export async function lackingOf(store: Pick<Store, 'kind' | 'ready'>): Promise<readonly string[]> {
   try {
     await store.ready();
-    return true;
-  } catch {
-    return false;
+    return [];
+  } catch (error) {
+    if (!onlyReads(error)) return ['database'];
+    return [store.kind === 'embedded' ? 'disk' : 'writable database'];
   }
 }

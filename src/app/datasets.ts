@@ -188,9 +188,11 @@ const instruction =
 function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pick<TrainingDeps, 'countTokens' | 'summarize'> {
   return {
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
-    async summarize({ text, model = settings().defaults.chat, caller, requestId, signal }) {
+    async summarize({ text, model = settings().defaults.chat, caller, requestId, signal, choices }) {
       const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {
         ...nativeContext({ caller, requestId, signal }),
+        ...choices,
+        app: choices?.app ?? caller.keyName,
         told: inOwnCodes,
       });
       const summary = textIn(fold(events).candidates[0]?.parts ?? []).trim();

@@ -14,6 +14,6 @@ export interface Parent {
   regions(): Promise<readonly RegionState[]>;
   /** Ends all cooldowns in all processes. */
   resetRegions(): Promise<void>;
-  /** What the machine lacks to take requests: `database`, `stopping`. */
+  /** What the machine lacks to take requests: `database`, `writable database`, `stopping`. */
   missing(): Promise<readonly string[]>;
 }

@@ -19,6 +19,13 @@ test('a database server that only reads is no full disk', () => {
   );
 });
 
+test('too few files that may be open at once are told of with what raises the limit, wherever they lack', () => {
+  const cause = failed('EMFILE', { path: '/mnt/data/database', syscall: 'open' });
+  const said = /^This process may not open enough files at once\. Raise its limit \(ulimit -n/;
+  for (const error of [cause, new Fault('overloaded', 'The database cannot be reached.', { cause })]) expect(startProblem(error)).toMatch(said);
+  expect(startProblem(failed('ENFILE'))).toMatch(/^The system has no room for another open file/);
+});
+
 test.each([
   ['EROFS', 'is on a file system that is read-only'],
   ['ENOTCONN', 'is on a file system that does not answer: mount it again'],

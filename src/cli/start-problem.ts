@@ -5,6 +5,10 @@ import { program } from '#config/program';
 /** An error of a command in words that say what the system or the database said, and what to do. Never a message that could quote a password. */
 export function startProblem(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (causeWithCode(error, 'EMFILE'))
+    return 'This process may not open enough files at once. Raise its limit (ulimit -n 65536 in the shell that starts it, LimitNOFILE=65536 in a systemd unit), and start again.';
+  if (causeWithCode(error, 'ENFILE'))
+    return 'The system has no room for another open file: end what holds many open, or raise its limit (sysctl fs.file-max), and start again.';
   const fromPostgres = causeWith(error, 'severity');
   if (!fromPostgres && causeWithCode(error, '25006'))
     return `The embedded database cannot be written: the disk of the data folder is nearly full. Free some space, or ${other}.`;

@@ -4,6 +4,7 @@ import type { Fault } from './fault.ts';
 import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
 import type { WaitingCalls } from './conversation.ts';
+import type { RestingKeys } from './resting-keys.ts';
 import type { CalledTool } from './server-tools.ts';
 
 /** The user and key that a request belongs to. */
@@ -59,6 +60,9 @@ export interface Labels {
   readonly tags?: Tags | undefined;
 }
 
+/** What a client chooses, by headers, for whatever its request spends. */
+export interface Choices extends Labels, Partial<Pick<Context, 'strict' | 'targets' | 'cacheSeconds'>> {}
+
 /** The circumstances of one call. */
 export interface Context {
   readonly requestId: string;
@@ -104,6 +108,8 @@ export interface Context {
 /** The context of a call at one target, with the target's time limits. */
 export interface TargetContext extends Context {
   readonly patience: Patience;
+  /** Absent: every key may be used. */
+  readonly keys?: RestingKeys;
 }
 
 /** Time limits in seconds: until the response head, from there to the first event with content, and between two reads after it. */

@@ -57,6 +57,8 @@ export interface FaultDetails {
   readonly key?: boolean;
   /** The request alone is larger than a limit per minute, which is not used up: others may go on using the target, and another provider is more likely to accept it. */
   readonly exceedsLimit?: boolean;
+  /** A rate limit is exceeded with one key of the provider, and another may be used at once: the target need not cool down. */
+  readonly otherKey?: true;
   /** The target does not have the model: it need not be asked for it again soon. */
   readonly absent?: boolean;
   /** The provider's own message about the request, as quoted in `message`: one sentence, masked. */

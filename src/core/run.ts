@@ -1,5 +1,5 @@
 import type { GenerateCall } from './call.ts';
-import type { Caller, Context, Tags } from './context.ts';
+import type { Caller, Choices, Context } from './context.ts';
 import type { Part, ToolCallPart } from './conversation.ts';
 import type { FinishReason } from './event.ts';
 import type { Json, JsonObject } from './json.ts';
@@ -200,11 +200,10 @@ export interface Run {
 }
 
 /** What a run is begun with; sealed at rest. */
-export interface RunAsked {
+export interface RunAsked extends Omit<Choices, 'app'> {
   readonly message: string;
   /** What its loop needs besides, such as the definition of the agent. */
   readonly more: JsonObject;
-  readonly tags?: Tags | undefined;
 }
 
 export interface RunEnd {

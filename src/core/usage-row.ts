@@ -17,6 +17,10 @@ export const ends = [
 ] as const;
 export type End = (typeof ends)[number];
 
+/** The interfaces whose requests are booked. */
+export const bookedFaces = ['chatcompat', 'gencompat', 'messages', 'native', 'mcp'] as const;
+export type BookedFace = (typeof bookedFaces)[number];
+
 /** A usage row: the cost and the outcome of one step of a request. */
 export interface UsageRow {
   readonly requestId: string;

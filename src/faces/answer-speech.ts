@@ -1,4 +1,5 @@
 import type { Fault } from '#core/fault';
+import type { BookedFace } from '#core/usage-row';
 import type { Speech } from '#http/noun-route';
 import type { Asked } from '#http/route';
 import { answerHeaders } from './answer-headers.ts';
@@ -12,7 +13,7 @@ interface SpeechAnswering extends Pick<GeneratingDeps, 'limits'> {
 }
 
 /** Speaks a text on the open connection: the sound goes out as it comes. @throws Fault; behind the first of the sound the connection is cut */
-export async function answerSpeech(deps: SpeechAnswering, asked: Asked, face: string, { call, speak, fieldNames, app }: Speech): Promise<void> {
+export async function answerSpeech(deps: SpeechAnswering, asked: Asked, face: BookedFace, { call, speak, fieldNames, app }: Speech): Promise<void> {
   const { exchange } = asked;
   const context = contextOf(asked, face, app, []);
   const send = async (opens: (contentType: string) => void) => {

@@ -2,6 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { hopHeader } from '#core/hops';
 import { choiceHeaders } from '#core/choice-headers';
+import type { BookedFace } from '#core/usage-row';
 import type { GenerateEvent, Started, Usage } from '#core/event';
 import type { JsonObject } from '#core/json';
 import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
@@ -125,7 +126,7 @@ export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'st
  * @param passed names of the client's headers that may go upstream
  * @throws Fault `invalid` for a header of choices that cannot be read
  */
-export function contextOf({ exchange, caller }: Asked, face: string, app: string | undefined, passed: readonly string[]): Context {
+export function contextOf({ exchange, caller }: Asked, face: BookedFace, app: string | undefined, passed: readonly string[]): Context {
   const headers: Record<string, string> = {};
   for (const name of passed) {
     const value = exchange.header(name);

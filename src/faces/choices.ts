@@ -1,14 +1,26 @@
 import { choiceHeaders } from '#core/choice-headers';
 import { Fault } from '#core/fault';
-import type { Tags } from '#core/context';
+import type { Choices, Tags } from '#core/context';
 
 const mostTargets = 8;
 const longestName = 200;
 const mostTags = 8;
 const longestTags = 500;
+const longestApp = 100;
 /** As many seconds as the settings may say. */
 const longestCache = 2_147_483;
 const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
+
+/** All choices of a request of a noun's route. @param header the value of a header of the client @throws Fault `invalid` */
+export function choicesIn(header: (name: string) => string | undefined): Choices {
+  return {
+    app: header('x-app-name')?.slice(0, longestApp),
+    tags: tagsIn(header(choiceHeaders.tags)),
+    targets: targetsIn(header(choiceHeaders.targets)),
+    strict: strictIn(header(choiceHeaders.strict)),
+    cacheSeconds: cacheSecondsIn(header(choiceHeaders.cache)),
+  };
+}
 
 /** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
 export function targetsIn(header: string | undefined): readonly string[] | undefined {

@@ -2,6 +2,7 @@ import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
 import type { Exchange } from '#http/exchange';
 import { Accepted, Bytes, eventText, isUpdates, Updates, WithSession, type NounRoute } from '#http/noun-route';
+import { choicesIn } from './choices.ts';
 import { refuseForeignPage, sessionCookie } from '#http/session-cookie';
 import type { Route } from '#http/route';
 
@@ -15,7 +16,8 @@ export function plainRoute(route: NounRoute): Route {
       const by = { userId: caller.userId, keyId: caller.keyId, requestId: exchange.id, address: exchange.address };
       const { params, query, signal } = exchange;
       if (!route.query) refuseQuery(route, query);
-      const answer = await route.answer({ caller, by, params, query, json, files, signal, ...lastEventOf(exchange) });
+      const choices = route.spends ? { choices: choicesIn((name) => exchange.header(name)) } : {};
+      const answer = await route.answer({ caller, by, params, query, json, files, signal, ...choices, ...lastEventOf(exchange) });
       if (answer instanceof Accepted) return exchange.sendJson(202, answer.value);
       if (answer instanceof Bytes) return sendBytes(exchange, answer);
       if (answer instanceof WithSession) return exchange.sendJson(route.makes ? 201 : 200, answer.value, cookieOf(answer, exchange));

@@ -3,7 +3,7 @@ import { checked, type Problem } from '#kit/json/check';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import type { GenerateCall } from '#core/call';
-import type { Caller, Context, Labels } from '#core/context';
+import type { Caller, Choices, Context } from '#core/context';
 import type { GenerateResult } from '#core/fold';
 import type { Generate } from '#core/generate';
 import type { Speak, SpeakCall } from '#core/speak';
@@ -160,7 +160,7 @@ export interface PlainAsked {
   /** How the header `Accept` asks for updates, in the native interface. */
   readonly framing?: Framing;
   /** Of routes that spend. */
-  readonly labels?: Labels;
+  readonly choices?: Choices;
 }
 
 interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
@@ -171,7 +171,10 @@ interface Described<Query extends TObject, Input extends TSchema> extends Omit<R
   readonly answer: (asked: Understood<Query, Input>) => unknown;
 }
 
-interface Understood<Query extends TObject, Input extends TSchema> extends Pick<PlainAsked, 'caller' | 'by' | 'params' | 'lastEventId' | 'framing' | 'labels'> {
+interface Understood<Query extends TObject, Input extends TSchema> extends Pick<
+  PlainAsked,
+  'caller' | 'by' | 'params' | 'lastEventId' | 'framing' | 'choices'
+> {
   readonly query: Static<Query>;
   readonly input: Static<Input>;
   readonly files: readonly UploadedFile[];
@@ -185,12 +188,12 @@ export function nounRoute<Query extends TObject = TObject, Input extends TSchema
   const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
-    async answer({ caller, by, params, query: search, json, files = [], signal = new AbortController().signal, lastEventId, framing, labels }) {
+    async answer({ caller, by, params, query: search, json, files = [], signal = new AbortController().signal, lastEventId, framing, choices }) {
       if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
       const words = query && queryOf ? queryOf(wordsOf(search, query)) : nothing;
       const fields = inputOf ? inputOf(inputMayBeLeftOut && json === undefined ? {} : present(json)) : nothing;
-      const more = { ...(lastEventId === undefined ? {} : { lastEventId }), ...(framing ? { framing } : {}), ...(labels ? { labels } : {}) };
+      const more = { ...(lastEventId === undefined ? {} : { lastEventId }), ...(framing ? { framing } : {}), ...(choices ? { choices } : {}) };
       try {
         return await answer({ caller, by, params, files, signal, ...more, query: words, input: fields });
       } catch (error) {

@@ -41,7 +41,7 @@ export interface Store extends Access {
   long(seconds: number): Pick<Store, 'db' | 'transaction'>;
   /** Hears of changes, its own process's too, at least once, and of `reset` when some may have been missed. @returns what ends it */
   subscribe(topic: string, listener: Listener): () => void;
-  /** Resolves when the database answers within a second. @throws Fault `overloaded` */
+  /** Resolves when the database answers within a second, and can be written to; nothing is written for it. @throws Fault `overloaded` */
   ready(): Promise<void>;
   /** Vacuums every table now; the embedded database does it by itself where it is needed, a server has its own means. */
   vacuum(): Promise<void>;
@@ -250,7 +250,8 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
       // a deadline of its own for the statement would end the embedded database's thread on a machine that is merely busy
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const giveUp = clock.after(readyMilliseconds, () => reject(overloaded('The database does not answer.')));
-      sql`select 1`.execute(db).then(() => resolve(), reject);
+      // it locks no row, and is refused where the database only reads
+      sql`select from migration where false for update`.execute(db).then(() => resolve(), reject);
       return promise.finally(giveUp);
     },
     vacuum: () => vacuumAll(backend.database(vacuumSeconds)),

@@ -42,6 +42,9 @@ export function overloaded(message: string, cause?: unknown): Fault {
   return new Fault('overloaded', message, { retryAfter: 1, ...(cause === undefined ? {} : { cause }) });
 }
 
+/** Does the database only read, as a replica does? */
+export const onlyReads = (error: unknown): boolean => error instanceof Fault && error.details.cause instanceof SqlError && error.details.cause.code === '25006';
+
 /** An error of the database as the server speaks of it. */
 export function refusalOf(raw: RawSqlError): Fault | SqlError {
   const error = new SqlError(raw);

@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const about = (id: number) =>
-  told.map(({ body }) => JSON.parse(body) as { owner: { type: string; id: number }; share: number }).filter(({ owner }) => owner.id === id);
+  told.map(({ body }) => JSON.parse(body) as { owner: { type: string; id: number }; share: number; of: number }).filter(({ owner }) => owner.id === id);
 
 test('at 80 and at 100 per cent of a limit the operator is told, once each in its period, signed', async () => {
   const member = await newMember(server, { monthlyTokens: 10 * cost });
@@ -68,6 +68,28 @@ test('at 80 and at 100 per cent of a limit the operator is told, once each in it
     expect(code).toBe(createHmac('sha256', 'whispered').update(`${seconds}.${body}`).digest('hex'));
     expect(Math.abs(Number(seconds) - Date.now() / 1000)).toBeLessThan(60);
   }
+});
+
+test('what is reached of a limit that was raised is told again, and of one that was lowered it is not', async () => {
+  const member = await newMember(server, { monthlyTokens: 5 * cost });
+  const change = (calls: number) => administrate(server, 'PATCH', `/users/${member.id}`, { monthlyTokens: calls * cost });
+  const spend = async (calls: number) => {
+    for (let call = 0; call < calls; call++) expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+  };
+  const all = () =>
+    about(member.id)
+      .map(({ share, of }) => `${share} of ${Math.round(of / cost)}`)
+      .toSorted();
+  await spend(5);
+  await expect.poll(all).toEqual(['100 of 5', '80 of 5']);
+  await change(10);
+  await spend(5);
+  await expect.poll(all).toEqual(['100 of 10', '100 of 5', '80 of 10', '80 of 5']);
+  await change(6);
+  expect(await tally([member.ask(fixed)])).toEqual({ 429: 1 });
+  await change(20);
+  await spend(10);
+  await expect.poll(all).toEqual(['100 of 10', '100 of 20', '100 of 5', '80 of 10', '80 of 20', '80 of 5']);
 });
 
 test('a limit of a key, a day or a model is told with its owner, its member and its model', async () => {

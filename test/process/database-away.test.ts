@@ -125,8 +125,14 @@ describe.skipIf(!address)('the database', () => {
       };
       await expect.poll(async () => (await fresh()).status, { timeout: 30_000 }).toBe(503);
       expect((await fresh()).headers.get('retry-after')).toMatch(/^\d+$/);
+      const ready = async () => {
+        const answer = await fetch(`${server.url}/readyz`);
+        return [answer.status, ((await answer.json()) as { missing: string[] }).missing];
+      };
+      expect(await ready()).toEqual([503, ['writable database']]);
       for (let call = 0; call < 10; call++) expect(await tally([unlimited.ask(fixed)])).toEqual({ 200: 1 });
       await administer(address!, `alter database ${name} set default_transaction_read_only = off`);
+      await expect.poll(ready, { timeout: 30_000 }).toEqual([200, []]); // without a call that writes
       await expect.poll(async () => (await fresh()).status, { timeout: 30_000 }).toBe(200);
       const { planTokens } = await spentBy(unlimited.ask(fixed));
       await booked(server, unlimited.id, { requests: 12, planTokens: 12 * planTokens });

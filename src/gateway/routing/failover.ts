@@ -116,7 +116,7 @@ class Tries {
     const hang = Math.min(this.#call.stream ? hangSeconds.stream : hangSeconds.whole, firstByteSeconds);
     const mayMove = this.#hasOthers && (!health.cools || budget.has(provider));
     const head = mayMove ? hang : firstByteSeconds;
-    return new OneTry(this.#deps, trial, { ...this.#context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds } });
+    return new OneTry(this.#deps, trial, { ...this.#context, patience: { head, firstByte: firstByteSeconds, idle: streamIdleSeconds }, keys: health.keys });
   }
 
   /** @throws what ends the call: the fault, where no other target may be tried after it, or the signal's reason */

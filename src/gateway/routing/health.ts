@@ -1,19 +1,18 @@
 import type { Clock } from '#kit/async/clock';
 import type { Fault, FaultCode } from '#core/fault';
+import type { RestingKeys } from '#core/resting-keys';
 import type { Target, WeightedTarget } from '#core/target';
+import { answeringMilliseconds, remember, secondsOf, type CooldownSettings } from './cooldown.ts';
+import { openKeyRests } from './key-rests.ts';
 import { openLatencyStats } from './latency-stats.ts';
 import { ordered } from './order.ts';
-
-export interface HealthSettings {
-  /** First and longest cooldown; 0 disables cooldowns. */
-  readonly cooldownSeconds: number;
-  readonly cooldownMaxSeconds: number;
-}
 
 /** The health of the targets: their cooldowns, and the models that they lack. */
 export interface Health {
   /** False if cooldowns are disabled. */
   readonly cools: boolean;
+  /** The keys that rest, while their targets are asked with others. */
+  readonly keys: RestingKeys;
   /**
    * The order in which to try the targets, as a new list: weighted targets first, in random order by weight, then the others as listed. With an affinity
    * (`affinity.ts`) the random order is fixed for the conversation. If there is a choice, outliers come last.
@@ -33,7 +32,7 @@ export interface Health {
   wait(targets: readonly Target[]): number;
   /** The health of one target, for monitoring. */
   state(target: Target): TargetState;
-  /** Ends all cooldowns and forgets missing models. */
+  /** Ends all cooldowns and rests of keys, and forgets missing models. */
   reset(): void;
 }
 
@@ -73,8 +72,6 @@ interface Cooldown {
   probes: number;
 }
 
-/** A probe that has not been refused within this time is being answered; longer than it takes to connect. */
-const answeringMilliseconds = 5000;
 /** If no other target is left, one that has failed for `longMilliseconds` is probed once per `apartMilliseconds`, and not by every call. */
 const longMilliseconds = 10_000;
 const apartMilliseconds = 1000;
@@ -85,14 +82,13 @@ const longestWait = 600_000;
 /** Faults that concern the target and not the request; and those that start a cooldown. */
 const cools: ReadonlySet<FaultCode> = new Set(['rate-limited', 'overloaded', 'timed-out']);
 const fails: ReadonlySet<FaultCode> = new Set([...cools, 'upstream-failed']);
-/** A longer `Retry-After` is ignored. */
-const saneSeconds = 300;
 
 /** @param changed told once for each time that a target begins to cool down, and once when it is back */
-export function openHealth(settings: () => HealthSettings, clock: Clock, chance: () => number, changed: (change: HealthChange) => void = () => {}): Health {
+export function openHealth(settings: () => CooldownSettings, clock: Clock, chance: () => number, changed: (change: HealthChange) => void = () => {}): Health {
   const cooling = new Map<string, Cooldown>();
   const absent = new Map<string, { until: number }>();
   const latency = openLatencyStats(clock);
+  const keys = openKeyRests(settings, clock);
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
   const isDue = (cooldown: Cooldown | undefined) => cooldown?.probes === 0 && cooldown.until <= clock.monotonic();
 
@@ -116,6 +112,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     get cools() {
       return settings().cooldownSeconds > 0;
     },
+    keys,
     ordered: (targets, affinity) => ordered(targets, affinity, { chance, latency, ejects: settings().cooldownSeconds > 0 }),
     next(left, userId) {
       const target = choice(left);
@@ -137,7 +134,7 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
       this.released(trial);
       const { name } = trial.target;
       const now = clock.monotonic();
-      if (fault.details.exceedsLimit) return;
+      if (fault.details.exceedsLimit || fault.details.otherKey) return;
       if (fault.details.elsewhere && fails.has(fault.code)) latency.failed(name, trial.userId);
       if (fault.details.absent) remember(absent, name, { until: now + absentSeconds * 1000 }, now);
       if (!this.cools || !fault.details.elsewhere || !cools.has(fault.code)) return;
@@ -168,24 +165,23 @@ export function openHealth(settings: () => HealthSettings, clock: Clock, chance:
     reset() {
       cooling.clear();
       absent.clear();
+      keys.reset();
     },
   };
 }
 
 /** @param wasProbe whether the failed call was a probe */
 function cooldownAfter(
-  { code, details: { retryAfter } }: Fault,
+  { code, details }: Fault,
   earlier: Cooldown | undefined,
   wasProbe: boolean,
-  { cooldownSeconds, cooldownMaxSeconds }: HealthSettings,
+  settings: CooldownSettings,
   now: number,
 ): Pick<Cooldown, 'until' | 'cooldowns' | 'silent'> {
   // Calls that were in progress together failed together: that counts as one failure.
   const isAnother = earlier === undefined || earlier.until <= now || wasProbe;
   const cooldowns = (earlier?.cooldowns ?? 0) + (isAnother ? 1 : 0);
-  const isSane = retryAfter !== undefined && retryAfter > 0 && retryAfter <= saneSeconds;
-  const seconds = isSane ? retryAfter : Math.min(cooldownSeconds * 2 ** (cooldowns - 1), cooldownMaxSeconds);
-  return { until: Math.max(earlier?.until ?? 0, now + seconds * 1000), cooldowns, silent: code === 'timed-out' };
+  return { until: Math.max(earlier?.until ?? 0, now + secondsOf(details, cooldowns, settings) * 1000), cooldowns, silent: code === 'timed-out' };
 }
 
 /**
@@ -195,17 +191,4 @@ function cooldownAfter(
 function mayBeTried({ since, until, probedAt, probes }: Cooldown, now: number): boolean {
   if (probes > 0) return now - probedAt >= answeringMilliseconds;
   return until <= now || now - since < longMilliseconds || now - probedAt >= apartMilliseconds;
-}
-
-/** Clients may choose names of targets: limits on their number and length bound the memory. */
-const mostNames = 10_000;
-const longestName = 500;
-
-function remember<Known extends { readonly until: number }>(known: Map<string, Known>, name: string, one: Known, now: number): void {
-  if (name.length > longestName) return;
-  if (known.size >= mostNames) {
-    for (const [other, { until }] of known) if (until <= now) known.delete(other);
-    for (const other of known.keys()) if (known.size > mostNames / 2) known.delete(other);
-  }
-  known.set(name, one);
 }

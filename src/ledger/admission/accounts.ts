@@ -369,6 +369,7 @@ export class Accounts {
     const { account, limit, spent } = lease;
     if (account.month === '' || limit === 0 || spent < 0.8 * limit - drift) return;
     const share = spent >= limit - drift ? 100 : 80;
+    if (limit > lease.toldOf) Object.assign(lease, { toldOf: limit, toldShare: 0 });
     for (const one of [80, 100] as const) if (one > lease.toldShare && one <= share) this.#reached?.({ account, share: one, limit, used: spent });
     lease.toldShare = Math.max(lease.toldShare, share);
   }

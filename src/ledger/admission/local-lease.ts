@@ -88,8 +88,9 @@ export class LocalLease {
   /** Monotonic milliseconds before which no stock is requested. */
   quietUntil = -Infinity;
   pollArmed = false;
-  /** The share of the limit, in per cent, that somebody was told is spent. */
+  /** The share of the limit, in per cent, that somebody was told is spent, and the limit then: what is reached of a raised one is told again. */
   toldShare = 0;
+  toldOf = 0;
   /** What was given back since the last answer: it is no longer this holder's, whether or not the source has it. */
   #owed = 0;
   /** What of that the message under way reports. */

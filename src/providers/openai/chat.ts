@@ -299,6 +299,14 @@ class ChatReply implements Reply {
     return recall && ((events) => void recall.noted(events));
   }
 
+  get model(): string {
+    return this.#endpoint.model;
+  }
+
+  get context(): TargetContext {
+    return this.#deps.context;
+  }
+
   teaches(error: unknown): boolean {
     return this.#deps.teach(error);
   }

@@ -51,6 +51,13 @@ test('a key that is refused is set aside for a minute, and the next one is tried
   expect(sent.slice(4)).toEqual(['k2 x', 'k1 x', 'k2 x']);
 });
 
+test('a call makes no list of its own while no key is set aside', () => {
+  const { endpoint } = endpointOf(() => 200);
+  const lists = [1, 2, 3, 4].map(() => endpoint.credentials.inTurn('m'));
+  expect(lists[2]).toBe(lists[0]);
+  expect(lists[3]).toBe(lists[1]);
+});
+
 test('where every key is refused, the last refusal is thrown', async () => {
   const { endpoint, sent } = endpointOf(() => 401);
   await expect(attempt(endpoint, 'x', context)).rejects.toThrow('It says 401.');

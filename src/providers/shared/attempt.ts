@@ -69,7 +69,8 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
 ): Promise<Accepted<Request>> {
   const { model, upstreams, quirks } = endpoint;
   const { url, path } = endpoint.address(call);
-  const credentials = endpoint.credentials.inTurn();
+  const { keys } = context;
+  const credentials = endpoint.credentials.inTurn(model, keys);
   let turn = 0;
   let known = quirks.of(model);
   const refused: string[] = [];
@@ -84,6 +85,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const headers = withOwn(signed instanceof Promise ? await signed : signed, request, endpoint.betaHeader, context);
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
+      if (keys?.any) keys.accepted(model, credential);
       if (refused.length > 0) quirks.keep(model, known!, refused);
       const { body: _, ...accepted } = request;
       return { response, request: accepted, credential };
@@ -96,10 +98,18 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
       last = { body, fault };
       continue;
     }
+    if (isLimit(fault)) throw limited(fault, credential, model, context);
     if (fault.details.key) credential.refused();
     if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }
 }
+
+/** Does the fault say that a rate limit is exceeded, and not by this request alone? */
+export const isLimit = ({ code, details }: Fault): boolean => code === 'rate-limited' && details.elsewhere === true && !details.exceedsLimit;
+
+/** Lets the key rest with which the limit is exceeded. @returns the fault of the call: the target need not cool down while other keys are left */
+export const limited = (fault: Fault, { limited: tell }: Credential, model: string, { keys }: TargetContext): Fault =>
+  keys && tell ? tell(fault, model, keys) : fault;
 
 /** Lessons that one call may teach: a provider that contradicts itself would teach without end. */
 export const mostLessons = 16;

@@ -1,4 +1,6 @@
 import type { Clock } from '#kit/async/clock';
+import { Fault, type FaultDetails } from '#core/fault';
+import type { RestingKeys } from '#core/resting-keys';
 
 /** A credential, such as a key. */
 export interface Credential {
@@ -6,14 +8,22 @@ export interface Credential {
   headers(signal: AbortSignal): RequestHeaders | Promise<RequestHeaders>;
   /** Called when the provider rejected it. */
   refused(): void;
+  /** Called when the provider's rate limit is exceeded with it. @returns the fault, as it is with regard to the other credentials. Absent: there are no others */
+  limited?(fault: Fault, model: string, keys: RestingKeys): Fault;
 }
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** The credentials of one provider. */
 export interface Credentials {
-  /** The credentials to try for one request, in order: at least one. */
-  inTurn(): readonly Credential[];
+  /** The credentials to try for one request for the model, in order: at least one. @param keys absent: none rests */
+  inTurn(model: string, keys?: RestingKeys): readonly Credential[];
+}
+
+interface Refused {
+  readonly credential: Credential;
+  readonly model: string;
+  readonly keys: RestingKeys | undefined;
 }
 
 /**
@@ -21,39 +31,64 @@ export interface Credentials {
  *
  * @returns those with which the call can be sent again; undefined where there are none
  */
-export function credentialsLeft(credentials: Credentials, refused: Credential): Credentials | undefined {
+export function credentialsLeft(credentials: Credentials, { credential: refused, model, keys }: Refused): Credentials | undefined {
   refused.refused();
-  const left = credentials.inTurn().filter((one) => one !== refused);
+  const left = credentials.inTurn(model, keys).filter((one) => one !== refused);
   return left.length === 0 ? undefined : { inTurn: () => left };
 }
 
 const asideMilliseconds = 60_000;
 
 /**
- * Rotates over several keys of one provider; a rejected key comes last for a minute.
+ * Rotates over several keys of one provider. A rejected key comes last for a minute, for all models, and one with which a rate limit is exceeded while it
+ * rests, for its model.
  *
  * @param headersOf returns the headers of a request with this key, or without one if the provider has no keys
  */
 export function keyCredentials(keys: readonly string[], clock: Clock, headersOf: (key: string | undefined) => RequestHeaders): Credentials {
+  if (keys.length < 2) {
+    const headers = headersOf(keys[0]);
+    const all = [{ headers: () => headers, refused: () => {} }];
+    return { inTurn: () => all };
+  }
   const asideUntil = new Map<Credential, number>();
-  const credentialOf = (key: string | undefined): Credential => {
+  const asideFor = (one: Credential) => Math.max(0, (asideUntil.get(one) ?? 0) - clock.monotonic());
+  const all = keys.map((key) => {
     const headers = headersOf(key);
     const credential: Credential = {
       headers: () => headers,
       refused: () => void asideUntil.set(credential, clock.monotonic() + asideMilliseconds),
+      limited(fault, model, keys) {
+        keys.limited(model, credential, fault);
+        if (keys.wait(model, credential) === 0) return fault; // nothing rests where cooldowns are disabled
+        const shortest = Math.min(...all.map((one) => Math.max(asideFor(one), keys.wait(model, one))));
+        return detailed(fault, shortest === 0 ? { retryAfter: 1, otherKey: true } : { retryAfter: shortest / 1000 });
+      },
     };
     return credential;
-  };
-  const all = keys.length === 0 ? [credentialOf(undefined)] : keys.map(credentialOf);
+  });
+  const rotations = all.map((_, first) => rotated(all, first));
   let turn = 0;
   return {
-    inTurn() {
-      if (all.length === 1) return all;
-      const first = turn++ % all.length;
-      const now = clock.monotonic();
-      const rotated = [...all.slice(first), ...all.slice(0, first)];
-      const isAside = (one: Credential) => (asideUntil.get(one) ?? 0) > now;
-      return [...rotated.filter((one) => !isAside(one)), ...rotated.filter(isAside)];
+    inTurn(model, keys) {
+      const first = turn++;
+      if (asideUntil.size === 0 && !keys?.any) return rotations[first % all.length]!;
+      const restOf = (one: Credential) => keys?.wait(model, one) ?? 0;
+      const awake = all.filter((one) => restOf(one) === 0);
+      const free = awake.filter((one) => asideFor(one) === 0);
+      for (const one of free) asideUntil.delete(one);
+      const aside = awake.filter((one) => !free.includes(one));
+      const resting = all.filter((one) => !awake.includes(one)).toSorted((a, b) => restOf(a) - restOf(b));
+      const order = [...rotated(free, first), ...rotated(aside, first), ...resting];
+      keys?.used(model, order[0]!);
+      return order;
     },
   };
 }
+
+function rotated<Item>(items: readonly Item[], turn: number): readonly Item[] {
+  const first = items.length === 0 ? 0 : turn % items.length;
+  return [...items.slice(first), ...items.slice(0, first)];
+}
+
+const detailed = ({ code, message, details }: Fault, more: FaultDetails): Fault => new Fault(code, message, { ...details, ...more });

@@ -11,7 +11,7 @@ import type { Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { joinedLesson } from '#core/lessons';
 import type { Target } from '#core/target';
-import { attempt, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
+import { attempt, isLimit, limited, type Accepted, type Endpoint, type ProviderRequest } from './attempt.ts';
 import type { KnownQuirks } from './known-quirks.ts';
 import { isUnpromised } from './is-unpromised.ts';
 import { keeping, learnedInAnswer, taught, type InAnswer } from './in-answer.ts';
@@ -141,6 +141,8 @@ export interface Reply extends Pick<Accepted<GenerateRequest>, 'response' | 'cre
   teaches(error: unknown): boolean;
   /** The fault with the field of the call that the provider's message is about. */
   inCallWords(fault: Fault): Fault;
+  readonly model: string;
+  readonly context: TargetContext;
 }
 
 /** Requests an answer and yields its events on arrival. @throws Fault */
@@ -180,9 +182,12 @@ function refusing(error: unknown): never {
 /** Those with which the request is sent again after an answer of status 200 turned out to be a refusal. @throws the error, where it is not */
 function credentialsAfter(error: unknown, reply: Reply, credentials: Credentials): Credentials {
   if (reply.teaches(error)) return credentials;
-  const left = refusesKey(error) ? credentialsLeft(credentials, reply.credential) : undefined;
+  if (!(error instanceof Fault)) throw error;
+  const { credential, model, context } = reply;
+  if (isLimit(error)) throw limited(error, credential, model, context);
+  const left = error.details.key ? credentialsLeft(credentials, { credential, model, keys: context.keys }) : undefined;
   if (left) return left;
-  throw error instanceof Fault ? reply.inCallWords(error) : error;
+  throw reply.inCallWords(error);
 }
 
 class EndpointSender<Wire extends SideTypes> implements Sender {
@@ -288,6 +293,14 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     return plain;
   }
 
+  get model(): string {
+    return this.#endpoint.model;
+  }
+
+  get context(): TargetContext {
+    return this.#deps.context;
+  }
+
   teaches(error: unknown): boolean {
     const { lesson, learned } = this.#deps;
     const more = learned && learnedInAnswer(this.#endpoint, this.#call, error, lesson);
@@ -306,9 +319,6 @@ export const warningsOf = ({ ignored, decided }: Accepted<GenerateRequest>['requ
 /** The endpoint with these credentials in place of its own. */
 export const withCredentials = <Any extends { readonly credentials: Credentials }>(endpoint: Any, credentials: Credentials): Any =>
   credentials === endpoint.credentials ? endpoint : { ...endpoint, credentials };
-
-/** Did the provider refuse our account, in an answer that has no content yet? */
-const refusesKey = (error: unknown): boolean => error instanceof Fault && error.details.key === true;
 
 interface Signing {
   readonly dialect: Pick<ProviderSide<never>, 'name' | 'returned'>;

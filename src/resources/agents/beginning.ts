@@ -1,5 +1,5 @@
 import { type GenerateCall, plainCall } from '#core/call';
-import type { Caller, Context, Labels } from '#core/context';
+import type { Caller, Choices, Context } from '#core/context';
 import { textTurn } from '#core/conversation';
 import type { ConvertDocument } from '#core/document';
 import { Fault } from '#core/fault';
@@ -36,16 +36,17 @@ export interface Beginning {
   readonly files: readonly UploadedFile[];
   readonly signal: AbortSignal;
   readonly requestId: string;
-  readonly labels?: Labels | undefined;
+  readonly choices?: Choices | undefined;
 }
 
 const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 
 /** Begins a run of a stored version: of the request it takes what it is to be told, and nothing else. @throws Fault `invalid` naming the field */
-export async function begun({ caller, agent, input, files, signal, requestId, labels = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
+export async function begun({ caller, agent, input, files, signal, requestId, choices = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
-  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), nativeContext({ caller, requestId, signal }));
+  const { app = caller.keyName, ...chosen } = choices;
+  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), { ...nativeContext({ caller, requestId, signal }), ...chosen });
   const texts = await textsOf(files, caller, signal, deps);
   const more: AgentAsked = {
     agentId: agent.id,
@@ -60,11 +61,11 @@ export async function begun({ caller, agent, input, files, signal, requestId, la
     kind: 'agent',
     agentId: agent.id,
     version,
-    asked: { message: input.message, more: more as unknown as JsonObject, ...(labels.tags ? { tags: labels.tags } : {}) },
+    asked: { message: input.message, more: more as unknown as JsonObject, ...chosen },
     limits: limitsOf(definition, deps.seconds()),
     requestId,
     caller,
-    app: labels.app ?? caller.keyName,
+    app,
   });
 }
 

@@ -95,9 +95,9 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       input: ExecuteFields,
       output: Executed,
       sends: ['text/event-stream', 'text/plain'],
-      async answer({ caller, by, input, files, signal, framing, labels }) {
+      async answer({ caller, by, input, files, signal, framing, choices }) {
         const agent = await deps.agents.runnable(caller, input.agent_id);
-        const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '', labels }, deps);
+        const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '', choices }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };
         return (input.streaming ?? framing !== undefined) ? new Updates(executing(execution)) : executed(execution);
       },

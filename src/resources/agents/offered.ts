@@ -62,7 +62,7 @@ async function answered(
   { caller, requestId, signal, app, tags }: Context,
   deps: NativeAgentDeps,
 ): Promise<ToolAnswer> {
-  const id = await begun({ caller, agent, input, files: [], signal, requestId, labels: { app, tags } }, deps);
+  const id = await begun({ caller, agent, input, files: [], signal, requestId, choices: { app, tags } }, deps);
   await executed({ runs: deps.runs, userId: caller.userId, id, agent, signal });
   return answerOf(await deps.runs.one(caller.userId, id));
 }

@@ -99,7 +99,7 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
       query: closed({ ...ownerQuery, filename: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })) }),
       input: closed({ file: Type.Optional(Type.Unknown()) }),
       others: { 202: Type.Object({ items: Type.Array(FileObject) }) },
-      async answer({ caller: asking, params, query, files: given }) {
+      async answer({ caller: asking, params, query, files: given, choices: labels }) {
         const caller = await actingFor(asking, query);
         const dataset = await datasets.one(caller, datasetIn(params), 'edit');
         if (given.length === 0)
@@ -119,7 +119,7 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
         const begun = await ingestion.beginAll(
           caller,
           dataset,
-          named.map((one) => ({ ...one, source: { form: 'file' } as const })),
+          named.map((one) => ({ ...one, source: { form: 'file' } as const, labels })),
         );
         const items = [];
         for (const { fileId } of begun) items.push(shown(await files.one(caller, dataset.id, fileId)));

@@ -135,7 +135,7 @@ export interface IncomingFile {
 /**
  * Makes a file, or the one of this name ready for another content: until that is in the index the old one is found. To be called in a transaction.
  *
- * @throws Fault `forbidden` for who may not change the dataset, or that file of it; `conflict` where a source has a name that is taken
+ * @throws Fault `not-found` where the dataset was deleted; `forbidden` for who may not change it, or that file of it; `conflict` where a source has a name that is taken
  * @returns the generation to be made, and the job that was at work on the file and is not to go on
  */
 export async function expectFile(
@@ -143,6 +143,9 @@ export async function expectFile(
   reader: Reader,
   { datasetId, filename, blob, bytes, sourceId }: IncomingFile,
 ): Promise<NewGeneration & { readonly formerJob: string | null }> {
+  // whoever deletes the dataset comes before or after this
+  const { rows: there } = await sql`select from datasets where id = ${datasetId} and deleted_at is null for share`.execute(inside.db);
+  if (there.length === 0) throw unknownThing('dataset');
   const { rows } = await sql<{ id: number; generation: number; made: number; job: string | null }>`
     insert into dataset_files (dataset_id, filename, user_id, next_blob, next_bytes, source_id)
       values (${datasetId}, ${filename}, ${reader.userId}, ${blob}, ${bytes}, ${sourceId ?? null})

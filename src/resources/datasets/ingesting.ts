@@ -265,7 +265,7 @@ async function datasetOf({ db }: Access, id: number): Promise<VectorSettings> {
 /** The vectors of some chunks; those that were made before are not asked for again. @returns undefined where the dataset's model is gone: the words are still found */
 async function vectorsOf(
   deps: IngestingDeps,
-  { datasetId }: IngestionPayload,
+  { datasetId, labels }: IngestionPayload,
   chunks: readonly Chunk[],
   {
     caller,
@@ -276,7 +276,7 @@ async function vectorsOf(
 ): Promise<(VectorModel & { readonly of: readonly Float32Array[] }) | 'another-model' | undefined> {
   const { model } = settings;
   try {
-    const made = await vectorsFor(deps, { ...settings, texts: chunks.map(({ text }) => text), caller, signal });
+    const made = await vectorsFor(deps, { ...labels, ...settings, texts: chunks.map(({ text }) => text), caller, signal });
     const vectors: VectorModel = { model, dimensions: made.dimensions };
     if (!(await pin(deps.store, datasetId, vectors))) return 'another-model';
     await deps.index.prepare(vectors);

@@ -1,6 +1,6 @@
-import type { Caller } from '#core/context';
+import type { Caller, Labels } from '#core/context';
 import { Fault, statuses, type FaultCode } from '#core/fault';
-import { isObject, textOf } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import type { Clock } from '#kit/async/clock';
 import type { Blobs } from '#store/blobs';
 import type { Job, Jobs } from '#store/jobs';
@@ -23,6 +23,8 @@ export type Source =
 
 /** What the job of a file carries. */
 export interface IngestionPayload {
+  /** Of the request that put it in. */
+  readonly labels?: Labels | undefined;
   readonly userId: number;
   readonly keyId: number;
   readonly datasetId: number;
@@ -59,7 +61,7 @@ export interface IngestionDeps {
 }
 
 /** A file as it comes. */
-export interface Incoming {
+export interface Incoming extends Pick<IngestionPayload, 'labels'> {
   readonly filename: string;
   readonly content: Uint8Array | Blob;
   readonly source: { readonly form: 'file' } | { readonly form: 'text' | 'array'; readonly title: string };
@@ -95,7 +97,7 @@ export interface KeptFile {
   readonly sourceId: number;
 }
 
-interface Queued {
+interface Queued extends Pick<IngestionPayload, 'labels'> {
   readonly filename: string;
   readonly bytes: number;
   readonly source: Source;
@@ -111,7 +113,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     inside: Access,
     caller: Caller,
     dataset: Dataset,
-    { filename, bytes, source, sourceId }: Queued,
+    { filename, bytes, source, sourceId, labels }: Queued,
   ): Promise<Begun & { formerJob: string | null }> {
     const { userId, keyId } = caller;
     if (source.blob !== null) await room?.(inside, caller, { blob: source.blob, bytes });
@@ -122,10 +124,10 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       bytes,
       ...(sourceId === undefined ? {} : { sourceId }),
     });
-    const payload: IngestionPayload = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
+    const payload: Omit<IngestionPayload, 'labels'> = { userId, keyId, datasetId: dataset.id, dataset: dataset.fullName, fileId, filename, generation, source };
     const jobId = await jobs.add(
       ingestionKind,
-      { ...payload, source: { ...source } },
+      { ...payload, source: { ...source }, ...(labels ? { labels: labelsOf(labels) } : {}) },
       { inside, owner: jobOwner(userId), tries, here: source.form !== 'copy' },
     );
     await assignJob(inside, fileId, jobId);
@@ -147,11 +149,11 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     return begun.map(({ fileId, jobId }) => ({ fileId, jobId }));
   }
   /** Keeps the original. Where its row is not written, it goes within the hour. */
-  async function kept({ filename, content, source }: Incoming): Promise<Queued> {
+  async function kept({ filename, content, source, labels }: Incoming): Promise<Queued> {
     const size = content instanceof Blob ? content.size : content.length;
     if (size === 0) throw new Fault('unprocessable', 'The file is empty: it has no bytes.', { field: 'file' });
     const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
-    return { filename, bytes, source: { ...source, blob: id } };
+    return { filename, bytes, source: { ...source, blob: id }, labels };
   }
   return {
     async begin(caller, dataset, incoming) {
@@ -185,6 +187,8 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     },
   };
 }
+
+const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
 
 /** Why a job failed, as whoever waited for it is told. */
 function failureOf({ error, progress }: Job, now: number): Fault {

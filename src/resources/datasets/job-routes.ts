@@ -17,6 +17,9 @@ export interface JobRoutesDeps {
   readonly secondIndex: Pick<SecondIndex, 'again'>;
 }
 
+/** The kinds that users see. */
+const shownKinds = [ingestionKind, buildingKind, syncKind];
+
 const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
 const JobObject = Type.Object({
   id: Type.String(),
@@ -34,7 +37,7 @@ const JobObject = Type.Object({
 
 const JobQuery = closed({
   ...ownerQuery,
-  kind: Type.Optional(Type.String({ maxLength: 100 })),
+  kind: Type.Optional(Type.Enum([...shownKinds])),
   state: Type.Optional(Type.Enum([...states])),
   dataset: Type.Optional(Type.String({ maxLength: 400, description: 'The full name.' })),
   ...pageQuery,
@@ -48,9 +51,6 @@ export interface JobRow extends Pick<Job, 'id' | 'kind' | 'state' | 'tries' | 'p
   /** Microseconds since 1970, as text. */
   readonly place: string;
 }
-
-/** The kinds that users see. */
-const shownKinds = [ingestionKind, buildingKind, syncKind];
 
 const columns = sql`id, kind, state, tries, progress, result, error, payload, added_at as "addedAt", ended_at as "endedAt", (extract(epoch from added_at) * 1000000)::int8::text as place`;
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import type { Caller } from '#core/context';
+import type { Caller, Choices, Context } from '#core/context';
 import { Fault } from '#core/fault';
 import { requestId as newRequestId } from '#kit/crypto/ids';
 import { Accepted, nounRoute, type NounRoute } from '#http/noun-route';
@@ -27,8 +27,14 @@ export interface TrainingDeps {
   /** The model of vectors that belong to no dataset. */
   readonly defaultModel: () => string;
   /** Condenses a text. @throws Fault, `not-found` for an unknown model */
-  readonly summarize: (asked: { text: string; model: string | undefined; caller: Caller; requestId: string; signal: AbortSignal }) => Promise<string>;
+  readonly summarize: (asked: ToSummarize) => Promise<string>;
   readonly countTokens: (text: string, caller: Caller, signal: AbortSignal) => Promise<number>;
+}
+
+interface ToSummarize extends Pick<Context, 'caller' | 'requestId' | 'signal'> {
+  readonly text: string;
+  readonly model: string | undefined;
+  readonly choices: Choices | undefined;
 }
 
 /** From here on the answer does not wait for the end. */
@@ -76,7 +82,8 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     }),
     output: Type.Object({ response: Type.String(), embedding: vector }),
     others: { 202: Accepting },
-    async answer({ caller, by, input, signal }) {
+    async answer({ caller, by, input, signal, choices }) {
+      const { app, tags } = choices ?? {};
       const given = storable(input.content);
       if (given.trim() === '') throw new Fault('invalid', 'content must be a text that is not empty.', { field: 'content' });
       const into = input.skip_vectordb === true ? undefined : await wanted(deps, caller, input.force_dataset, 'force_dataset');
@@ -84,14 +91,16 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       if (input.summarize === true) await deps.affords({ caller, model: into?.model ?? deps.defaultModel() }); // before a model is paid for the summary
       const content =
         input.summarize === true
-          ? storable(await deps.summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, signal }).catch(inSummarizeModel))
+          ? storable(
+              await deps.summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, signal, choices }).catch(inSummarizeModel),
+            )
           : given;
       const title = storable(input.context ?? '').trim();
       const said = content.length > shownText ? `${content.slice(0, shownText).toWellFormed()}…` : content;
       const learned = (tokens: number) => `Ingesting the following content: ${said}\nThank you, I have learned this content (${tokens} tokens).`;
       const vectorBy = async (model: string) => {
         const own = input.summarize === true ? newRequestId() : requestId; // the summary is booked under the request's own
-        const [made] = await deps.embed({ model, texts: [content], purpose: 'document', caller, requestId: own, signal });
+        const [made] = await deps.embed({ model, texts: [content], purpose: 'document', caller, requestId: own, app, tags, signal });
         return Array.from(made!);
       };
       if (!into) {
@@ -100,7 +109,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       }
       const bytes = Buffer.from(content);
       const filename = `${nameFrom(title) || 'content'}-${hashOf(bytes)}.txt`;
-      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title } });
+      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title }, labels: choices });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
       await deps.ingestion.ended(begun.jobId, signal);
       const [vectors, tokens] = [await trained.vectors(into, begun.fileId), await deps.countTokens(content, caller, signal)];
@@ -118,14 +127,14 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     input: Type.Object({ dataset: optionalOrNull(dataset), force_dataset: optionalOrNull(dataset), async: optionalOrNull(Type.Boolean()) }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
     others: { 202: Accepting },
-    async answer({ caller, input, files, signal }) {
+    async answer({ caller, input, files, signal, choices: labels }) {
       const file = fileIn(files);
       const field = input.dataset ? 'dataset' : input.force_dataset ? 'force_dataset' : 'dataset';
       const into = await wanted(deps, caller, input.dataset || input.force_dataset, field);
       if (!into) throw new Fault('invalid', 'dataset must be the full name of a dataset.', { field: 'dataset', reason: 'missing' });
       try {
         const filename = filenameOf(file.filename, 'its name');
-        const begun = await deps.ingestion.begin(caller, into, { filename, content: file.content, source: { form: 'file' } });
+        const begun = await deps.ingestion.begin(caller, into, { filename, content: file.content, source: { form: 'file' }, labels });
         if (input.async === true || file.size >= largeBytes) return accepted(filename, begun.jobId);
         await deps.ingestion.ended(begun.jobId, signal);
         if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
@@ -152,7 +161,7 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(Type.Array(vector)) }),
     others: { 202: Accepting },
-    async answer({ caller, input, signal }) {
+    async answer({ caller, input, signal, choices: labels }) {
       const data = input.data.map(storable);
       const empty = data.findIndex((text) => text.trim() === '');
       if (empty >= 0) throw new Fault('invalid', `data[${empty}] must be a text that is not empty.`, { field: `data[${empty}]` });
@@ -161,7 +170,7 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const bytes = Buffer.from(JSON.stringify(data));
       const title = storable(input.context ?? '').trim();
       const filename = input.filename ? filenameOf(input.filename, 'filename') : `${nameFrom(title) || 'array'}-${hashOf(bytes)}.json`;
-      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'array', title } });
+      const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'array', title }, labels });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
       await deps.ingestion.ended(begun.jobId, signal);
       if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);

@@ -1,4 +1,4 @@
-import type { Caller } from '#core/context';
+import type { Caller, Labels } from '#core/context';
 import { requireScope } from '#core/scopes';
 import { Fault } from '#core/fault';
 import { requestId } from '#kit/crypto/ids';
@@ -38,7 +38,7 @@ export interface VectorWork {
   readonly embed: EmbedText;
 }
 
-export interface TextsToEmbed {
+export interface TextsToEmbed extends Labels {
   readonly model: string;
   /** As many as its vectors are thought to have; null where that is not known. */
   readonly dimensions: number | null;
@@ -50,16 +50,17 @@ export interface TextsToEmbed {
 /** The vectors of some texts; those that were made before are not asked for again. @throws Fault, `not-found` where the model is gone */
 export async function vectorsFor(
   work: VectorWork,
-  { model, dimensions, texts, caller, signal }: TextsToEmbed,
+  { model, dimensions, ...asked }: TextsToEmbed,
 ): Promise<{ readonly dimensions: number; readonly of: readonly Float32Array[] }> {
   const { cache, embed } = work;
+  const { texts } = asked;
   const known = dimensions === null ? texts.map(() => undefined) : await cache.find({ model, dimensions }, texts);
   const missing = [...new Set(texts.filter((_, at) => known[at] === undefined))];
   if (missing.length === 0) return { dimensions: dimensions!, of: known.map((one) => one!) };
-  const made = await embed({ model, texts: missing, purpose: 'document', caller, requestId: requestId(), signal });
+  const made = await embed({ ...asked, model, texts: missing, purpose: 'document', requestId: requestId() });
   const now = { model, dimensions: made[0]!.length };
   await cache.keep(now, missing, made);
-  if (missing.length < texts.length && now.dimensions !== dimensions) return vectorsFor(work, { ...now, texts, caller, signal }); // it makes others than it did
+  if (missing.length < texts.length && now.dimensions !== dimensions) return vectorsFor(work, { ...asked, ...now }); // it makes others than it did
   const byText = new Map(missing.map((text, at) => [text, made[at]!]));
   return { dimensions: now.dimensions, of: texts.map((text, at) => known[at] ?? byText.get(text)!) };
 }

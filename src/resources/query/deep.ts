@@ -36,7 +36,7 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
   const begun = async (call: GenerateCall, context: Context): Promise<Events> => {
     ignoringTools(mcp.unknown, context);
     if (!deps.web.search && where.limit > 0 && where.live > 0) ignoringWeb(context);
-    modelOf(call.model, deps.models(context.caller), { ...context, targets: undefined });
+    modelOf(call.model, deps.models(context.caller), context);
     const prompt = await deps.promptOf(context.caller, persona);
     if (wholeMessage) {
       await deps.affords(call, context);

@@ -132,7 +132,7 @@ async function make(
 ): Promise<ToolOutcome> {
   await run.keep({ ...step, state: 'begun' });
   const caller = await run.caller();
-  const context = run.contextOf(step.number, caller);
+  const context = { ...run.contextOf(step.number, caller), targets: undefined }; // a tool asks models of its own
   let questions = 0;
   const asks = async (asked: UserQuestion, signal: AbortSignal) => {
     const question = `${call.call}.${step.number}.${++questions}`;

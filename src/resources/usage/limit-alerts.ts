@@ -16,7 +16,7 @@ export interface Reached {
 }
 
 export interface LimitAlerts {
-  /** Has the operator told, once in the month or day of the limit. At once; what fails is logged, and told when the limit is next looked at. */
+  /** Has the operator told, once in the month or day of the limit, and again when it was raised meanwhile. At once; what fails is logged, and told when the limit is next looked at. */
   note(reached: Reached): void;
 }
 
@@ -40,7 +40,8 @@ export function openLimitAlerts({ store, clock, isOn, log }: LimitAlertsDeps): L
     const period = partsOf(account.owner).day ?? account.month;
     await store.transaction(async (inside) => {
       const { numAffectedRows } = await sql`
-        insert into limit_alert (book, kind, period, share) values (${account.owner}, ${account.kind}, ${period}, ${share}) on conflict do nothing`.execute(
+        insert into limit_alert (book, kind, period, share, told_of) values (${account.owner}, ${account.kind}, ${period}, ${share}, ${limit})
+        on conflict (book, kind, period, share) do update set told_of = excluded.told_of, at = now() where limit_alert.told_of < excluded.told_of`.execute(
         inside.db,
       );
       if (numAffectedRows !== 1n) return;
@@ -52,8 +53,8 @@ export function openLimitAlerts({ store, clock, isOn, log }: LimitAlertsDeps): L
   return {
     note(reached) {
       if (!isOn()) return;
-      const { account, share } = reached;
-      const name = `${account.owner} ${account.kind} ${account.month} ${share}`;
+      const { account, share, limit } = reached;
+      const name = `${account.owner} ${account.kind} ${account.month} ${share} ${limit}`;
       if (known.has(name)) return;
       if (known.size >= mostKnown) known.clear();
       known.add(name);

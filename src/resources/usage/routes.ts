@@ -5,7 +5,7 @@ import { instantOf } from '#kit/text/instant';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
-import { ends } from '#core/usage-row';
+import { bookedFaces, ends } from '#core/usage-row';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { pageSchema } from '../pagination.ts';
 import type { UsageFilter } from './filters.ts';
@@ -27,7 +27,7 @@ const filters = {
   team: id('Id of a team that it was charged to.'),
   model: word('Model name as the client sent it.'),
   app: word('Application, as the client named it.'),
-  face: word('Interface.'),
+  face: Type.Optional(Type.Enum([...bookedFaces], { description: 'Interface.' })),
   provider: word('Provider that answered.'),
   region: word('Region that answered.'),
   status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599 })),

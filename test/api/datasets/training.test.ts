@@ -101,6 +101,31 @@ onBothDatabases('training', (database) => {
   );
 
   test(
+    'what training spends is booked under the application and the tags of its request, and a summary is made by the models that it names',
+    { timeout: long },
+    async () => {
+      const { ada } = await twoPeopleOf(together());
+      const dataset = await newDataset(ada, 'labelled');
+      const choices = (tag: string) => ({ headers: { 'x-app-name': 'desk', 'x-dragoman-tags': `case=${tag}`, 'x-dragoman-targets': 'built-in' } });
+      const booked = async (tag: string) => {
+        const { items } = (await ada.ask('GET', `/server/mine/logs?tag=case:${tag}`)).body as { items: { app: string; servedModel: string }[] };
+        return items.map(({ app, servedModel }) => `${app} ${servedModel}`).toSorted();
+      };
+      const summarized = { content: `${hours} Always.`, summarize: true, summarize_model: 'no-such-model' };
+      expect((await ada.ask('POST', '/server/train', { ...summarized, force_dataset: dataset }, choices('into'))).status).toBe(200);
+      expect((await ada.ask('POST', '/server/train', { content: `${hours} Or so.` }, choices('alone'))).status).toBe(200);
+      expect((await ada.ask('POST', '/server/train-with-array', { data: [`${hours} Mostly.`], dataset }, choices('array'))).status).toBe(200);
+      const file = await ada.ask('POST', `/server/mine/datasets/${await idOf(ada, dataset)}/files?filename=hours.txt`, `${hours} Never.`, {
+        headers: { ...choices('file').headers, 'content-type': 'application/octet-stream' },
+      });
+      expect([file.status, file.body]).toEqual([202, expect.anything()]);
+      expect((await ada.ask('POST', '/server/get-dataset-results', { dataset, message: 'When does it open?' }, choices('search'))).status).toBe(200);
+      await expect.poll(() => booked('into')).toEqual(['desk built-in', 'desk built-in-embedding']);
+      for (const tag of ['alone', 'array', 'file', 'search']) await expect.poll(() => booked(tag)).toEqual(['desk built-in-embedding']);
+    },
+  );
+
+  test(
     proves(['server.train-summarize', 'server.train-summarize-model'], 'a summary takes the place of the text; what is wrong with a field names it'),
     { timeout: long },
     async () => {

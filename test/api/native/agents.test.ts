@@ -180,6 +180,40 @@ test('what a run spends is booked under the application and the tags of the requ
   await expect.poll(() => searching('query', '/server/query', query), { timeout: 30_000 }).toContain('built-in-embedding');
 });
 
+test('the headers of choices hold for the answers of a run', { timeout: long }, async () => {
+  const all = await visited(await anyPlace(), {
+    yaml: 'providers: { away: { dialect: openai-chat, baseUrl: "http://127.0.0.1:1/v1" } }\nmodels: { gone: { targets: [{ provider: away }] } }\n',
+  });
+  const ada = await person(all);
+  const id = await made(ada, { model: 'gone' });
+  const sent = (path: string, body: object, headers: Record<string, string>) =>
+    fetch(`${all.server.url}${path}`, {
+      method: 'POST',
+      headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  const executed = (headers: Record<string, string>) =>
+    sent('/server/execute-agent', { agent_id: id, message: 'Say exactly: hello', streaming: false }, headers);
+  const deep = (headers: Record<string, string>) => sent('/server/query', { message: 'Why?', model: 'gone', mode: 'deep_agent' }, headers);
+  for (const ask of [executed, deep]) {
+    const refused = await ask({ 'x-dragoman-targets': 'nobody' });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('x-dragoman-targets names')]);
+    const unread = await ask({ 'x-dragoman-cache': 'for ever' });
+    expect([unread.status, await unread.text()]).toEqual([400, expect.stringContaining('x-dragoman-cache')]);
+  }
+  for (const [ask, tag] of [
+    [executed, 'agent'],
+    [deep, 'deep'],
+  ] as const) {
+    await (await ask({ 'x-dragoman-targets': 'built-in', 'x-dragoman-tags': `chosen=${tag}` })).text();
+    const models = async () => {
+      const { items } = (await ada.ask('GET', `/server/mine/logs?tag=chosen:${tag}`)).body as { items: { servedModel: string }[] };
+      return [...new Set(items.map(({ servedModel }) => servedModel))];
+    };
+    await expect.poll(models).toEqual(['built-in']);
+  }
+});
+
 test(proves('P-11', 'what a request says of instructions, tools, model or nodes is not heeded: the stored definition runs'), { timeout: long }, async () => {
   const all = await visited(await anyPlace());
   const ada = await person(all);

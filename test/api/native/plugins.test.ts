@@ -594,6 +594,21 @@ describe('a script', () => {
     await expect.poll(logged, { timeout: 30_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
   });
 
+  test('searches datasets, booked under the application and the tags of its request', async () => {
+    const dataset = (await ada.ask('POST', '/user/add-dataset', { dataset: 'ponds' })).body['dataset'] as string;
+    expect((await ada.ask('POST', '/server/train', { content: 'The heron lives at the north pond.', force_dataset: dataset })).status).toBe(200);
+    await script('finder', 'export default async ({ search }) => (await search("Where does the heron live?")).map(({ text }) => text)');
+    const headers = { 'x-app-name': 'desk', 'x-dragoman-tags': 'case=finder' };
+    const answer = await ada.ask('POST', '/server/execute-plugin', { plugin_name: 'finder', plugin_values: {}, content: '' }, { headers });
+    expect([answer.status, answer.body['message']]).toEqual([200, expect.stringContaining('heron')]);
+    const booked = async () => {
+      const { items } = (await ada.ask('GET', '/server/mine/logs?tag=case:finder')).body as { items: { app: string; model: string }[] };
+      return items.map(({ app, model }) => `${app} ${model}`);
+    };
+    await expect.poll(booked).toContain('desk built-in-embedding');
+    expect((await ada.ask('DELETE', '/server/dataset', { dataset })).status).toBe(200);
+  });
+
   test('fetches from the hosts that it declares, and from no others', async () => {
     says('application/json', '{"bird":"heron"}');
     await script('fetcher', 'export default async ({ fetch, values }) => JSON.parse((await fetch(values.url)).text).bird', [`http://api.example:${site.port}`]);

@@ -81,7 +81,9 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
   return {
     async whole(result) {
       const response = encodeResult(result, answering);
-      return !keep || (await keep(response, result.candidates[0]?.parts ?? [])) ? response : { ...response, store: false };
+      if (!keep || (await keep(response, result.candidates[0]?.parts ?? []))) return response;
+      (progress.warnings ??= []).push('store: the response could not be kept, so that later requests cannot name it');
+      return { ...response, store: false };
     },
     frames: () => ({
       encode(event) {

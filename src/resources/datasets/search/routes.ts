@@ -48,7 +48,7 @@ export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
         vectors_down: Type.Optional(Type.Literal(true, { description: 'Only words were searched: the model of the vectors is not there.' })),
         warnings: Type.Optional(Type.Array(Type.String())),
       }),
-      async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal }) {
+      async answer({ caller, by, input: { dataset, message, limit = 25, explain = false }, signal, choices: { app, tags } = {} }) {
         const names = namesIn(dataset);
         const { passages, vectorsDown, warnings } = await search({
           caller,
@@ -57,6 +57,8 @@ export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
           limit,
           explain,
           requestId: by.requestId ?? requestId(),
+          app,
+          tags,
           signal,
         });
         return {

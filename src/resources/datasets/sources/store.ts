@@ -49,7 +49,7 @@ export interface Sources {
   find(id: number, inside?: Access): Promise<Source | undefined>;
   /** By id, those behind `after`. */
   list(datasetId: number, asked: { readonly after: number; readonly limit: number }): Promise<readonly Source[]>;
-  /** @throws Fault `conflict` where the dataset has as many as it may have */
+  /** @throws Fault `not-found` where the dataset was deleted, `conflict` where it has as many as it may have */
   add(inside: Access, source: NewSource): Promise<number>;
   /** From another place, or with other keys, nothing goes on that has begun. */
   change(inside: Access, id: number, change: SourceChange): Promise<void>;
@@ -97,7 +97,8 @@ export function openSources({ store, seal }: { readonly store: Store; readonly s
       read(sql`dataset_id = ${datasetId} and dataset_source.id > ${after} order by dataset_source.id limit ${limit}`, store),
     async add({ db }, { datasetId, place, keys, everyHours, userId, keyId }) {
       // the dataset's row is locked: two requests at once make no more than one may
-      await sql`select from datasets where id = ${datasetId} for update`.execute(db);
+      const { rows: there } = await sql`select from datasets where id = ${datasetId} and deleted_at is null for update`.execute(db);
+      if (there.length === 0) throw unknownThing('dataset');
       const { rows } = await sql<{ sources: number }>`select count(*)::int as sources from dataset_source where dataset_id = ${datasetId}`.execute(db);
       if (rows[0]!.sources >= mostSources) throw new Fault('conflict', `A dataset has at most ${mostSources} sources: delete one first.`);
       const made = await sql<{ id: number }>`
