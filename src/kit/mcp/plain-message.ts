@@ -69,8 +69,9 @@ function shownTools(definitions: readonly McpDefinition[]): readonly object[] {
 /** Values that are passed on of members that the library checks by itself. */
 const mostValues = 1000;
 
-function smallMembers(members: Readonly<Record<string, unknown>>): object {
-  let left = mostValues;
+/** The members of an object that have together no more values than these. */
+export function smallMembers(members: Readonly<Record<string, unknown>>, most = mostValues): object {
+  let left = most;
   const small = Object.entries(members).filter(([, value]) => {
     const count = countIn(value, left);
     if (count > left) return false;
