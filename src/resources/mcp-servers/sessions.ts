@@ -12,7 +12,7 @@ export interface McpSession {
   /** Kept for five minutes, and until the server says that its tools changed. */
   list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
   readonly call: McpConnection['call'];
-  readonly isCut: McpConnection['isCut'];
+  readonly leftOut: McpConnection['leftOut'];
 }
 
 export interface McpSessions {
@@ -141,7 +141,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       return await work({
         list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
         call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
-        isCut: () => connection.isCut(),
+        leftOut: () => connection.leftOut(),
       });
     } catch (error) {
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows

@@ -82,8 +82,6 @@ export interface McpToolsDeps {
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
 const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256').update(`${digest} ${url}`).digest('base64url');
 
-const cutList = 'The definitions of the tools of the MCP server have more than 512 KB together: the tools behind these are left out.';
-
 /** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
 const atOnce = 4;
 
@@ -151,8 +149,8 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     let place: RemoteServer | Program | undefined;
     try {
       place = await placeOf(reader, server);
-      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
-      await noted(server, 'ok', isCut ? cutList : null);
+      const [result, leftOut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.leftOut()] as const);
+      await noted(server, 'ok', leftOut);
       return result as Result;
     } catch (error) {
       if (!(error instanceof McpFailure)) throw error;
