@@ -151,6 +151,32 @@ test('of the definitions of a server 512 KB are kept, no further page is asked f
   expect([await listed(), pages]).toEqual([[80, null], 20]);
 });
 
+test('a ninth session of a user waits for ten seconds until one of the eight is free', async () => {
+  const { clock, sessions } = scripted(() => ({ tools: [one] }));
+  const { signal } = new AbortController();
+  const use = (serverId: number, work: (session: McpSession) => Promise<unknown>, within: AbortSignal = signal) =>
+    sessions.use({ userId: 1, serverId, place: { url: 'https://mcp.example/mcp', headers: {} }, signal: within }, work);
+  const [begun, ends] = [Array.from({ length: 8 }, () => Promise.withResolvers<void>()), Array.from({ length: 8 }, () => Promise.withResolvers<void>())];
+  const held = ends.map(({ promise }, at) =>
+    use(at, () => {
+      begun[at]!.resolve();
+      return promise;
+    }),
+  );
+  await Promise.all(begun.map(({ promise }) => promise));
+  const [late, left] = [use(8, () => Promise.resolve('late')), new AbortController()];
+  const leaving = use(9, () => Promise.resolve('left'), left.signal);
+  left.abort(new Error('left'));
+  await expect(leaving).rejects.toThrow('left');
+  clock.advance(10_000);
+  await expect(late).rejects.toMatchObject({ code: 'rate-limited' });
+  const waiting = [use(8, () => Promise.resolve('eight')), use(9, () => Promise.resolve('nine'))];
+  ends[0]!.resolve();
+  expect(await Promise.all(waiting)).toEqual(['eight', 'nine']);
+  for (const { resolve } of ends) resolve();
+  await Promise.all(held);
+});
+
 test('closing waits for no server that does not answer a connection', async () => {
   const asked = Promise.withResolvers<void>();
   const streams: GuardedStreams = {

@@ -1,7 +1,12 @@
 /* Lists of tools of MCP servers that are broken in part, dead or slow. */
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
+import { mcpClient } from '../mcp/client.ts';
 import { person, visited } from './visitors.ts';
 
 const long = 120_000;
@@ -53,3 +58,55 @@ test.each(['application/json', 'text/event-stream'])(
     expect(await list([one])).toEqual([['s.one'], null]);
   },
 );
+
+/** A server that answers nothing, until the test ends. @returns its origin */
+async function startDead(): Promise<string> {
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('a dead server keeps the tools of the others waiting for five seconds at most, and then comes last', { timeout: long }, async () => {
+  const [mcp, dead] = [await startScriptedMcp([toolNamed('one')]), await startDead()];
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}", "${dead}"] }\n` });
+  const ada = await person(all);
+  const gone: unknown[] = [];
+  for (let at = 0; at < 9; at++) gone.push((await ada.ask('POST', root, { name: `dead${at}`, url: `${dead}/mcp` })).body['id']);
+  const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+  const states = gone.map((one) => ({ id: one, state: 'unreachable', error: expect.stringContaining('5 seconds') as string }));
+  const list = () => ada.ask('GET', '/server/list-mcp-tools');
+  const began = performance.now();
+  expect((await list()).body).toMatchObject({ failed_servers: [...states, { id, state: 'unreachable' }] }); // nobody knew which are dead
+  expect((await list()).body).toMatchObject({ response: [{ unique_id: `${id}_one` }], count: 1, failed_servers: states });
+  expect(performance.now() - began).toBeGreaterThan(9000);
+  expect((await ada.ask('GET', `${root}/${gone[0] as number}`)).body).toMatchObject({ state: 'unreachable', lastError: states[0]!.error });
+  const client = await mcpClient(all.server, ada.key);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('s__one');
+});
+
+test('more servers than a user may have in use at once are asked one after the other', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([]);
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  let [listing, most] = [0, 0];
+  mcp.script((_, response, key) => {
+    most = Math.max(most, ++listing);
+    void sleep(100).then(() => {
+      listing--;
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: key, result: { tools: [toolNamed('one')] } }));
+    });
+    return undefined;
+  });
+  const ids: number[] = [];
+  for (let at = 0; at < 20; at++) ids.push((await ada.ask('POST', root, { name: `s${at}`, url: mcp.url })).body['id'] as number);
+  const answers = await Promise.all(ids.map((id) => ada.ask('GET', `${root}/${id}/tools`)));
+  expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200));
+  expect(most).toBeLessThanOrEqual(8);
+  const lists = await Promise.all([1, 2, 3].map(() => ada.ask('GET', '/server/list-mcp-tools?refresh=true')));
+  for (const { status, body } of lists) expect([status, body['count'], body['failed_servers']]).toEqual([200, 20, []]);
+});
