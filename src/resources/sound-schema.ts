@@ -196,6 +196,6 @@ function innerOf(schema: JsonObject, at: string): readonly Inner[] {
     ...single.flatMap((name) => (schema[name] === undefined ? [] : [inner(schema[name], `${at}.${name}`)])),
     ...(items === undefined ? [] : Array.isArray(items) ? items.map((one: Json, place: number) => inner(one, `${at}.items[${place}]`)) : [inner(items, `${at}.items`)]),
     ...lists.flatMap((name) => (Array.isArray(schema[name]) ? schema[name].map((one: Json, place: number) => inner(one, `${at}.${name}[${place}]`)) : [])),
-    ...named.flatMap((name) => Object.entries(isObject(schema[name]) ? schema[name] : {}).map(([key, one]) => inner(one as Json, `${at}.${name}.${key}`))),
+    ...named.flatMap((name) => Object.entries(isObject(schema[name]) ? schema[name] : {}).map(([key, one]) => inner(one, `${at}.${name}.${key}`))),
   ]; // prettier-ignore
 }

@@ -97,7 +97,7 @@ function refusal(status: number, code: number, message: string, id: unknown): Re
 
 const idOf = (json: unknown) => (isRecord(json) ? json['id'] : undefined);
 
-// oxlint-disable-next-line typescript/no-deprecated -- as below
+// oxlint-disable-next-line typescript/no-deprecated -- the class in its place compiles the schemas of tools, which are those of users here
 type SdkServer = InstanceType<typeof Sdk.Server>;
 
 /** A request whose params are wrong is refused by their name: the library would say that it has failed itself. */
@@ -109,7 +109,6 @@ function refusing({ ProtocolError, ProtocolErrorCode }: typeof Sdk, server: SdkS
   return server;
 }
 
-// oxlint-disable-next-line typescript/no-deprecated -- the class in its place compiles the schemas of tools, which are those of users here
 function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout): SdkServer {
   const { version, instructions, resourceTemplate } = about;
   const server = new Server(

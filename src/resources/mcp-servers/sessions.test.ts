@@ -3,10 +3,10 @@ import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { openMcpSessions, type McpSession } from './sessions.ts';
 
-type Message = { readonly id?: unknown; readonly method: string };
+type Message = { readonly id?: unknown; readonly method: string; readonly params?: unknown };
 
 /** Sessions with a server that answers each request with a result, a status and words about the session, a response of its own, or not at all. */
-function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number>) {
+function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number | Response>) {
   let sessionsOpened = 0;
   const streams: GuardedStreams = {
     async open({ body, method, headers = {}, signal }) {
@@ -136,6 +136,25 @@ test.each([401, 500])('a server that was restarted and answers the old session w
   server.known = 'session-2';
   await expect(call()).rejects.toMatchObject({ name: 'McpFailure', status });
   expect(await call()).toMatchObject({ text: 'session-2' });
+});
+
+test('a call that fails ends no other call of its session, and the next one has a new session', async () => {
+  const [asked, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { signal, using } = scripted(({ id, method, params }, session) => {
+    if (method === 'tools/list') return { tools: [one] };
+    const { bad, slow } = (params as { arguments: { bad?: true; slow?: true } }).arguments;
+    if (bad) return new Response('boom', { status: 500 });
+    if (!slow) return { content: [{ type: 'text', text: session }] };
+    asked.resolve();
+    return failed.promise.then(() => Response.json({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: session }] } }));
+  });
+  const call = (args: object) => using((session) => session.call('one', { ...args }, signal));
+  const slow = call({ slow: true });
+  await asked.promise;
+  await expect(call({ bad: true })).rejects.toMatchObject({ trouble: 'refused', status: 500 });
+  expect(await call({})).toMatchObject({ text: 'session-2' });
+  failed.resolve();
+  expect(await slow).toMatchObject({ text: 'session-1' });
 });
 
 test('of the definitions of a server 512 KB are kept, no further page is asked for, and that something is left out is said', async () => {

@@ -188,8 +188,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     } catch (error) {
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows
       if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
-      if (error.isOfSession) retire(key, using);
-      else leave(key, using);
+      retire(key, using); // what others have asked in it may still be answered
       if (using !== open || isRetry || !error.isOfSession) throw error;
     } finally {
       using.uses--;

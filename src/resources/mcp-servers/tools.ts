@@ -171,8 +171,40 @@ const judging =
     });
   };
 
+/** Asks servers for as long as their user waits. */
+const listing =
+  (
+    { servers, clock }: Pick<McpToolsDeps, 'servers' | 'clock'>,
+    ask: {
+      readonly of: (reader: Reader, server: McpServer, asked: Asking) => Promise<readonly ServerTool[]>;
+      readonly noted: (server: McpServer, trouble: McpTrouble, said: string) => Promise<void>;
+    },
+  ) =>
+  async (reader: Reader, { signal, refresh }: Asking, only?: ReadonlySet<number>): Promise<ListInTime> => {
+    const wanted = await servers.usable(reader, only);
+    const found = new Map<McpServer, readonly ServerTool[] | FailedServer>();
+    const late = new NotInTime(`The MCP server did not answer within ${patience / 1000} seconds.`);
+    await timed({ clock, milliseconds: patience, late, signal }, (within) =>
+      fewAtOnce(deadLast(wanted), mostOfUser, async (server) => {
+        const isAsked = !within.aborted;
+        try {
+          found.set(server, await ask.of(reader, server, { signal: within, refresh }));
+        } catch (error) {
+          signal.throwIfAborted();
+          found.set(server, { server, ...failureOf(error) });
+          if (isAsked && error instanceof NotInTime) await ask.noted(server, 'unreachable', error.message);
+        }
+      }),
+    );
+    const all = wanted.map((server) => found.get(server)!);
+    return {
+      tools: all.flatMap((one) => ('server' in one ? [] : one.filter(({ isAllowed }) => isAllowed))),
+      failed: all.flatMap((one) => ('server' in one ? [one] : [])),
+    };
+  };
+
 export function openMcpTools(deps: McpToolsDeps): McpTools {
-  const { servers, sessions, signIns, clock } = deps;
+  const { servers, sessions, signIns } = deps;
   const [placeOf, judged] = [placesOf(deps), judging(deps)];
   const noted = (server: McpServer, trouble: McpServer['state'], said: string | null) => servers.noted(server, trouble, said).catch(() => {});
 
@@ -202,28 +234,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, refresh)));
   }
 
-  async function inTime(reader: Reader, { signal, refresh }: Asking, only?: ReadonlySet<number>): Promise<ListInTime> {
-    const wanted = await servers.usable(reader, only);
-    const found = new Map<McpServer, readonly ServerTool[] | FailedServer>();
-    const late = new NotInTime(`The MCP server did not answer within ${patience / 1000} seconds.`);
-    await timed({ clock, milliseconds: patience, late, signal }, (within) =>
-      fewAtOnce(deadLast(wanted), mostOfUser, async (server) => {
-        const isAsked = !within.aborted;
-        try {
-          found.set(server, await of(reader, server, { signal: within, refresh }));
-        } catch (error) {
-          signal.throwIfAborted();
-          found.set(server, { server, ...failureOf(error) });
-          if (isAsked && error instanceof NotInTime) await noted(server, 'unreachable', error.message);
-        }
-      }),
-    );
-    const all = wanted.map((server) => found.get(server)!);
-    return {
-      tools: all.flatMap((one) => ('server' in one ? [] : one.filter(({ isAllowed }) => isAllowed))),
-      failed: all.flatMap((one) => ('server' in one ? [one] : [])),
-    };
-  }
+  const inTime = listing(deps, { of, noted });
 
   async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
     const found = (await of(reader, await servers.one(reader, id), asking)).find(({ definition }) => definition.name === tool);
