@@ -243,8 +243,10 @@ const aResult = 'The result of the tool is larger than 1 MB.';
 /** What came with the message is broken: the connection is of no use any more. */
 const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
 
-const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) =>
-  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError ? error.status : undefined);
+const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) => {
+  const own = error instanceof sdk.SdkHttpError ? error.status : undefined;
+  return failureOf(error, { ...noted, status: own ?? noted.status }, hasSession ? own : undefined); // what is noted may be of another call
+};
 
 /** @param sessionStatus the status of the answer to the very request, where that was made in a session */
 function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?: number): McpFailure {

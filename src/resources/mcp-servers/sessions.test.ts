@@ -157,6 +157,23 @@ test('a call that fails ends no other call of its session, and the next one has 
   expect(await slow).toMatchObject({ text: 'session-1' });
 });
 
+test('a call fails for its own status, whatever the server answers to another one meanwhile', async () => {
+  const [asked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { signal, using } = scripted(({ method, params }) => {
+    if (method === 'tools/list') return { tools: [one] };
+    if (!(params as { arguments: { slow?: true } }).arguments.slow) return new Response('sign in', { status: 401 });
+    asked.resolve();
+    const body = new ReadableStream({ pull: async (controller) => ended.promise.then(() => controller.close()) });
+    return new Response(body, { status: 500 });
+  });
+  const call = (args: object) => using((session) => session.call('one', { ...args }, signal));
+  const slow = call({ slow: true });
+  await asked.promise;
+  await expect(call({})).rejects.toMatchObject({ trouble: 'sign-in', status: 401 });
+  ended.resolve();
+  await expect(slow).rejects.toMatchObject({ trouble: 'refused', status: 500 });
+});
+
 test('of the definitions of a server 512 KB are kept, no further page is asked for, and that something is left out is said', async () => {
   let pages = 0;
   let size = 60_000;
