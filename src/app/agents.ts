@@ -91,6 +91,7 @@ export function openAgentsNoun({ database, settings, calls, acting, plugins, dat
       if (modelNamed(models, name)?.kind !== 'chat') throw unknownModel(name, models);
     },
     request: plugins.requests.check,
+    isPattern: calls.schemas.isPattern,
   };
   const executing = { agents, runs, affords, convert, keepsTo, defaultModel, seconds: () => settings().limits.agentSeconds };
   return {

@@ -63,7 +63,7 @@ export interface Calls {
   readonly countTokens: CountTokens;
   readonly upstreams: Upstreams;
   /** Checks values against the JSON Schemas of users. */
-  readonly schemas: Pick<Conformance, 'against'>;
+  readonly schemas: Pick<Conformance, 'against' | 'isPattern'>;
   /** Reads pages of the web, and is told when the search engine did not answer. */
   readonly web: { readonly fetcher: GuardedFetch; readonly failed: (error: unknown, requestId: string) => void };
   /** Names of the models that answer. */

@@ -69,7 +69,7 @@ export function openKnownMcpServers({ database: { store, seal }, first, settings
   const allowed = () => policy().allowed;
   const callback = () => (address() === '' ? undefined : address().replace(/\/$/, '') + callbackPath);
   const signIns = openSignIns({ store, seal, audit, streams, clock, allowed, callback, changed: sessions.forget, log: problem });
-  const tools = openMcpTools({ servers, sessions, policy, resolve, signIns });
+  const tools = openMcpTools({ servers, sessions, clock, policy, resolve, signIns });
   const sharing = openSharing({ store, audit, kind, lock: servers.lock });
   const waiting = openWaiting({ store, seal });
   const approved = openApprovedCalls({ store, seal, clock, log: problem });

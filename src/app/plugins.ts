@@ -88,7 +88,7 @@ export function openPluginsNoun({ database: { store }, calls, acting, search, co
     own: pluginRoutes({
       plugins,
       sharing,
-      checks: (caller, signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed }),
+      checks: (caller, signal) => ({ readDocument: documentAt(fetcher, String(caller.userId), signal), allowed, isPattern: calls.schemas.isPattern }),
     }),
     close: () => scripts.close(),
   };

@@ -216,6 +216,8 @@ export interface ServerToolCall {
 export interface WaitingCalls {
   readonly turns: readonly Turn[];
   readonly calls: readonly ServerToolCall[];
+  /** What came of the other calls of the last turn, which needed no approval. Absent: there are none. */
+  readonly results?: readonly ToolResultPart[];
 }
 
 /** Calls that waited, and go on. */

@@ -29,6 +29,7 @@ export interface FaultDetails {
   /** Narrows the code, for dialects with an error of their own for the case. */
   readonly reason?:
     | 'missing'
+    | 'not-json'
     | 'model'
     | 'scope'
     | 'content-policy'

@@ -75,6 +75,13 @@ export interface AgentServerTool extends ServerTool {
 }
 
 /** The tools of MCP servers that agents have. */
+export interface AgentServer {
+  readonly name: string;
+  readonly wantsSignIn: boolean;
+  /** Why it could not be used the last time; null: it could. */
+  readonly problem: string | null;
+}
+
 export interface AgentServerTools extends Pick<ServerTools, 'call'> {
   /** The allowed tools of these servers, or of each those named. @throws the signal's reason */
   of(
@@ -83,7 +90,7 @@ export interface AgentServerTools extends Pick<ServerTools, 'call'> {
     signal: AbortSignal,
   ): Promise<readonly AgentServerTool[]>;
   /** @throws Fault `not-found` for a server that the caller may not use */
-  one(caller: ServerToolCaller, server: number): Promise<{ readonly name: string; readonly wantsSignIn: boolean }>;
+  one(caller: ServerToolCaller, server: number): Promise<AgentServer>;
   /** Remembers that the user has approved a definition. */
   remember(caller: ServerToolCaller, tool: Pick<ServerToolCall, 'server' | 'tool' | 'digest'>): Promise<void>;
 }

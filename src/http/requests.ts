@@ -240,7 +240,10 @@ function refusedJson(error: unknown, bytes: Uint8Array): never {
   const { member } = error;
   const mistake = mistakeIn(bytes);
   const message = mistake ? `The text is not valid JSON: ${mistake.expected} was expected at line ${mistake.line}, column ${mistake.column}.` : error.message;
-  throw member === undefined ? new Fault('invalid', message) : new Fault('invalid', `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100) });
+  const why = mistake ? { reason: 'not-json' as const } : {};
+  throw member === undefined
+    ? new Fault('invalid', message, why)
+    : new Fault('invalid', `${member.slice(0, 100)}: ${message}`, { field: member.slice(0, 100), ...why });
 }
 
 function mayEnter(route: Route, caller: Caller): boolean {

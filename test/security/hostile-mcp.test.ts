@@ -116,6 +116,9 @@ test(proves('P-04', 'no message of an MCP server holds the event loop for 50 ms,
     'blocks that are none': `"result":{"content":[${times('{},')}{}]}`,
     'blocks of wrong texts': `"result":{"content":[${times('{"type":"text","text":0},')}{}]}`,
     'messages in a list': `[${times('{"jsonrpc":"2.0","method":"x"},')}{}]`,
+    'small tools beside a deep one': `"result":{"tools":[${times('{"name":"a"},', 900_000)}${times('[', 100)}${times(']', 100)}]}`,
+    'deep tools': `"result":{"tools":[${times(`{"inputSchema":${times('[', 100)}${times(']', 100)}},`)}{}]}`,
+    'members of tools beside a deep one': `"result":{"tools":[{${keys.slice(0, 1_000_000).replace(/,[^,]*$/, '')},"a":${times('[', 100)}${times(']', 100)}}]}`,
     'a question of many addresses': `"error":{"code":-32042,"message":"visit","data":{"elicitations":[${times('{},', 400_000)}{}]}}`,
   };
   for (const type of ['application/json', 'text/event-stream'])

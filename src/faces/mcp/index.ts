@@ -17,6 +17,8 @@ export interface McpFaceDeps extends Sources {
 }
 
 const path = '/server/mcp';
+/** By JSON-RPC. */
+const parseError = -32_700;
 /** Bytes of a message. */
 const mostBytes = 4_194_304;
 
@@ -37,7 +39,11 @@ export function mcp(deps: McpFaceDeps): Face {
   return {
     name: 'mcp',
     roots: [path],
-    refusal: ({ message }, requestId) => ({ jsonrpc: '2.0', id: null, error: { code: -32_000, message, data: { error_ref: requestId } } }),
+    refusal: ({ message, details }, requestId) => ({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: details.reason === 'not-json' ? parseError : -32_000, message, data: { error_ref: requestId } },
+    }),
     otherRefusals: ['id', 1.5].map((id) => ({ jsonrpc: '2.0', id, error: { code: -32_600, message: 'Of the protocol.' } })),
     routes: [
       {

@@ -103,21 +103,35 @@ test('tools are called in rounds, each a step of its own, until the model answer
   expect(result.usage).toMatchObject({ input: 30, output: 3 });
 });
 
-test('a round with a call that needs an approval, or is for the client, is handed out whole and none of its calls is made', async () => {
-  const asked = await run({ rounds: [[{ name: 's__a' }, { name: 's__b' }]], asking: ['b'] });
-  expect([asked.called, asked.parts.filter(({ type }) => type === 'tool-call')]).toEqual([
-    [],
-    [expect.objectContaining({ id: 'c1.0' }), expect.objectContaining({ id: 'c1.1' })],
+test('of a round with a call that needs an approval the others are made, and their results are there when it goes on', async () => {
+  const two = [{ name: 's__a' }, { name: 's__b' }, { name: 'rm_rf' }];
+  const asked = await run({ rounds: [two], asking: ['b'] });
+  expect([asked.called, asked.requests.length, asked.parts.filter(({ type }) => type === 'tool-call')]).toEqual([
+    ['a {}'],
+    1,
+    [expect.objectContaining({ id: 'c1.1' })],
   ]);
-  expect(asked.progress.waiting).toMatchObject({
-    turns: [{ role: 'model' }],
-    calls: [
-      { id: 'c1.0', tool: 'a', digest: 'd' },
-      { id: 'c1.1', tool: 'b' },
-    ],
-  });
+  expect(asked.progress.called).toMatchObject([{ id: 'c1.0', text: 'result of a' }]);
+  expect(asked.progress.waiting).toMatchObject({ turns: [{ role: 'model' }], calls: [{ id: 'c1.1', tool: 'b', digest: 'd' }] });
+  for (const approved of [['c1.1'], []]) {
+    const resumed = { ...asked.progress.waiting!, id: 7, approved };
+    const { called, requests } = await run({ rounds: ['done'], asking: ['b'], wanted: { resumed } });
+    expect(called).toEqual(approved.map((id) => `b {} 7.${id}`));
+    expect(requests[0]!.call.turns.at(-1)).toMatchObject({
+      role: 'user',
+      parts: [
+        { id: 'c1.0', parts: [{ text: 'result of a' }] },
+        { id: 'c1.2', failed: true, parts: [{ text: 'There is no such tool.' }] },
+        { id: 'c1.1', parts: [{ text: approved.length > 0 ? 'result of b' : 'The user did not approve this call.' }] },
+      ],
+    });
+  }
+});
+
+test('a round with a call that is for the client is handed out whole, and none of its calls is made', async () => {
   const mixed = await run({ rounds: [[{ name: 's__a' }, { name: 'own' }]], clients: ['own'] });
   expect([mixed.called, mixed.progress.waiting?.calls.map(({ id }) => id)]).toEqual([[], ['c1.0']]);
+  expect(mixed.parts.filter(({ type }) => type === 'tool-call')).toHaveLength(2);
   const own = await run({ rounds: [[{ name: 'own' }]], clients: ['own'] });
   expect([own.called, own.progress.waiting]).toEqual([[], undefined]);
 });

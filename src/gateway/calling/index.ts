@@ -1,11 +1,11 @@
 import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ForeignTool, Turn, Resumed, WantedTools } from '#core/conversation';
+import type { ForeignTool, Resumed, ToolResultPart, Turn, WantedTools } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
-import type { ServerTools } from '#core/server-tools';
+import type { ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
@@ -16,8 +16,8 @@ import { shownAnswer } from './shown.ts';
 type Wanting = ForeignTool & { readonly wanted?: WantedTools };
 
 /**
- * Tools of MCP servers: declares them to the model, calls them and calls the model again, until it answers. A round of which one call needs an approval, or is
- * for the client, is handed to the client whole: none of its calls is made. Each round is a step of its own.
+ * Tools of MCP servers: declares them to the model, calls them and calls the model again, until it answers. Of a round of which some calls need an approval
+ * the others are made, and these are handed to the client; a round with a call that is for the client is handed to it whole. Each round is a step of its own.
  */
 export function calling(deps: CallingDeps): Generate {
   return where(
@@ -56,34 +56,62 @@ async function* answered(
     usage = sumOfKnown(usage, round.usage);
     const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
     const turn = turnOf(round.events);
-    const waits = own.some(({ name, of }) => of?.needsApproval ?? clients.has(name));
-    if (own.length === 0 || isCut(round.finished) || waits || at + 1 === steps.tools.most) {
-      const calls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
-      const isHanded = waits && !isCut(round.finished);
-      if (isHanded && calls.length > 0) context.progress.waiting = { turns: [...since, turn], calls };
-      if (own.length > 0 && !isHanded) (context.progress.warnings ??= []).push('enabled_mcp_tools: the answer ended before all calls of the model were made');
-      const held = isHanded ? round.held : round.heldOf(clients);
+    const isClients = own.some(({ name, of }) => !of && clients.has(name));
+    const waits = isClients || own.some(({ of }) => of?.needsApproval);
+    const isEnd = own.length === 0 || isCut(round.finished) || (at + 1 === steps.tools.most && !waits);
+    const waiting = own.filter(({ of }) => !isEnd && (isClients || of?.needsApproval));
+    const { results, count } = await madeNow(tools, isEnd ? [] : own.filter((one) => !waiting.includes(one)), { room, most: callsLeft }, context);
+    callsLeft -= count;
+    if (isEnd || waits) {
+      const calls = callsOf(waiting);
+      if (calls.length > 0) context.progress.waiting = { turns: [...since, turn], calls, ...(results.length > 0 ? { results } : {}) };
+      if (own.length > 0 && isEnd) (context.progress.warnings ??= []).push('enabled_mcp_tools: the answer ended before all calls of the model were made');
+      const held = isEnd ? round.heldOf(clients) : round.heldOf(new Set(waiting.map(({ name }) => name)));
       yield [...held, ...endOfRounds({ finished: round.finished, usage, hasCalls: held.length > 0 })];
       return;
     }
-    const wantedCalls = own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
-    const allowed = wantedCalls.slice(0, callsLeft);
-    callsLeft -= allowed.length;
-    const results = (await made(tools, allowed, room, context)).map(resultOfCall);
-    const left = wantedCalls.slice(allowed.length).map(({ id }) => resultOf(id, noCallsLeft, true));
-    const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
-    since.push(turn, { role: 'user', parts: [...results, ...left, ...none] });
+    since.push(turn, { role: 'user', parts: results });
     toolChoice = undefined; // the client's forced choice has been met
     context.signal.throwIfAborted();
   }
 }
 
+/** A call of a round, with the tool of a server that it is of, if it is of one. */
+interface OwnCall {
+  readonly id: string;
+  readonly name: string;
+  readonly json: string;
+  readonly of: ServerTool | undefined;
+}
+
+const callsOf = (own: readonly OwnCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+
+/** Makes the calls of tools of servers, as far as there are calls left, and answers for the others. */
+async function madeNow(
+  tools: ServerTools,
+  own: readonly OwnCall[],
+  { room, most }: { readonly room: Room; readonly most: number },
+  context: Context,
+): Promise<{ readonly results: readonly ToolResultPart[]; readonly count: number }> {
+  const calls = callsOf(own);
+  const allowed = calls.slice(0, most);
+  const results = (await made(tools, allowed, room, context)).map(resultOfCall);
+  const left = calls.slice(allowed.length).map(({ id }) => resultOf(id, noCallsLeft, true));
+  const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
+  return { results: [...results, ...left, ...none], count: allowed.length };
+}
+
 /** Makes the approved ones of the calls that waited. */
-async function resumedTurn(tools: ServerTools, { turns, calls, approved, id: waited }: Resumed, room: Room, context: Context): Promise<Turn> {
+async function resumedTurn(
+  tools: ServerTools,
+  { turns, calls, results: before = [], approved, id: waited }: Resumed,
+  room: Room,
+  context: Context,
+): Promise<Turn> {
   const wanted = calls.filter(({ id }) => approved.includes(id)).map((call) => ({ ...call, approval: `${waited}.${call.id}` }));
   const results = (await made(tools, wanted, room, context)).map(resultOfCall);
   const asked = turns.at(-1)?.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : [])) ?? [];
-  const done = new Set(wanted.map(({ id }) => id));
+  const done = new Set([...wanted, ...before].map(({ id }) => id));
   const rest = asked.filter((id) => !done.has(id)).map((id) => resultOf(id, 'The user did not approve this call.', true));
-  return { role: 'user', parts: [...results, ...rest] };
+  return { role: 'user', parts: [...before, ...results, ...rest] };
 }

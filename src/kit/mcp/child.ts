@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { checkMessage, type MessageLimits } from './message-limit.ts';
+import { readableMessage, type MessageLimits } from './message-limit.ts';
 
 /** A program that speaks MCP on its standard input and output. */
 export interface Program {
@@ -93,8 +93,7 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
   }
   function read(line: Buffer): void {
     try {
-      checkMessage(line, limits);
-      const text = line.toString();
+      const text = Buffer.from(readableMessage(line, limits)).toString();
       if (text.trim() !== '') transport.onmessage?.(JSON.parse(text) as never);
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));

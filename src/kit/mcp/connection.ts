@@ -6,7 +6,7 @@ import { childTransport, type ChildTransport, type Program } from './child.ts';
 import { isRecord, type McpDefinition } from './definitions.ts';
 import type { Elicit } from './elicitation.ts';
 import { callMilliseconds, fetcher, notingLimits, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
-import { forget, plainMessage, type Collected } from './plain-message.ts';
+import { forget, leftOutOf, nothingYet, plainMessage, type Collected } from './plain-message.ts';
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
 
@@ -22,8 +22,8 @@ export interface RemoteServer {
 export interface McpConnection {
   /** At most 128 tools, with at most 512 KB together. @throws McpFailure */
   list(signal: AbortSignal): Promise<readonly McpDefinition[]>;
-  /** Whether the last list had more than 512 KB of definitions, so that the rest is left out. */
-  isCut(): boolean;
+  /** What was left out of the last list, for the owner of the server; null: nothing. */
+  leftOut(): string | null;
   /**
    * @param elicit asks the user what the server wants to know, on a connection that was opened for that
    * @throws McpFailure, which does not say that the tool has done nothing
@@ -86,8 +86,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
   const closing = new AbortController();
   const noted: Noted = { pending: new Set() };
-  const collected: Collected = { definitions: [], bytes: 0, isCut: false };
-  let isCut = false;
+  const collected = nothingYet();
+  let leftOut: string | null = null;
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
   const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
@@ -135,7 +135,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
         forget(collected);
         try {
           await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
-          isCut = collected.isCut;
+          leftOut = leftOutOf(collected);
           return firstOfEachName(collected.definitions);
         } catch (error) {
           asking.throwIfAborted();
@@ -148,7 +148,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       listing = after;
       return after;
     },
-    isCut: () => isCut,
+    leftOut: () => leftOut,
     async call(tool, args, asking, elicit) {
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
@@ -243,8 +243,10 @@ const aResult = 'The result of the tool is larger than 1 MB.';
 /** What came with the message is broken: the connection is of no use any more. */
 const tooLarge = (text: string, cause: unknown) => new McpFailure('unreachable', text, { cause });
 
-const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) =>
-  failureOf(error, noted, hasSession && error instanceof sdk.SdkHttpError ? error.status : undefined);
+const failing = (sdk: typeof Sdk, noted: Noted, hasSession: boolean) => (error: unknown) => {
+  const own = error instanceof sdk.SdkHttpError ? error.status : undefined;
+  return failureOf(error, { ...noted, status: own ?? noted.status }, hasSession ? own : undefined); // what is noted may be of another call
+};
 
 /** @param sessionStatus the status of the answer to the very request, where that was made in a session */
 function failureOf(cause: unknown, { status, lacksScope }: Noted, sessionStatus?: number): McpFailure {

@@ -25,16 +25,28 @@ const mostDescription = 4096;
 const mostDefinition = 65_536;
 const goodName = /^[A-Za-z0-9_./:-]{1,128}$/;
 
+export interface ReadDefinitions {
+  readonly definitions: readonly McpDefinition[];
+  /** Names of those that cannot be used; empty: one that is no name. */
+  readonly unusable: readonly string[];
+  /** There are more behind the 128th. */
+  readonly isFull: boolean;
+}
+
 /** The definitions in a list as it came: names that are no names, second ones of a name, and what is too large are left out, and so is what comes after the 128th. */
-export function definitionsIn(tools: readonly unknown[]): readonly McpDefinition[] {
+export function definitionsIn(tools: readonly unknown[]): ReadDefinitions {
   const found = new Map<string, McpDefinition>();
+  const unusable: string[] = [];
   for (const tool of tools) {
-    if (found.size >= mostTools) break;
+    if (found.size >= mostTools) return { definitions: [...found.values()], unusable, isFull: true };
     const definition = definitionIn(tool);
     if (definition && !found.has(definition.name)) found.set(definition.name, definition);
+    else if (unusable.length < mostTools) unusable.push(nameIn(tool));
   }
-  return [...found.values()];
+  return { definitions: [...found.values()], unusable, isFull: false };
 }
+
+const nameIn = (tool: unknown): string => (isRecord(tool) && typeof tool['name'] === 'string' && goodName.test(tool['name']) ? tool['name'] : '');
 
 function definitionIn(tool: unknown): McpDefinition | undefined {
   if (!isRecord(tool)) return undefined;

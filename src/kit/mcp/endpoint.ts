@@ -1,5 +1,8 @@
 import type * as Sdk from '@modelcontextprotocol/server';
+import { acceptedForm, inOneBody } from './accepted-form.ts';
 import { isRecord } from './definitions.ts';
+import { plainRequest } from './plain-request.ts';
+import { wrongParams } from './wrong-params.ts';
 
 /** What a server of the Model Context Protocol has for one of its clients. Each may throw `McpRefused`. */
 export interface McpOffers {
@@ -75,21 +78,38 @@ export async function answerMcp({ method, headers, json, signal }: McpRequest, o
   if (Array.isArray(json)) return refusal(400, invalidRequest, 'A request is one message: batches are not taken.', null);
   if (isRecord(json) && json['method'] === 'subscriptions/listen')
     return refusal(404, methodNotFound, 'Nothing is announced here: ask for the lists again.', json['id']);
+  const form = method === 'POST' ? acceptedForm(headers['accept']) : 'stream';
+  if (!form) return refusal(406, notAcceptable, 'Answers are application/json or text/event-stream, and the header Accept takes neither.', idOf(json));
   const sdk = await import('@modelcontextprotocol/server'); // late: it takes a tenth of a second
-  const { fetch } = sdk.createMcpHandler(() => serving(sdk, offers, about));
-  const request = new Request('http://localhost/', { method, headers, signal, ...(method === 'POST' && json === undefined ? { body: '' } : {}) });
-  return fetch(request, json === undefined ? {} : { parsedBody: json });
+  const { fetch } = sdk.createMcpHandler(() => refusing(sdk, serving(sdk, offers, about), json));
+  const sent = { ...headers, accept: 'application/json, text/event-stream' }; // the library takes nothing else
+  const request = new Request('http://localhost/', { method, headers: sent, signal, ...(method === 'POST' && json === undefined ? { body: '' } : {}) });
+  const response = await fetch(request, json === undefined ? {} : { parsedBody: plainRequest(json) });
+  return form === 'json' ? inOneBody(response) : response;
 }
 
-const [invalidRequest, methodNotFound] = [-32_600, -32_601];
+const [invalidRequest, methodNotFound, notAcceptable] = [-32_600, -32_601, -32_000];
 
 function refusal(status: number, code: number, message: string, id: unknown): Response {
   const known = typeof id === 'string' || typeof id === 'number' ? id : null;
   return Response.json({ jsonrpc: '2.0', id: known, error: { code, message } }, { status });
 }
 
+const idOf = (json: unknown) => (isRecord(json) ? json['id'] : undefined);
+
 // oxlint-disable-next-line typescript/no-deprecated -- the class in its place compiles the schemas of tools, which are those of users here
-function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout): InstanceType<typeof Sdk.Server> {
+type SdkServer = InstanceType<typeof Sdk.Server>;
+
+/** A request whose params are wrong is refused by their name: the library would say that it has failed itself. */
+function refusing({ ProtocolError, ProtocolErrorCode }: typeof Sdk, server: SdkServer, json: unknown): SdkServer {
+  const problem = isRecord(json) ? wrongParams(json) : undefined;
+  if (problem === undefined || !isRecord(json)) return server;
+  server.removeRequestHandler(json['method'] as string);
+  server.fallbackRequestHandler = () => Promise.reject(new ProtocolError(ProtocolErrorCode.InvalidParams, problem));
+  return server;
+}
+
+function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout): SdkServer {
   const { version, instructions, resourceTemplate } = about;
   const server = new Server(
     { name: 'dragoman', version },
@@ -106,7 +126,17 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
     }
   };
 
-  server.setRequestHandler('tools/list', () => asked(async () => ({ tools: (await offers.tools()).map(shownTool) })));
+  /** Lists without pages, which have given no cursor. */
+  const whole = (cursor: string | undefined) => {
+    if (cursor !== undefined) throw new McpRefused('invalid', 'cursor must be that of the page before, and this list has a single page.');
+  };
+
+  server.setRequestHandler('tools/list', ({ params }) =>
+    asked(async () => {
+      whole(params?.cursor);
+      return { tools: (await offers.tools()).map(shownTool) };
+    }),
+  );
   server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) =>
     asked(async () => {
       const result = await offers.call(name, args);
@@ -115,7 +145,12 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
       return { content: [{ type: 'text' as const, text }], ...(structured ? { structuredContent: structured } : {}), isError };
     }),
   );
-  server.setRequestHandler('prompts/list', () => asked(async () => ({ prompts: [...(await offers.prompts())] })));
+  server.setRequestHandler('prompts/list', ({ params }) =>
+    asked(async () => {
+      whole(params?.cursor);
+      return { prompts: [...(await offers.prompts())] };
+    }),
+  );
   server.setRequestHandler('prompts/get', ({ params: { name } }) =>
     asked(async () => {
       const text = await offers.prompt(name);
@@ -123,7 +158,12 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
       return { messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }] };
     }),
   );
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [resourceTemplate] }));
+  server.setRequestHandler('resources/templates/list', ({ params }) =>
+    asked(async () => {
+      whole(params?.cursor);
+      return { resourceTemplates: [resourceTemplate] };
+    }),
+  );
   server.setRequestHandler('resources/list', ({ params }) =>
     asked(async () => {
       const { items, next } = await offers.resources(params?.cursor);

@@ -1,5 +1,7 @@
-import { scan } from '../json/scan.ts';
+import { BadJson, scan } from '../json/scan.ts';
 import { splitter } from '../upstream/sse.ts';
+import { weights } from './message-values.ts';
+import { withUsableTools } from './usable-tools.ts';
 
 /** What a message may be. */
 export interface MessageLimits {
@@ -32,7 +34,7 @@ export function withMessageLimit(response: Response, limits: MessageLimits, ende
 }
 
 /** Throws for a message that would hold the event loop. */
-export function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 'values'>): void {
+function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 'values'>): void {
   let at = 0;
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
   while (blanks.has(bytes[at] ?? 0)) at++;
@@ -40,9 +42,24 @@ export function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 
   if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values, weights });
 }
 
-const weights = { string: 1, list: 1, object: 1, key: 4 };
 const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const [openingList, openingObject] = [0x5b, 0x7b];
+
+/** Tools of a list that is too large to be read have at most this part of its values each. */
+const parts = 8;
+
+/** The message, or what can be read of a list of tools. Throws for any other message that would hold the event loop. */
+export function readableMessage(bytes: Uint8Array, limits: Pick<MessageLimits, 'values'>): Uint8Array {
+  try {
+    checkMessage(bytes, limits);
+    return bytes;
+  } catch (error) {
+    const usable = error instanceof BadJson ? withUsableTools(bytes, limits.values / parts) : undefined;
+    if (!usable) throw error;
+    checkMessage(usable, limits);
+    return usable;
+  }
+}
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -73,20 +90,31 @@ function checked(limits: MessageLimits, isStream: boolean): [WritableStream<Byte
         // events that came together have the limit together: no more than a piece of the body comes at once
         hold(chunk.subarray(0, end));
         const events = taken();
-        for (const data of frames.push(events)) checkMessage(Buffer.from(data), limits);
-        controller.enqueue(events);
+        controller.enqueue(readableEvents(events, frames.push(events), limits));
       }
       hold(chunk.subarray(end ?? 0));
     },
     flush(controller) {
       if (size === 0) return;
       const rest = taken();
-      if (!isStream) checkMessage(rest, limits);
-      controller.enqueue(rest); // an event that was not ended is none
+      controller.enqueue(isStream ? rest : owned(readableMessage(rest, limits))); // an event that was not ended is none
     },
   });
   return [writable, readable];
 }
+
+/** The events as they came, or anew where not all of one can be read. */
+function readableEvents(events: Bytes, messages: readonly string[], limits: MessageLimits): Bytes {
+  const sent = messages.map((message) => Buffer.from(message));
+  const readable = sent.map((message) => readableMessage(message, limits));
+  if (readable.every((message, at) => message === sent[at])) return events;
+  return owned(Buffer.concat(readable.flatMap((message) => [Buffer.from('data: '), oneLine(message), Buffer.from('\n\n')])));
+}
+
+const owned = (bytes: Uint8Array): Bytes => bytes as Bytes;
+
+/** Line breaks in JSON are blanks. */
+const oneLine = (message: Uint8Array): Uint8Array => message.map((byte) => (byte === lineFeed || byte === carriageReturn ? 0x20 : byte));
 
 const [lineFeed, carriageReturn] = [10, 13];
 

@@ -11,9 +11,32 @@ export interface Collected {
   definitions: McpDefinition[];
   bytes: number;
   isCut: boolean;
+  isFull: boolean;
+  unusable: string[];
 }
 
-export const forget = (collected: Collected) => void Object.assign(collected, { definitions: [], bytes: 0, isCut: false });
+export const nothingYet = (): Collected => ({ definitions: [], bytes: 0, isCut: false, isFull: false, unusable: [] });
+export const forget = (collected: Collected) => void Object.assign(collected, nothingYet());
+
+/** What is left out of a list, for the owner of the server; null: nothing. */
+export function leftOutOf({ isCut, isFull, unusable }: Collected): string | null {
+  const notes = [
+    ...(unusable.length > 0 ? [unusableNote(unusable)] : []),
+    ...(isCut ? ['The definitions of the tools of the MCP server have more than 512 KB together: the tools behind these are left out.'] : []),
+    ...(isFull && !isCut ? [`The MCP server has more than ${mostTools} tools: the tools behind these are left out.`] : []),
+  ];
+  return notes.length === 0 ? null : notes.join(' ');
+}
+
+/** Names in a note. */
+const mostNamed = 5;
+
+function unusableNote(unusable: readonly string[]): string {
+  const names = unusable.filter((name) => name !== '').slice(0, mostNamed);
+  const others = unusable.length - names.length;
+  const listed = [...names, ...(others > 0 ? [names.length === 0 ? String(others) : `${others} more`] : [])].join(', ');
+  return `Tools of the MCP server are left out: ${listed}. Their schemas are nested deeper than 60 levels, are larger than 64 KB or are not those of an object, or their names are not usable or there already.`;
+}
 
 /** A message as the library is shown it: the tools of a list are collected, the contents of a result are one text, and large members that nobody reads are left out. */
 export function plainMessage(message: unknown, collected: Collected): unknown {
@@ -41,7 +64,8 @@ function plainResult(
 }
 
 function collectedTools(tools: readonly unknown[], nextCursor: unknown, collected: Collected): object {
-  const found = definitionsIn(tools);
+  const { definitions: found, unusable, isFull } = definitionsIn(tools);
+  if (collected.unusable.length < mostTools) collected.unusable.push(...unusable);
   const before = collected.definitions.length;
   for (const one of found.slice(0, mostTools - before)) {
     collected.isCut ||= collected.bytes + one.bytes > mostDefinitions;
@@ -50,6 +74,7 @@ function collectedTools(tools: readonly unknown[], nextCursor: unknown, collecte
     collected.definitions.push(one);
   }
   const isEnough = collected.isCut || collected.definitions.length >= mostTools || typeof nextCursor !== 'string';
+  if (collected.definitions.length >= mostTools) collected.isFull ||= isFull || found.length > mostTools - before || typeof nextCursor === 'string';
   return { tools: shownTools(collected.definitions.slice(before)), ...(isEnough ? {} : { nextCursor }) };
 }
 
@@ -69,8 +94,9 @@ function shownTools(definitions: readonly McpDefinition[]): readonly object[] {
 /** Values that are passed on of members that the library checks by itself. */
 const mostValues = 1000;
 
-function smallMembers(members: Readonly<Record<string, unknown>>): object {
-  let left = mostValues;
+/** The members of an object that have together no more values than these. */
+export function smallMembers(members: Readonly<Record<string, unknown>>, most = mostValues): object {
+  let left = most;
   const small = Object.entries(members).filter(([, value]) => {
     const count = countIn(value, left);
     if (count > left) return false;

@@ -3,6 +3,7 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import { invalidField } from '../invalid-field.ts';
+import { requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
@@ -86,6 +87,7 @@ export interface AgentChecks {
   readonly model: (caller: Caller, name: string) => void;
   /** @returns the request as it is stored. @throws Fault `invalid` naming a field that begins with `request` */
   readonly request: (request: JsonObject, parameters: JsonObject) => JsonObject;
+  readonly isPattern: SchemaChecks['isPattern'];
 }
 
 /** What is stored of an agent as its author wrote it. @param own the agent that is changed @throws Fault `invalid` naming the field */
@@ -102,7 +104,7 @@ export async function definitionOf(given: AgentFields, caller: Caller, checks: A
   if (mode === 'router' && tools.length === 0) throw invalidField('tools', 'must have the agents that a router picks from');
   const names = tools.flatMap((tool) => (tool.type === 'http' ? [tool.name] : []));
   if (new Set(names).size < names.length) throw invalidField('tools', 'must not have two requests of one name');
-  if (variables) checkSchema(variables, 'variables');
+  if (variables) checkSchema(variables, 'variables', { isPattern: checks.isPattern, isClosed: true });
   if (JSON.stringify(given).length > 500_000) throw new Fault('too-large', 'An agent has at most 500000 characters.');
   return {
     name,
@@ -140,7 +142,7 @@ async function toolOf(tool: Static<typeof Tool>, field: string, caller: Caller, 
       await there(checks.agent(caller, tool.agent), `${field}.agent`, 'an agent');
       return tool;
     case 'http':
-      checkSchema(tool.parameters, `${field}.parameters`);
+      checkSchema(tool.parameters, `${field}.parameters`, { isPattern: checks.isPattern });
       return { ...tool, request: requestOf(tool, field, checks) };
     default:
       return tool satisfies never;
@@ -165,10 +167,11 @@ function requestOf({ request, parameters }: { readonly request: JsonObject; read
   }
 }
 
-function checkSchema(schema: JsonObject, field: string): void {
+function checkSchema(schema: JsonObject, field: string, checks: SchemaChecks): void {
   if (schema['type'] !== 'object' || !isObject(schema['properties'] ?? {})) throw invalidField(field, 'must be a JSON Schema of the type object');
   if (JSON.stringify(schema).length > 32_768) throw invalidField(field, 'must have at most 32768 characters');
   for (const name of Object.keys(schema['properties'] ?? {}))
     if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
       throw invalidField(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+  requireSoundSchema(schema, field, checks);
 }

@@ -7,7 +7,8 @@ import type { JsonObject } from '#core/json';
 import { placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
 import { requireScope } from '#core/scopes';
-import type { AgentServerTools } from '#core/server-tools';
+import type { AgentServer, AgentServerTools } from '#core/server-tools';
+import { fewAtOnce } from '#kit/async/few-at-once';
 import { citedPassage } from '../cited-passage.ts';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
@@ -93,21 +94,24 @@ export async function toolsFor(
   deps: AgentToolsDeps,
   signal: AbortSignal,
 ): Promise<{ readonly tools: readonly RunTool[]; readonly warnings: readonly string[] }> {
-  const warnings: string[] = [];
-  const found = new Map<string, RunTool>();
-  for (const tool of tools) {
-    if (tool.type === 'agent' && !hasAgents) continue;
+  const usable = tools.filter(({ type }) => type !== 'agent' || hasAgents);
+  // at once: MCP servers that do not answer keep each other waiting no longer than one of them
+  const all = await fewAtOnce(usable, atOnce, async (tool) => {
     try {
       requireScope(caller, ...scopesOf[tool.type]);
-      for (const one of await toolsOf(tool, { caller, agentId, ownerId: ownerId ?? 0, isTrusted, signal }, deps))
-        if (!found.has(one.name)) found.set(one.name, one);
+      return await toolsOf(tool, { caller, agentId, ownerId: ownerId ?? 0, isTrusted, signal }, deps);
     } catch (error) {
       if (!(error instanceof Fault) || (error.code !== 'not-found' && error.code !== 'conflict' && error.code !== 'forbidden')) throw error;
-      warnings.push(`A tool of the type ${tool.type} is left out: ${error.message}`);
+      return `A tool of the type ${tool.type} is left out: ${error.message}`;
     }
-  }
-  return { tools: [...found.values()].slice(0, mostTools), warnings };
+  });
+  const found = new Map<string, RunTool>();
+  for (const one of all.flatMap((some) => (typeof some === 'string' ? [] : some))) if (!found.has(one.name)) found.set(one.name, one);
+  return { tools: [...found.values()].slice(0, mostTools), warnings: all.filter((one) => typeof one === 'string') };
 }
+
+/** Tools of an agent that are found at once. */
+const atOnce = 4;
 
 /** Tools that a model is shown. */
 const mostTools = 128;
@@ -145,7 +149,7 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, s
     case 'mcp': {
       await deps.servers.one(caller, tool.server);
       const all = await deps.servers.of(caller, [{ server: tool.server, ...(tool.tools ? { tools: tool.tools } : {}) }], signal);
-      if (all.length === 0) refuseUnsigned(await deps.servers.one(caller, tool.server), tool.server);
+      if (all.length === 0) refuseUseless(await deps.servers.one(caller, tool.server), tool.server);
       return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => {
         const own = asks(isReadOnly, true);
         const isKnown = isApproved || (isReadOnly && isTrusted); // what only reads needs no approval before its first call, as with servers
@@ -188,9 +192,10 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, s
   }
 }
 
-/** @throws Fault `conflict` for a server that has no tools until its user has signed in */
-function refuseUnsigned({ name, wantsSignIn }: Awaited<ReturnType<AgentServerTools['one']>>, id: number): void {
+/** @throws Fault `conflict` for a server that has no tools until its user has signed in, or that cannot be used */
+function refuseUseless({ name, wantsSignIn, problem }: AgentServer, id: number): void {
   if (wantsSignIn) throw new Fault('conflict', `The MCP server ${name} wants you to sign in: POST /server/mine/mcp-servers/${id}/oauth.`);
+  if (problem !== null) throw new Fault('conflict', `The MCP server ${name} cannot be used: ${problem}`);
 }
 
 /** An agent asks for what its own tools do. */

@@ -158,18 +158,23 @@ function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDe
       output: Type.Object({
         response: Type.Array(Type.Object({ tool: Type.Unknown(), server: Type.Unknown(), unique_id: Type.String() })),
         count: Type.Integer(),
+        failed_servers: Type.Array(
+          Type.Object({ id: Type.Integer(), name: Type.String(), state: Type.Enum(['unreachable', 'refused', 'sign-in']), error: Type.String() }),
+          { description: 'Those that have no tools here, because they did not answer within five seconds or have refused.' },
+        ),
       }),
       async answer({ caller, by, input: { refresh: asked }, signal }) {
         const refresh = asked ?? false;
         if (refresh) await enters({ caller, by, signal });
         await met();
-        const found = await tools.all(caller, { signal, refresh });
+        const { tools: found, failed } = await tools.inTime(caller, { signal, refresh });
         const response = found.map(({ server, definition: { name, description, inputSchema } }) => ({
           tool: { name, description, inputSchema },
           server: { id: server.id, name: server.name, type: server.type, description: server.description },
           unique_id: `${server.id}_${name}`,
         }));
-        return { response, count: response.length };
+        const failedServers = failed.map(({ server: { id: failing, name }, state, error }) => ({ id: failing, name, state, error }));
+        return { response, count: response.length, failed_servers: failedServers };
       },
     }),
   ];

@@ -4,7 +4,7 @@ import { mayCall, type OfferedTool, type ToolAnswer, type ToolSource } from '#co
 import { McpFailure } from '#kit/mcp/connection';
 import { mayHaveNamed, nameOf } from './tool-names.ts';
 import type { McpServer, McpServerStore } from './store.ts';
-import type { McpTools, ServerTool } from './tools.ts';
+import { deadLast, type McpTools, type ServerTool } from './tools.ts';
 
 export interface OfferedDeps {
   readonly servers: Pick<McpServerStore, 'usable'>;
@@ -14,7 +14,7 @@ export interface OfferedDeps {
 }
 
 /** Servers that are asked for a part of the list. */
-const atATime = 4;
+const atATime = 8;
 
 /** The tools of the caller's MCP servers, as tools of our own: `<server>__<tool>`. Nobody is asked here: what is to be approved first is approved elsewhere. */
 export function offeredServerTools({ servers, tools, met }: OfferedDeps): ToolSource {
@@ -28,9 +28,12 @@ export function offeredServerTools({ servers, tools, met }: OfferedDeps): ToolSo
     scopes: ['mcp'],
     async *tools(context) {
       const { mcpTools } = context.caller;
-      const asked = await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name)));
-      for (let at = 0; at < asked.length; at += atATime)
-        for (const tool of await toolsOf(context, asked.slice(at, at + atATime))) if (tool.approval !== 'always') yield offered(tool);
+      const asked = deadLast(await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name))));
+      for (let at = 0; at < asked.length; at += atATime) {
+        const some = new Set(asked.slice(at, at + atATime).map(({ id }) => id));
+        const { tools: found } = await tools.inTime(context.caller, { signal: context.signal }, some);
+        for (const tool of found) if (tool.approval !== 'always') yield offered(tool);
+      }
     },
     async call(name, args, context) {
       const candidates = await usable(context, (server) => mayHaveNamed(server, name));

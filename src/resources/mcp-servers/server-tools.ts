@@ -85,7 +85,8 @@ export function agentServerTools(deps: ServerToolsDeps, one: McpServerStore['one
     call: serverTools(deps).call,
     async one(caller, id) {
       const server = await one(caller, id);
-      return { name: server.name, wantsSignIn: stateOf(server) === 'sign-in' };
+      const state = stateOf(server);
+      return { name: server.name, wantsSignIn: state === 'sign-in', problem: state === 'ok' ? null : server.lastError };
     },
     async of(caller, wanted, signal) {
       const found = await tools.all(caller, { signal }, new Set(wanted.map(({ server }) => server)));

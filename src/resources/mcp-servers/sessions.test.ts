@@ -3,10 +3,10 @@ import type { GuardedStreams } from '#kit/net/guarded-stream';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { openMcpSessions, type McpSession } from './sessions.ts';
 
-type Message = { readonly id?: unknown; readonly method: string };
+type Message = { readonly id?: unknown; readonly method: string; readonly params?: unknown };
 
 /** Sessions with a server that answers each request with a result, a status and words about the session, a response of its own, or not at all. */
-function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number>) {
+function scripted(answer: (message: Message, session: string) => object | number | undefined | Promise<number | Response>) {
   let sessionsOpened = 0;
   const streams: GuardedStreams = {
     async open({ body, method, headers = {}, signal }) {
@@ -138,6 +138,42 @@ test.each([401, 500])('a server that was restarted and answers the old session w
   expect(await call()).toMatchObject({ text: 'session-2' });
 });
 
+test('a call that fails ends no other call of its session, and the next one has a new session', async () => {
+  const [asked, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { signal, using } = scripted(({ id, method, params }, session) => {
+    if (method === 'tools/list') return { tools: [one] };
+    const { bad, slow } = (params as { arguments: { bad?: true; slow?: true } }).arguments;
+    if (bad) return new Response('boom', { status: 500 });
+    if (!slow) return { content: [{ type: 'text', text: session }] };
+    asked.resolve();
+    return failed.promise.then(() => Response.json({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: session }] } }));
+  });
+  const call = (args: object) => using((session) => session.call('one', { ...args }, signal));
+  const slow = call({ slow: true });
+  await asked.promise;
+  await expect(call({ bad: true })).rejects.toMatchObject({ trouble: 'refused', status: 500 });
+  expect(await call({})).toMatchObject({ text: 'session-2' });
+  failed.resolve();
+  expect(await slow).toMatchObject({ text: 'session-1' });
+});
+
+test('a call fails for its own status, whatever the server answers to another one meanwhile', async () => {
+  const [asked, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { signal, using } = scripted(({ method, params }) => {
+    if (method === 'tools/list') return { tools: [one] };
+    if (!(params as { arguments: { slow?: true } }).arguments.slow) return new Response('sign in', { status: 401 });
+    asked.resolve();
+    const body = new ReadableStream({ pull: async (controller) => ended.promise.then(() => controller.close()) });
+    return new Response(body, { status: 500 });
+  });
+  const call = (args: object) => using((session) => session.call('one', { ...args }, signal));
+  const slow = call({ slow: true });
+  await asked.promise;
+  await expect(call({})).rejects.toMatchObject({ trouble: 'sign-in', status: 401 });
+  ended.resolve();
+  await expect(slow).rejects.toMatchObject({ trouble: 'refused', status: 500 });
+});
+
 test('of the definitions of a server 512 KB are kept, no further page is asked for, and that something is left out is said', async () => {
   let pages = 0;
   let size = 60_000;
@@ -145,10 +181,36 @@ test('of the definitions of a server 512 KB are kept, no further page is asked f
     const tools = Array.from({ length: 4 }, (_, at) => ({ ...one, name: `t${pages}.${at}`, inputSchema: { type: 'object', description: 'x'.repeat(size) } }));
     return { tools, nextCursor: ++pages < 20 ? String(pages) : undefined };
   });
-  const listed = () => using(async (session) => [(await session.list(signal, true)).length, session.isCut()]);
-  expect([await listed(), pages]).toEqual([[8, true], 3]);
+  const listed = () => using(async (session) => [(await session.list(signal, true)).length, session.leftOut()]);
+  expect([await listed(), pages]).toEqual([[8, expect.stringContaining('512 KB')], 3]);
   [pages, size] = [0, 10];
-  expect([await listed(), pages]).toEqual([[80, false], 20]);
+  expect([await listed(), pages]).toEqual([[80, null], 20]);
+});
+
+test('a ninth session of a user waits for ten seconds until one of the eight is free', async () => {
+  const { clock, sessions } = scripted(() => ({ tools: [one] }));
+  const { signal } = new AbortController();
+  const use = (serverId: number, work: (session: McpSession) => Promise<unknown>, within: AbortSignal = signal) =>
+    sessions.use({ userId: 1, serverId, place: { url: 'https://mcp.example/mcp', headers: {} }, signal: within }, work);
+  const [begun, ends] = [Array.from({ length: 8 }, () => Promise.withResolvers<void>()), Array.from({ length: 8 }, () => Promise.withResolvers<void>())];
+  const held = ends.map(({ promise }, at) =>
+    use(at, () => {
+      begun[at]!.resolve();
+      return promise;
+    }),
+  );
+  await Promise.all(begun.map(({ promise }) => promise));
+  const [late, left] = [use(8, () => Promise.resolve('late')), new AbortController()];
+  const leaving = use(9, () => Promise.resolve('left'), left.signal);
+  left.abort(new Error('left'));
+  await expect(leaving).rejects.toThrow('left');
+  clock.advance(10_000);
+  await expect(late).rejects.toMatchObject({ code: 'rate-limited' });
+  const waiting = [use(8, () => Promise.resolve('eight')), use(9, () => Promise.resolve('nine'))];
+  ends[0]!.resolve();
+  expect(await Promise.all(waiting)).toEqual(['eight', 'nine']);
+  for (const { resolve } of ends) resolve();
+  await Promise.all(held);
 });
 
 test('closing waits for no server that does not answer a connection', async () => {

@@ -12,7 +12,7 @@ export interface McpSession {
   /** Kept for five minutes, and until the server says that its tools changed. */
   list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
   readonly call: McpConnection['call'];
-  readonly isCut: McpConnection['isCut'];
+  readonly leftOut: McpConnection['leftOut'];
 }
 
 export interface McpSessions {
@@ -20,7 +20,9 @@ export interface McpSessions {
    * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place changes.
    * Where the server no longer knows the session, all of the work is done once more in a new one.
    *
-   * @throws McpFailure; Fault `rate-limited` where the user has eight in use, `overloaded` where the process has too many; the signal's reason
+   * Where the user has eight in use, or the process too many, it waits for ten seconds until one of them is free.
+   *
+   * @throws McpFailure; Fault `rate-limited` or `overloaded` where none is; the signal's reason
    */
   use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>): Promise<Result>;
   /** Leaves all sessions with a server, or those of one user. */
@@ -66,12 +68,31 @@ const mostThatAsk = 4;
 /** Groups that are known to have used a session. */
 const mostGroups = 1000;
 /** Sessions of a user, of all, and of them programs. */
-const [mostOfUser, mostOfAll, mostPrograms] = [8, 256, 32];
+export const mostOfUser = 8;
+const [mostOfAll, mostPrograms] = [256, 32];
+/** Longest wait for one of them, and how many may wait. */
+const [roomMilliseconds, mostWaiting] = [10_000, 1000];
 
 /** The sessions that there are: those that can be used, by their keys, and those that only the last of their users have. */
 function keptSessions() {
   const entries = new Map<string, Entry>();
   const retired = new Set<Entry>();
+  const waiting = new Set<() => void>();
+  /** Those who wait for a session try again. */
+  const freed = () => [...waiting].forEach((again) => again());
+
+  /** Waits until a session is free, for so long at most. */
+  async function room({ after }: Pick<Clock, 'after'>, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting.add(resolve);
+    const cancel = after(milliseconds, resolve);
+    try {
+      await orAborted(promise, signal);
+    } finally {
+      cancel();
+      waiting.delete(resolve);
+    }
+  }
 
   function withdraw(key: string, entry: Entry, state: 'retired' | 'closed'): void {
     entry.state = state;
@@ -91,12 +112,14 @@ function keptSessions() {
     withdraw(key, entry, 'closed');
     entry.giveUp();
     closeConnection(entry);
+    freed();
   }
 
   function closeRetired(entry: Entry): void {
     retired.delete(entry);
     entry.state = 'closed';
     closeConnection(entry);
+    freed();
   }
 
   /** Leaves the sessions that were not used for longest until there is room. */
@@ -108,11 +131,11 @@ function keptSessions() {
     if (needed - idle.length > most) throw full();
   }
 
-  return { entries, retired, retire, leave, closeRetired, makeRoom };
+  return { entries, retired, retire, leave, closeRetired, makeRoom, waiting, room, freed };
 }
 
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
-  const { entries, retired, retire, leave, closeRetired, makeRoom } = keptSessions();
+  const { entries, retired, retire, leave, closeRetired, makeRoom, waiting, room, freed } = keptSessions();
 
   function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;
@@ -128,32 +151,53 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     return entry;
   }
 
-  async function use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>, { isRetry }: { readonly isRetry: boolean }): Promise<Result> {
-    const { userId, serverId, place, signal, group } = asked;
-    signal.throwIfAborted();
+  /** A session to use, and the one that was open before. */
+  function take(asked: SessionAsked) {
+    const { userId, serverId, place, group } = asked;
     const key = group === undefined ? `${userId}/${serverId}` : leastUsed(entries, { userId, group, place: `${userId}/${serverId}/asks` });
     const digest = createHash('sha256').update(JSON.stringify(place)).digest('base64url');
     const open = entries.get(key);
     if (open && open.digest !== digest) leave(key, open);
-    const using = taken(open?.state === 'open' ? open : enter(key, asked, digest), group);
+    return { key, open, using: taken(open?.state === 'open' ? open : enter(key, asked, digest), group) };
+  }
+
+  async function takeInTime(asked: SessionAsked) {
+    const until = clock.monotonic() + roomMilliseconds;
+    for (;;) {
+      asked.signal.throwIfAborted();
+      try {
+        return take(asked);
+      } catch (error) {
+        const left = until - clock.monotonic();
+        if (!(error instanceof Fault) || left <= 0 || waiting.size >= mostWaiting) throw error;
+        await room(clock, left, asked.signal);
+      }
+    }
+  }
+
+  async function use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>, { isRetry }: { readonly isRetry: boolean }): Promise<Result> {
+    const { signal } = asked;
+    const { key, open, using } = await takeInTime(asked);
     try {
       const connection = await orAborted(using.connection, signal);
       return await work({
         list: (asking, refresh = false) => listOf(using, connection, { clock, signal: asking, refresh }),
         call: (tool, args, asking, elicit) => connection.call(tool, args, asking, elicit),
-        isCut: () => connection.isCut(),
+        leftOut: () => connection.leftOut(),
       });
     } catch (error) {
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows
       if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
-      if (error.isOfSession) retire(key, using);
-      else leave(key, using);
+      retire(key, using); // what others have asked in it may still be answered
       if (using !== open || isRetry || !error.isOfSession) throw error;
     } finally {
       using.uses--;
       using.usedAt = clock.monotonic();
       if (using.uses === 0 && using.state === 'retired') closeRetired(using);
-      else if (using.uses === 0 && using.state === 'open') using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+      else if (using.uses === 0 && using.state === 'open') {
+        using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
+        freed();
+      }
     }
     return use(asked, work, { isRetry: true });
   }

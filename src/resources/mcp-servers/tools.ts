@@ -3,15 +3,18 @@ import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import type { ResolveSecrets } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
+import type { Clock } from '#kit/async/clock';
 import { fewAtOnce } from '#kit/async/few-at-once';
-import { McpFailure, type RemoteServer } from '#kit/mcp/connection';
+import { timed } from '#kit/async/timed';
+import { McpFailure, type McpTrouble, type RemoteServer } from '#kit/mcp/connection';
 import type { Program } from '#kit/mcp/child';
 import type { Elicit } from '#kit/mcp/elicitation';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { McpResult } from '#kit/mcp/result';
 import type { Reader } from '#store/grants';
 import { needsApproval, strictest, type Approval, entryOf, permittedUrl, type McpPolicy } from './policy.ts';
-import type { McpSessions, SessionAsked } from './sessions.ts';
+import { mostOfUser, type McpSessions, type SessionAsked } from './sessions.ts';
+import { stateOf } from './shapes.ts';
 import type { SignIns } from './sign-ins.ts';
 import { hasCredential, type McpServer, type McpServerStore } from './store.ts';
 
@@ -37,6 +40,8 @@ export interface McpTools {
    * @throws Fault `rate-limited`, `overloaded` where too many are in use
    */
   all(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<readonly ServerTool[]>;
+  /** The allowed tools of all servers of the reader, or of these, that answer within five seconds, and the other servers. */
+  inTime(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<ListInTime>;
   /**
    * Calls a tool. That the reader may use the server and the tool is checked right before.
    *
@@ -51,6 +56,17 @@ export interface McpTools {
   signIn(reader: Reader, id: number, by: Actor): Promise<string>;
   /** Remembers that the user has approved a definition, by calling it. */
   remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
+}
+
+export interface ListInTime {
+  readonly tools: readonly ServerTool[];
+  readonly failed: readonly FailedServer[];
+}
+
+export interface FailedServer {
+  readonly server: McpServer;
+  readonly state: McpTrouble;
+  readonly error: string;
 }
 
 export interface Asking {
@@ -74,6 +90,7 @@ export interface ToolWanted {
 export interface McpToolsDeps {
   readonly servers: McpServerStore;
   readonly sessions: McpSessions;
+  readonly clock: Pick<Clock, 'after'>;
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
   readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'worked' | 'begin'>;
@@ -81,8 +98,6 @@ export interface McpToolsDeps {
 
 /** What is approved is a definition at an address: wherever else the server is moved, its calls are to be approved again, those that wait too. */
 const digestAt = (url: string, { digest }: McpDefinition) => createHash('sha256').update(`${digest} ${url}`).digest('base64url');
-
-const cutList = 'The definitions of the tools of the MCP server have more than 512 KB together: the tools behind these are left out.';
 
 /** Servers that are asked at once for all tools of a user: half the sessions that a user may have. */
 const atOnce = 4;
@@ -96,6 +111,26 @@ const orNone =
     throw error;
   };
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
+
+/** Longest time of a list of many servers (milliseconds): one that is slower goes on answering, and may be there the next time. */
+const patience = 5000;
+class NotInTime extends Error {}
+const inUse: ReadonlySet<string> = new Set(['rate-limited', 'overloaded']);
+
+/** Why a server has no tools in a list. @throws what is not about it */
+function failureOf(error: unknown): Omit<FailedServer, 'server'> {
+  if (error instanceof McpFailure) return { state: error.trouble, error: error.message };
+  if (error instanceof NotInTime) return { state: 'unreachable', error: error.message };
+  if (error instanceof Fault && ofServer.has(error.code)) return { state: 'refused', error: error.message };
+  if (error instanceof Fault && inUse.has(error.code)) return { state: 'unreachable', error: error.message };
+  throw error;
+}
+
+/** Those that could not be reached the last time come last: they keep no other waiting. */
+export const deadLast = (servers: readonly McpServer[]): readonly McpServer[] => {
+  const isDead = (server: McpServer) => stateOf(server) === 'unreachable';
+  return [...servers.filter((one) => !isDead(one)), ...servers.filter(isDead)];
+};
 
 /** Where a server is, and what its requests carry. @throws Fault where it must not be connected to */
 const placesOf =
@@ -136,6 +171,38 @@ const judging =
     });
   };
 
+/** Asks servers for as long as their user waits. */
+const listing =
+  (
+    { servers, clock }: Pick<McpToolsDeps, 'servers' | 'clock'>,
+    ask: {
+      readonly of: (reader: Reader, server: McpServer, asked: Asking) => Promise<readonly ServerTool[]>;
+      readonly noted: (server: McpServer, trouble: McpTrouble, said: string) => Promise<void>;
+    },
+  ) =>
+  async (reader: Reader, { signal, refresh }: Asking, only?: ReadonlySet<number>): Promise<ListInTime> => {
+    const wanted = await servers.usable(reader, only);
+    const found = new Map<McpServer, readonly ServerTool[] | FailedServer>();
+    const late = new NotInTime(`The MCP server did not answer within ${patience / 1000} seconds.`);
+    await timed({ clock, milliseconds: patience, late, signal }, (within) =>
+      fewAtOnce(deadLast(wanted), mostOfUser, async (server) => {
+        const isAsked = !within.aborted;
+        try {
+          found.set(server, await ask.of(reader, server, { signal: within, refresh }));
+        } catch (error) {
+          signal.throwIfAborted();
+          found.set(server, { server, ...failureOf(error) });
+          if (isAsked && error instanceof NotInTime) await ask.noted(server, 'unreachable', error.message);
+        }
+      }),
+    );
+    const all = wanted.map((server) => found.get(server)!);
+    return {
+      tools: all.flatMap((one) => ('server' in one ? [] : one.filter(({ isAllowed }) => isAllowed))),
+      failed: all.flatMap((one) => ('server' in one ? [one] : [])),
+    };
+  };
+
 export function openMcpTools(deps: McpToolsDeps): McpTools {
   const { servers, sessions, signIns } = deps;
   const [placeOf, judged] = [placesOf(deps), judging(deps)];
@@ -151,8 +218,8 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     let place: RemoteServer | Program | undefined;
     try {
       place = await placeOf(reader, server);
-      const [result, isCut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.isCut()] as const);
-      await noted(server, 'ok', isCut ? cutList : null);
+      const [result, leftOut] = await sessions.use({ userId, serverId, place, ...asked }, async (session) => [await work(session), session.leftOut()] as const);
+      await noted(server, 'ok', leftOut);
       return result as Result;
     } catch (error) {
       if (!(error instanceof McpFailure)) throw error;
@@ -167,6 +234,8 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     return judged(reader, server, await using(reader, server, { signal }, (session) => session.list(signal, refresh)));
   }
 
+  const inTime = listing(deps, { of, noted });
+
   async function oneOf(reader: Reader, id: number, tool: string, asking: Asking): Promise<ServerTool> {
     const found = (await of(reader, await servers.one(reader, id), asking)).find(({ definition }) => definition.name === tool);
     if (!found) throw unknownThing('tool');
@@ -180,6 +249,7 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
       const lists = await fewAtOnce(wanted, atOnce, (server) => of(reader, server, asking).catch(orNone(asking.signal)));
       return lists.flat().filter(({ isAllowed }) => isAllowed);
     },
+    inTime,
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
       const result = await using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {

@@ -5,6 +5,7 @@ import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { invalidField } from '../invalid-field.ts';
+import { requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
@@ -84,6 +85,7 @@ export interface PluginChecks {
   readonly readDocument: ReadDocument;
   /** Origins that secrets are sent to without TLS too: the setting `outbound.allow`. */
   readonly allowed: readonly string[];
+  readonly isPattern: SchemaChecks['isPattern'];
 }
 
 /** What is stored of a plugin as its author wrote it. @throws Fault `invalid` naming the field */
@@ -100,6 +102,7 @@ export async function pluginOf(given: PluginFields, checks: PluginChecks): Promi
   const { definition, fields: declared } = await definitionOf(given, checks);
   const fields = given.fields ?? declared ?? derived(definition);
   if (fields) checkFields(fields, definition);
+  if (given.fields) requireSoundSchema(given.fields, 'fields', { isPattern: checks.isPattern, isClosed: true });
   const { plugin_name: name, title, description = '', category = '', file_mode: fileMode = false } = given;
   return { name, title, description, category, definition, ...(fields ? { fields } : {}), fileMode };
 }

@@ -41,7 +41,7 @@ test('a streamed answer as an array, whole or cut off, is an array of pieces as 
 test.each<[string, object, Record<string, string>]>([
   ['its id', { jsonrpc: '2.0', id: 'abc', method: 5 }, {}],
   ['a number as its id', { jsonrpc: '2.0', id: 1.5, method: 'tools/list', params: 'none' }, {}],
-  ['no event streams', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { accept: 'application/json' }],
+  ['no type that it accepts', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { accept: 'text/html' }],
   ['no method', {}, {}],
 ])('a refused MCP message with %s is answered as the document has it', async (_what, message, headers) => {
   const answer = await server.ask('/server/mcp', message, { headers: { accept: 'application/json, text/event-stream', ...headers } });

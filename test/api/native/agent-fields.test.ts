@@ -99,3 +99,27 @@ test('an agent that names a model which its author may not ask, or which is of a
   for (const more of [{}, { model: 'built-in' }, { model: 'flash' }])
     expect((await ada.ask('POST', '/server/mine/agents', { ...fields, ...more })).status).toBe(201);
 });
+
+test('a schema that nothing can keep to is refused when an agent is written, naming what is wrong in it', async () => {
+  const made = (change: object) => ada.ask('POST', '/server/mine/agents', { name: 'A', mode: 'single', instructions: 'Be kind.', ...change });
+  const request = { method: 'GET', url: 'https://example.org/{{a}}' };
+  const asking = (parameters: object) => ({ tools: [{ type: 'http', name: 'asks', description: 'Asks.', parameters, request }] });
+  for (const [one, field] of [
+    [{ type: 'foo' }, 'type'],
+    [{ type: 'integer', minimum: 5, maximum: 1 }, 'minimum'],
+    [{ type: 'string', pattern: '[' }, 'pattern'],
+    [{ type: 'string', pattern: '^(?!a)' }, 'pattern'],
+    [{ $ref: '#/$defs/none' }, '$ref'],
+    [{ enum: [] }, 'enum'],
+  ] as const)
+    for (const [change, at] of [
+      [{ variables: { type: 'object', properties: { a: one } } }, 'variables'],
+      [asking({ type: 'object', properties: { a: one } }), 'tools[0].parameters'],
+    ] as const) {
+      const { status, body } = await made(change);
+      expect([status, body['message']]).toEqual([400, expect.stringContaining(`${at}.properties.a.${field} must`)]);
+    }
+  const good = { type: 'object', properties: { a: { type: 'string', pattern: '^(a|b)+$' }, c: { $ref: '#/$defs/c' } }, $defs: { c: { type: 'integer' } } };
+  expect((await made({ variables: good, ...asking(good) })).status).toBe(201);
+  expect((await made({ variables: { ...good, required: ['b'] } })).body['message']).toMatch(/^variables.required /);
+});

@@ -846,6 +846,9 @@ onBothDatabases('plugins of users', ({ place }) => {
     [{ ...parrot, fields: { type: 'array' } }, 'fields'],
     [{ ...parrot, fields: { type: 'object', properties: {} } }, 'words'],
     [{ ...parrot, fields: { type: 'object', properties: { 'a b': {} } } }, 'a b'],
+    [{ ...parrot, fields: { type: 'object', properties: { words: { type: 'foo' } } } }, 'fields.properties.words.type'],
+    [{ ...parrot, fields: { type: 'object', properties: { words: { pattern: '(a)\\1' } } } }, 'fields.properties.words.pattern'],
+    [{ ...parrot, fields: { type: 'object', properties: { words: {} }, required: ['word'] } }, 'fields.required'],
     [{ ...parrot, more: 1 }, 'more'],
     [{ plugin_name: 'x', title: 'x', kind: 'script', script: { code: 'x', hosts: ['evil'] } }, 'hosts'],
   ])('%j is refused with 400 and the name of the field', { timeout: long }, async (body, field) => {

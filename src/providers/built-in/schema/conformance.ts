@@ -5,6 +5,7 @@ import { JobThread, JobTooLong } from '#kit/async/job-thread';
 import { Fault, queueFull } from '#core/fault';
 import type { JsonObject } from '#core/json';
 import type { Judged, Question } from './conformance-worker.ts';
+import { readPattern } from './pattern.ts';
 import { verdictOn } from './verdict.ts';
 
 /**
@@ -19,6 +20,8 @@ export interface Conformance {
    * @throws Fault `invalid` for a schema that is too large
    */
   against(schema: JsonObject, asking: { readonly owner: string; readonly signal: AbortSignal }): (text: string) => boolean | Promise<boolean>;
+  /** Whether a regular expression of a schema is one that texts are checked against: nothing keeps to any other. */
+  isPattern(source: string): boolean;
   close(): Promise<void>;
 }
 
@@ -57,6 +60,7 @@ export function openConformance(clock: Pick<Clock, 'after'>): Conformance {
       if (isTooLarge(schema)) throw new Fault('invalid', `output.schema must have at most ${mostValues} values and names in it.`, { field: 'output.schema' });
       return (text) => (text.length <= short ? verdictOn(text, schema, fewSteps) : undefined) ?? conformsApart(text, schema, asking);
     },
+    isPattern: (source) => readPattern(source) !== undefined,
     async close() {
       const reason = new Error('The server is shutting down.');
       for (const { owners } of threads) owners.close(reason);
