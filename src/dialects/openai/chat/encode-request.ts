@@ -25,6 +25,7 @@ import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
+import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { dialect } from './wire.ts';
 
@@ -242,9 +243,12 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
       ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
-    if (typeof field === 'string') message[field] = textOf(message[field]) + part.text;
-    else if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
+    if (typeof field === 'string') {
+      if (part.text !== '') message[field] = textOf(message[field]) + part.text;
+    } else if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
   }
+  const details = detailsIn(parts);
+  if (details.length > 0) message['reasoning_details'] ??= details; // unless the client returned them itself
   const older = calls.find(isOlderCall);
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);

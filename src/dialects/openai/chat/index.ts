@@ -48,6 +48,7 @@ export const chat: Dialect<ChatWire> = {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai
     ofOwnClients: true,
+    isUnordered: true,
   },
   decodeRequest: (body) => decodeRequest(body).call,
   encoder,
