@@ -1,5 +1,5 @@
 import type { ForeignPart, ThoughtPart, Turn } from '#core/conversation';
-import type { Events, GenerateEvent, ToolCallPiece } from '#core/event';
+import type { Events, GenerateEvent, PartEvent, ToolCallPiece } from '#core/event';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { tokenExtra, type KeptThoughts } from '#core/thoughts';
 import { nameOfCall, positionOf } from './call-names.ts';
@@ -90,8 +90,9 @@ export class NotedThoughts {
       }
       case 'part': {
         const segment = this.#segmentOf(event.candidate);
-        if (event.part.type === 'foreign' && this.#context.returned.isReturned(event.part)) add(segment, event.part, JSON.stringify(event.part.value).length);
-        return event;
+        if (event.part.type !== 'foreign' || !this.#context.returned.isReturned(event.part)) return event;
+        add(segment, event.part, JSON.stringify(event.part.value).length);
+        return this.#asThought(event, event.part.value);
       }
       case 'tool-call':
         if (event.name === undefined) return event;
@@ -122,6 +123,12 @@ export class NotedThoughts {
     add(segment, part, JSON.stringify(members).length);
     const token = translated ? this.#tokenOf({ own: members }) : undefined;
     return token === undefined ? event : { ...event, extra: { ...event.extra, ...tokenExtra(token) } };
+  }
+
+  /** A thought that only its provider can read: clients of other dialects carry it as one without text. */
+  #asThought(event: PartEvent, value: JsonObject): GenerateEvent {
+    const token = this.#context.translated ? this.#tokenOf({ foreign: value }) : undefined;
+    return token === undefined ? event : { type: 'thought', candidate: event.candidate, text: '', extra: tokenExtra(token) };
   }
 
   #tokenOf(value: JsonObject): string | undefined {
