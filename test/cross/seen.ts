@@ -227,7 +227,7 @@ export const responsesReader: Reader = {
 const messageWords: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  pause_turn: 'stop',
+  pause_turn: 'length',
   tool_use: 'tool',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
