@@ -39,7 +39,7 @@ export const returnsThoughts = (vendor: Vendor | undefined): boolean => vendor =
 
 /** Only OpenAI's models are known to accept tools of free text, and a choice among some of the tools; and only there are the files that clients upload. */
 const freeTools: Quirks = { functionsOnly: false, allowedTools: true };
-const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: false };
+const plain: Quirks = { functionsOnly: true, allowedTools: false, openaiFiles: false, olderFunctions: false };
 
 /** Mistral knows no other fields than its own, and tells the usage of streams unasked. https://docs.mistral.ai/api/endpoint/chat, editor-code-assistant/eca#231 */
 const mistral: Quirks = {
