@@ -211,6 +211,13 @@ export const features: readonly Feature[] = [
     word: /tool/,
   },
   {
+    name: 'Functions, the older form of tools',
+    asked: { chat: { text: 'use the tool', functions: [tool], function_call: { name: 'look' } } },
+    arrives: contains('"look"'),
+    comes: ({ raw }, _, wire) => wire === 'chat' || /"function_call":\{"name":"look"/.test(raw),
+    word: /function/,
+  },
+  {
     name: 'A stored conversation, gone on from by its id',
     asked: { responses: { ...responsesTools, text: 'use the tool' } },
     loop: true,
@@ -765,7 +772,7 @@ export const features: readonly Feature[] = [
     },
     arrives: { chat: has('"top_logprobs":3'), responses: has('"top_logprobs":3'), gemini: has('"logprobs":3') },
     models: older,
-    word: /logprobs/,
+    word: /logprobs/i,
   },
   { name: 'Bias of tokens', asked: { chat: { logit_bias: { '50256': -100 } } }, arrives: { chat: has('50256') }, word: /logit_bias/ },
   {

@@ -20,7 +20,7 @@ export const fieldNames: FieldNames = {
     logit_bias: ['logit_bias'],
     tools: ['tools', 'functions'],
     tool_choice: ['tool_choice', 'function_call'],
-    parallel_tool_calls: ['parallel_tool_calls', 'functions'],
+    parallel_tool_calls: ['parallel_tool_calls'],
     max_tokens: ['max_completion_tokens', 'max_tokens'],
     logprobs: ['logprobs', 'top_logprobs'],
     response_format: ['response_format'],
