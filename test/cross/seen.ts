@@ -277,6 +277,7 @@ function geminiSeen(chunks: readonly Any[]): Seen {
   const usage: Any = {};
   for (const chunk of chunks) {
     Object.assign(usage, chunk.usageMetadata);
+    if (chunk.promptFeedback?.blockReason && !chunk.candidates) candidates[0] ??= { ...nobody(), finish: 'refused' };
     for (const [at, { index = at, content, finishReason, logprobsResult }] of (chunk.candidates ?? []).entries()) {
       const said = (candidates[index] ??= nobody());
       for (const part of content?.parts ?? []) {
