@@ -4,7 +4,7 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#co
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
-import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
+import { newCalls, takeFunctionCall, takeHeld, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
 import { takeDetails } from './reasoning-details.ts';
@@ -31,8 +31,9 @@ const mostCandidates = 128;
  *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
+ * @param names of the declared tools, where names of calls may come in pieces
  */
-export function reader(model: string, ignored: readonly string[]): Reader {
+export function reader(model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader {
   const candidates: Candidate[] = [];
   let before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
   let id = ''; // of the answer
@@ -71,7 +72,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         const choice = choices[at];
         if (!isObject(choice)) throw malformed();
         const index = indexOf(choice, at);
-        const candidate = (candidates[index] ??= newCandidate());
+        const candidate = (candidates[index] ??= newCandidate(names));
         if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
         takeChoice(choice, index, candidate, events);
       }
@@ -168,7 +169,13 @@ interface Candidate {
   details: JsonObject[];
 }
 
-const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, hasBegun: false, finished: false, details: [] });
+const newCandidate = (names: ReadonlySet<string> | undefined): Candidate => ({
+  calls: newCalls(names),
+  carried: {},
+  hasBegun: false,
+  finished: false,
+  details: [],
+});
 
 function takeChoice(choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (candidate.finished) return;
@@ -186,6 +193,7 @@ function takeChoice(choice: Choice, index: number, candidate: Candidate, events:
 
 function finish(raw: string, choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (failures.has(raw)) throw faultOfError((choice as { error?: unknown }).error ?? { type: 'server_error' });
+  takeHeld(index, candidate.calls, events);
   if (candidate.calls.list.some((call) => !call.named)) throw malformed();
   candidate.finished = true;
   // Those that come behind everything else are worth something to the provider alone, beside the calls.

@@ -45,7 +45,9 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     turns: turnsOf(request.messages),
     tools: isGiven(request.web_search_options) ? [...tools, searchTool(request.web_search_options)] : tools,
     ...(toolChoice && { toolChoice }),
-    ...(older ? { parallelToolCalls: false, takesOneCall: true as const } : isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
+    ...(older
+      ? { parallelToolCalls: false, takesOneCall: true as const }
+      : isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
     output: outputOf(request.response_format),
     sampling: { ...samplingOf(request), ...(topK === undefined ? {} : { topK }) },
     ...(reasoning && { reasoning }),
