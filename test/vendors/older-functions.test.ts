@@ -56,6 +56,8 @@ const models = [
   'deepseek-v4',
   'kimi-k2-thinking',
   'glm-5',
+  'vllm-llama3.3',
+  'ollama-llama3.3',
   'mistral-large-latest',
 ];
 const ways = models.flatMap((model) => [false, true].map((stream) => ({ model, stream })));

@@ -29,7 +29,7 @@ export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
   const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage, olderFunctions } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
-  if (olderFunctions === false && (hasOlderFunctions(call) || turns.some(isOlderTurn))) return false;
+  if (!olderFunctions && (hasOlderFunctions(call) || turns.some(isOlderTurn))) return false;
   if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
   if (shortIds && hasLongId(turns)) return false;

@@ -35,13 +35,13 @@ const valueFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | unde
 const itemFit = (call: GenerateCall): Fitted | undefined => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined);
 
 const olderFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
-  quirks?.olderFunctions === false && !isTranslated(call, dialect) ? withoutOlderFunctions(call) : undefined;
+  quirks?.olderFunctions || isTranslated(call, dialect) ? undefined : withoutOlderFunctions(call);
 
 const fits = composed<Quirks>([itemFit, olderFit, toolFit, valueFit])!;
 
 /** Nearly all calls of clients of this wire go as they are. */
 const fit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
-  call.output.type !== 'schema' && !quirks?.functionsOnly && quirks?.olderFunctions !== false && !isTranslated(call, dialect) ? undefined : fits(call, quirks);
+  call.output.type !== 'schema' && !quirks?.functionsOnly && !isTranslated(call, dialect) ? olderFit(call, quirks) : fits(call, quirks);
 
 /** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {

@@ -4,7 +4,6 @@ import { own } from '#core/json';
 import { isDeveloper, type TurnQuirks } from './adapt-turns.ts';
 import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import type { FileQuirks } from '../own-files.ts';
-import { hasOlderFunctions, isOlderTurn } from './older-functions.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasResultMedia } from './order-messages.ts';
@@ -36,8 +35,8 @@ export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuir
   readonly refused?: RefusedFields;
   /** Does it accept the tool choice `allowed_tools`? Absent: clients of this wire have it sent until it is refused. */
   readonly allowedTools?: boolean;
-  /** False: it knows no `functions`, and is sent tools in their place. */
-  readonly olderFunctions?: boolean;
+  /** It knows `functions`. Absent: it is sent tools in their place, since most servers pass over `functions` without a word. */
+  readonly olderFunctions?: true;
   /** True: it accepts `top_k`, which the public description does not have. */
   readonly topK?: boolean;
 }
@@ -53,8 +52,6 @@ export function maxTokensName({ extra }: Pick<GenerateCall, 'extra'>, { maxToken
  * Fields that a client of this wire sent are not changed, except where another spelling means the same.
  */
 export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
-  if (isAboutFunctions(details) && known.olderFunctions !== false && (hasOlderFunctions(call) || call.turns.some(isOlderTurn)))
-    return { ...known, olderFunctions: false };
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
   if (details.reason === 'role-order')
     return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
@@ -83,10 +80,6 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
       return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }
 }
-
-/** Is a field of the older form of tools refused, or the role of its results? */
-const isAboutFunctions = ({ reason, field = '', said = '' }: FaultDetails): boolean =>
-  reason === 'role-unknown' ? /\bfunction\b/.test(said) : reason === 'field-unknown' && /^functions?(?:_call)?\b/.test(field);
 
 /** Those of clients of other wires are functions anyway. */
 const hasCustomTools = (call: GenerateCall): boolean => !isTranslated(call, dialect) && hasOtherTools(call);
