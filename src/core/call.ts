@@ -17,6 +17,8 @@ export interface GenerateCall {
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;
+  /** The client has no place for more than one call: that no others are made is wished for, and no loss where it cannot be said. */
+  readonly takesOneCall?: true;
   readonly output: Output;
   readonly sampling: Sampling;
   readonly reasoning?: Reasoning;

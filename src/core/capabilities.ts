@@ -19,7 +19,7 @@ const usedIn = {
   logit_bias: ({ sampling }) => !isEmpty(sampling.logitBias ?? {}),
   tools: ({ tools }) => tools.length > 0,
   tool_choice: ({ toolChoice }) => toolChoice !== undefined,
-  parallel_tool_calls: ({ parallelToolCalls, tools }) => parallelToolCalls === false && tools.length > 0,
+  parallel_tool_calls: ({ parallelToolCalls, takesOneCall, tools }) => parallelToolCalls === false && !takesOneCall && tools.length > 0,
   response_format: ({ output }) => output.type !== 'text',
   reasoning_effort: ({ reasoning }) => reasoning?.effort !== undefined,
 } as const satisfies Record<string, (call: GenerateCall) => boolean>;

@@ -99,6 +99,8 @@ export interface ReturnedThoughts {
   readonly callMembers: readonly string[];
   /** Do clients of the same wire often leave them out, too? */
   readonly ofOwnClients: boolean;
+  /** Are they members of the message, wherever in it they came? Those behind the last call belong to it. */
+  readonly isUnordered?: true;
   /** Do providers refuse what another provider of this wire signed? */
   readonly isBound?: true;
 }

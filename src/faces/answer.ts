@@ -72,15 +72,20 @@ export function inClientsWords<Asked>(error: unknown, { fieldOf }: FieldWords<As
   if (!fieldOf || !(error instanceof Fault) || error.details.field === undefined) return error;
   const { code, message, details } = error;
   const field = fieldOf(error.details.field, call);
-  if (details.ignored)
-    return notHonoured(
-      details.ignored.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name, call))),
-      { ...details, field },
-    );
+  if (details.ignored) return notHonoured(notesInClientsWords(details.ignored, { fieldOf }, call), { ...details, field });
   if (field === details.field) return error;
   const said = details.said ?? ''; // the provider's own sentence stays as it is
   return new Fault(code, renamed(message.slice(0, message.length - said.length), error.details.field, field) + said, { ...details, field });
 }
+
+/** Notes as `field: reason`, with the client's own names of the fields. */
+function notesInClientsWords<Asked>(notes: readonly string[], { fieldOf }: FieldWords<Asked>, call: Asked): readonly string[] {
+  if (!fieldOf || notes.length === 0) return notes;
+  return notes.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name === 'messages' ? 'turns' : name, call)));
+}
+
+const startedInClientsWords = (started: Started | undefined, words: Words, call: GenerateCall): Started | undefined =>
+  started && { ...started, ignored: notesInClientsWords(started.ignored, words, call) };
 
 /** A field with its reason, as in a warning, keeps the name that it has there beside the client's own. */
 const renamed = (text: string, field: string, own: string): string =>
@@ -177,7 +182,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   const answer = await wholeAnswer(generate, withPassthrough(understood, sink), context);
   const started = answer.find((event) => event.type === 'started');
   const whole = forwarded ? undefined : await words.whole(fold(answer)); // before the headers: it may warn
-  const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, started)];
+  const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, startedInClientsWords(started, words, understood.call))];
   const own = forwarded && answer.find(isOwnUsage);
   if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), usage: words.usage(own.usage) }, headers);
   else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);
@@ -212,14 +217,14 @@ const turnEvents = 1000;
 const eventStream = { contentType: 'text/event-stream; charset=utf-8', keepAlive: ': keep-alive\n\n' };
 
 async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
-  const { context, words } = understood;
+  const { call, context, words } = understood;
   let started: Started | undefined;
   let isPassthrough = false;
   const out = new EventStream(exchange, {
     clock,
     holdSeconds: limits().holdHeadersSeconds,
     ...(words.framing ?? eventStream),
-    headers: (early) => [...(words.headers ?? []), ...answerHeaders(context.progress, early ? undefined : started)],
+    headers: (early) => [...(words.headers ?? []), ...answerHeaders(context.progress, early ? undefined : startedInClientsWords(started, words, call))],
   });
   let frames: ReturnType<Words['frames']> | undefined; // made when they are needed: an answer that passes as it comes needs none before its end
   const encode = (event: GenerateEvent): string => {
@@ -250,7 +255,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
     out.end(await (frames ?? words.frames()).end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
-    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, understood.call))));
+    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, call))));
     exchange.end();
     throw error;
   } finally {

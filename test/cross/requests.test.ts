@@ -303,7 +303,7 @@ function viewOf(part: Part): readonly unknown[] {
       return [{ id, name, json, ...(custom ? { custom } : {}) }];
     }
     case 'tool-result': {
-      const texts = part.parts.flatMap((one) => (one.type === 'text' ? [one.text] : [])).join('');
+      const texts = part.parts.flatMap((one) => (one.type === 'text' ? [one.text] : [])).join('\n');
       const plain = unwrapped(unwrapped(unwrapped(texts, 'output'), 'error'), 'error'); // a text that is an error may stand in an error
       return [{ result: part.id, text: plain, ...(part.failed ? { failed: true } : {}) }, ...part.parts.filter((one) => one.type === 'media').flatMap(viewOf)];
     }

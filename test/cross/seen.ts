@@ -227,7 +227,7 @@ export const responsesReader: Reader = {
 const messageWords: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  pause_turn: 'stop',
+  pause_turn: 'length',
   tool_use: 'tool',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
@@ -277,6 +277,7 @@ function geminiSeen(chunks: readonly Any[]): Seen {
   const usage: Any = {};
   for (const chunk of chunks) {
     Object.assign(usage, chunk.usageMetadata);
+    if (chunk.promptFeedback?.blockReason && !chunk.candidates) candidates[0] ??= { ...nobody(), finish: 'refused' };
     for (const [at, { index = at, content, finishReason, logprobsResult }] of (chunk.candidates ?? []).entries()) {
       const said = (candidates[index] ??= nobody());
       for (const part of content?.parts ?? []) {

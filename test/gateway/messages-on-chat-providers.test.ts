@@ -73,6 +73,6 @@ describe('a provider of the chat completions API', () => {
 test('a chat model without effort is asked without one, with a warning', async () => {
   here.upstream.script(badRequest({ message: 'Unrecognized request argument supplied: reasoning_effort' }), ok());
   const { status, headers } = await here.whole(request(undefined, { model: 'gpt-y', thinking: { type: 'disabled' } }));
-  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning_effort: this model does not take it.']);
+  expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'thinking: this model does not take it.']);
   expect(here.upstream.requests.map(({ json }) => (json as { reasoning_effort?: string }).reasoning_effort)).toEqual(['none', undefined]);
 });

@@ -205,6 +205,21 @@ export const answerFeatures: readonly AnswerFeature[] = [
     word: /refusal/,
   },
   {
+    name: 'A turn that the provider pauses (pause_turn)',
+    said: {
+      messages: messages([...said.messages, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query } }], {
+        stop_reason: 'pause_turn',
+      }),
+    },
+    shown: {
+      chat: /"finish_reason":"length"/,
+      responses: /"status":"incomplete"/,
+      messages: /"stop_reason":"pause_turn"/,
+      gencompat: /"finishReason":"MAX_TOKENS"/,
+    },
+    word: /pause/,
+  },
+  {
     name: 'Pictures in the answer',
     said: { gemini: gemini([{ inlineData: { mimeType: 'image/png', data: png } }]) },
     shown: { chat: /image\/png/, responses: /"image_generation_call"/, messages: /image\/png/, gencompat: /image\/png/ },

@@ -35,6 +35,11 @@ export interface Feature {
 /** Members of a request besides the conversation; `turns` replaces what the user says, in the words of the interface. */
 const all = (value: Any): Feature['asked'] => ({ chat: value, responses: value, messages: value, gencompat: value });
 const contains = (part: string): Arrives => ({ chat: has(part), responses: has(part), messages: has(part), gemini: has(part) });
+/** Texts that do not run together. */
+const apart = (one: string, other: string): Arrives => {
+  const areApart = (_: Any, text: string) => text.includes(one) && text.includes(other) && !text.includes(one + other);
+  return { chat: areApart, responses: areApart, messages: areApart, gemini: areApart };
+};
 const anyOf = (...parts: readonly string[]): Arrives => ({
   chat: hasOne(parts),
   responses: hasOne(parts),
@@ -211,6 +216,13 @@ export const features: readonly Feature[] = [
     word: /tool/,
   },
   {
+    name: 'Functions, the older form of tools',
+    asked: { chat: { text: 'use the tool', functions: [tool], function_call: { name: 'look' } } },
+    arrives: contains('"look"'),
+    comes: ({ raw }, _, wire) => wire === 'chat' || /"function_call":\{"name":"look"/.test(raw),
+    word: /function/,
+  },
+  {
     name: 'A stored conversation, gone on from by its id',
     asked: { responses: { ...responsesTools, text: 'use the tool' } },
     loop: true,
@@ -277,6 +289,27 @@ export const features: readonly Feature[] = [
     }),
     arrives: contains(pdf),
     word: /file|document|tool result/,
+  },
+  {
+    name: 'Result of several texts',
+    asked: history('{}', {
+      chat: [
+        { type: 'text', text: 'an owl' },
+        { type: 'text', text: 'a cat' },
+      ],
+      responses: [
+        { type: 'input_text', text: 'an owl' },
+        { type: 'input_text', text: 'a cat' },
+      ],
+      messages: {
+        content: [
+          { type: 'text', text: 'an owl' },
+          { type: 'text', text: 'a cat' },
+        ],
+      },
+    }),
+    arrives: apart('an owl', 'a cat'),
+    word: /tool result/,
   },
   {
     name: 'Result that is a search result',
@@ -765,7 +798,7 @@ export const features: readonly Feature[] = [
     },
     arrives: { chat: has('"top_logprobs":3'), responses: has('"top_logprobs":3'), gemini: has('"logprobs":3') },
     models: older,
-    word: /logprobs/,
+    word: /logprobs/i,
   },
   { name: 'Bias of tokens', asked: { chat: { logit_bias: { '50256': -100 } } }, arrives: { chat: has('50256') }, word: /logit_bias/ },
   {

@@ -43,6 +43,18 @@ export async function askFace({ url, key }: Served, face: Face, asking: AskingFa
   return { status: answer.status, headers: answer.headers, raw, text: values.map((value) => saidIn(value)).join(''), error: errorIn(values), complete };
 }
 
+/** What an interface calls a field. */
+export const spelled = (face: string, field: keyof typeof spellings): string => spellings[field][face as Face];
+
+const spellings = {
+  reasoning_effort: { chat: 'reasoning_effort', responses: 'reasoning.effort', messages: 'thinking', gencompat: 'generationConfig.thinkingConfig' },
+  response_format: { chat: 'response_format', responses: 'text.format', messages: 'output_config.format', gencompat: 'generationConfig.responseJsonSchema' },
+  max_tokens: { chat: 'max_tokens', responses: 'max_output_tokens', messages: 'max_tokens', gencompat: 'generationConfig.maxOutputTokens' },
+  temperature: { chat: 'temperature', responses: 'temperature', messages: 'temperature', gencompat: 'generationConfig.temperature' },
+  top_p: { chat: 'top_p', responses: 'top_p', messages: 'top_p', gencompat: 'generationConfig.topP' },
+  stop: { chat: 'stop', responses: 'stop', messages: 'stop_sequences', gencompat: 'generationConfig.stopSequences' },
+} as const;
+
 type Value = Readonly<Record<string, unknown>>;
 
 export function requestOf(face: Face, { model, content, stream, more = {} }: AskingFace): { readonly path: string; readonly body: object } {

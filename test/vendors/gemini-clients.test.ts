@@ -80,7 +80,7 @@ test.each(['chat', 'responses', 'messages'])('settings that the provider of %s d
     'toolConfig.retrievalConfig',
     ...Object.keys(settings.generationConfig).map((name) => `generationConfig.${name}`),
   ];
-  const named = warnings.map((one) => one.split(': ')[0]!).filter((name) => name !== 'max_tokens');
+  const named = warnings.map((one) => one.split(': ')[0]!).filter((name) => name !== 'generationConfig.maxOutputTokens');
   expect(new Set(named)).toEqual(new Set(names));
 });
 
@@ -142,7 +142,7 @@ test.each([false, true])('an image of Gemini is told to a client of the messages
 test('more stop sequences than Gemini takes are cut off, with a warning', async () => {
   upstream.script(always(ok()));
   const { headers } = await ask('messages', 'gemini', { stop_sequences: ['a', 'b', 'c', 'd', 'e', 'f'] });
-  expect(headers.get('x-dragoman-warnings')).toBe('stop: the provider accepts 5 stop sequences.');
+  expect(headers.get('x-dragoman-warnings')).toBe('stop_sequences: the provider accepts 5 stop sequences.');
   expect(sent()['generationConfig']).toMatchObject({ stopSequences: ['a', 'b', 'c', 'd', 'e'] });
 });
 

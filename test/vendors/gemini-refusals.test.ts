@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { always, badRequest, ok, on, type Behaviour } from '../support/fakes/upstream/index.ts';
-import { askFace, type Face } from '../support/all-faces.ts';
+import { askFace, type Face, spelled } from '../support/all-faces.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
 /** What Gemini refuses, in its own words, from every interface: the client gets its answer, and the next request is right the first time. */
@@ -65,7 +65,10 @@ describe('thinking', () => {
   test.each(faces)('of a model that always thinks is the least where %s asks for none, and others still think and see it', async (face) => {
     refusing('Budget 0 is invalid. This model only works in thinking mode.', (body) => budgetOf(body) === 0);
     const first = await ask(face, effort(face, 'none'));
-    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([200, expect.stringContaining('reasoning_effort: this model always thinks')]);
+    expect([first.status, first.headers.get('x-dragoman-warnings')]).toEqual([
+      200,
+      expect.stringContaining(`${spelled(face, 'reasoning_effort')}: this model always thinks`),
+    ]);
     expect((await ask(face, effort(face, 'high'), true)).status).toBe(200);
     expect((await ask(face, effort(face, 'none'))).status).toBe(200);
     expect(thinkingSent()).toEqual([
@@ -113,7 +116,7 @@ describe('thinking', () => {
   test('is left out where the model has none', async () => {
     refusing('Thinking is not enabled for models/gemini-2.0-flash', (body) => body.generationConfig?.thinkingConfig !== undefined);
     const { status, headers } = await ask('responses', effort('responses', 'high'));
-    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning_effort: this model does not take it.']);
+    expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, 'reasoning.effort: this model does not take it.']);
   });
 
   test('that a client of this wire asked for itself is between it and the provider', async () => {
@@ -149,7 +152,7 @@ describe('a JSON schema beside tools', () => {
     for (const stream of [false, true]) {
       const { status, text, headers } = await ask(face, formatted[face], stream);
       expect([status, text]).toEqual([200, '{"a":"b"}']);
-      expect(headers.get('x-dragoman-warnings')).toContain('response_format:');
+      expect(headers.get('x-dragoman-warnings')).toContain(`${spelled(face, 'response_format')}:`);
     }
     const [refused, ...accepted] = sent();
     expect(refused?.generationConfig).toHaveProperty('responseJsonSchema');

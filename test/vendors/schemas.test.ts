@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { askFace, everyWay, type Face } from '../support/all-faces.ts';
+import { askFace, everyWay, type Face, spelled } from '../support/all-faces.ts';
 import { ok, toolCalls } from '../support/fakes/upstream/index.ts';
 import { administrate } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
@@ -64,6 +64,6 @@ describe.each(['chat', 'responses', 'messages', 'gemini'])('an answer by a schem
     upstream.script(ok({ text: 'prose' }));
     const answer = await ask(face, stream, wire, false);
     expect([answer.status, answer.text, upstream.requests.length]).toEqual([200, 'prose', 1]);
-    expect(answer.headers.get('x-dragoman-warnings')).toContain('response_format: the model is not known to keep to schemas');
+    expect(answer.headers.get('x-dragoman-warnings')).toContain(`${spelled(face, 'response_format')}: the model is not known to keep to schemas`);
   });
 });

@@ -15,7 +15,7 @@ import { carriedAs, dialect, type Loose } from './wire.ts';
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
-  pause_turn: 'stop',
+  pause_turn: 'length', // of a turn that goes on where it is sent back: elsewhere only this says that it is not over
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
   tool_use: 'tool',
@@ -288,7 +288,7 @@ class MessageReader implements Reader {
     this.#finished = true;
     const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
     // Only an answer that was cut short may have incomplete blocks.
-    const isWhole = reason === 'stop' || reason === 'tool';
+    const isWhole = reason === 'stop' || reason === 'tool' || raw === 'pause_turn';
     if (isWhole && this.#open.size > 0) throw malformed();
     for (const index of this.#open.keys()) this.#stopBlock(index, events);
     if (isWhole && this.#isTruncated) throw malformed();

@@ -7,6 +7,7 @@ import { type Extra, isEmpty, type Json, type JsonObject, own } from '#core/json
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
+import { withOwnIds } from '../shared/own-ids.ts';
 import { isUserField, sentUser } from '../shared/end-user.ts';
 import { leftOut, unsupportedTerms } from '../shared/web-search.ts';
 import { adaptedSchema, type SchemaLimits } from '../shared/adapted-schema.ts';
@@ -51,7 +52,7 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
   const { format, instruction, unpromised } = encodeOutput(call, quirks, ignored);
   const instructions = [demand, instruction].filter((one) => one !== undefined);
   const { system, messages } = encodeConversation(
-    { ...quirks, turns: translated ? withAllResults(withUniqueIds(withWholeAnswers(call)), ignored) : call.turns, instructions },
+    { ...quirks, turns: translated ? withAllResults(withUniqueIds(withOwnIds(withWholeAnswers(call))), ignored) : call.turns, instructions },
     notes,
   );
   const limit = call.sampling.maxTokens;

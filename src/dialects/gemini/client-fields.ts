@@ -5,7 +5,7 @@ import { fieldNames } from './field-names.ts';
 
 /** The request's own name for a field of the call, in the spelling of the client. */
 export function fieldIn(body: unknown, field: string, call: GenerateCall): string {
-  if (field === 'output.schema') {
+  if (field === 'output.schema' || (field === 'response_format' && call.output.type === 'schema')) {
     const [config, members] = memberOf(body, 'generationConfig', 'generation_config');
     const [schema] = memberOf(members, 'responseJsonSchema', 'response_json_schema', 'responseSchema', 'response_schema');
     return `${config}.${schema}`;

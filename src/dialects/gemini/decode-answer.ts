@@ -10,7 +10,7 @@ import { citationsFrom, searchesIn } from './grounding.ts';
 import { logprobsOf } from './logprobs.ts';
 import { partialArgs, type PartialArgs } from './partial-args.ts';
 import { usageOf } from './usage.ts';
-import { carriedAs, dialect, type Loose } from './wire.ts';
+import { blockedPrompt, carriedAs, dialect, type Loose } from './wire.ts';
 
 /** The finish reasons of this wire; any other is a `stop`, with its raw value kept. */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -113,7 +113,11 @@ class ContentReader implements Reader {
     for (const [at, one] of candidates.entries()) this.#takeCandidate(one, at, events);
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
-    if (blocked !== '' && this.#candidates.size === 0) this.#stateOf(0).raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+    if (blocked !== '' && this.#candidates.size === 0) {
+      const state = this.#stateOf(0);
+      state.raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
+      state.carried = { [blockedPrompt]: rest(feedback as JsonObject, none) };
+    }
     if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage'], isFirst);
     return events;
   }

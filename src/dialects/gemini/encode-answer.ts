@@ -5,7 +5,7 @@ import { tokenOf } from '#core/thoughts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { encodeLogprobs } from './logprobs.ts';
 import { encodeUsage } from './usage.ts';
-import { dialect } from './wire.ts';
+import { blockedPrompt, dialect } from './wire.ts';
 
 /** Helpers that streams and whole answers share. */
 
@@ -37,6 +37,12 @@ export function endedCandidate({ candidate, reason, raw, extra }: Ending, parts:
     ...(logprobs ? { logprobsResult: encodeLogprobs(logprobs) } : {}),
     ...own(extra, dialect),
   };
+}
+
+/** The answers of those that ended; a prompt that was blocked has none, but the reason. */
+export function candidatesIn<Any extends Ending>(endings: readonly Any[], encoded: (ending: Any) => JsonObject): JsonObject {
+  const feedback = endings.length === 1 ? own(endings[0]!.extra, dialect)[blockedPrompt] : undefined;
+  return feedback === undefined ? { candidates: endings.map(encoded) } : { promptFeedback: feedback };
 }
 
 /** The usage, which is always present with every member that clients rely on. */

@@ -144,7 +144,8 @@ function resultParts(
   for (const part of parts) if (part.type === 'foreign') ignored.add(unsupportedPart(part));
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
-  const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : ''); // blocks of another wire are texts of their own
+  // The wire has one text, and for others only media. Each was one of its own: gemini-cli joins them with line ends.
+  const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : '\n');
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {

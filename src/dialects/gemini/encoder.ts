@@ -3,7 +3,7 @@ import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
 import { TextEnds } from '../shared/text-ends.ts';
-import { callPart, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
+import { callPart, candidatesIn, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
 import { Grounding, searchOf } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
@@ -84,10 +84,10 @@ class Chunks implements Encoder {
     const rest = Array.from(this.#open.keys(), (candidate) => this.#close(candidate)).join('');
     const endings: readonly Ending[] = this.#endings.length > 0 ? this.#endings : [{ candidate: 0, reason: 'stop', raw: '' }];
     // Google's SDK treats a chunk without a part as an invalid answer, and drops the turn from its chat history.
-    const candidates = endings.map((one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
+    const ended = candidatesIn(endings, (one) => ({ ...this.#grounding.get(one.candidate)?.metadata(), ...endedCandidate(one, [{ text: '' }]) }));
     return (
       rest +
-      this.#framing.chunk(JSON.stringify({ candidates, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
+      this.#framing.chunk(JSON.stringify({ ...ended, usageMetadata: usageOrNone(this.#usage), ...tailOf(this.#started, this.#id) })) +
       this.#framing.end()
     );
   }

@@ -190,10 +190,28 @@ describe('what a stream says', () => {
   test('a blocked prompt is a refusal that says why', () => {
     const events = decodeResult(wholes.find(({ name }) => name === 'handmade/blocked-prompt')!.body, 'm');
     expect(fold(events).candidates[0]).toMatchObject({ parts: [], reason: 'refused', raw: 'PROHIBITED_CONTENT' });
-    expect(encodeResult(fold(events), { id })).toMatchObject({
+    expect(encodeResult(fold(events), { id })).toEqual({
       promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
-      candidates: [{ finishReason: 'PROHIBITED_CONTENT', content: { parts: [] } }],
+      usageMetadata: expect.objectContaining({ promptTokenCount: 8 }) as object,
+      modelVersion: 'gemini-2.5-flash',
+      responseId: 'r2',
     });
+  });
+
+  test('a blocked prompt has no candidate in a stream, whichever chunk says so', () => {
+    const { body } = wholes.find(({ name }) => name === 'handmade/blocked-prompt')!;
+    for (const chunks of [[body], [{ modelVersion: 'm', responseId: 'r2' }, body]]) {
+      const { decode, end } = decoder('m');
+      const events = [...chunks.flatMap((one) => decode(JSON.stringify(one))), ...end()];
+      const one = encoder({ id, framing: eventFraming() });
+      const text = events.map((event) => one.encode(event)).join('') + one.end();
+      expect(JSON.parse(text.slice('data: '.length))).toEqual({
+        promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+        usageMetadata: expect.objectContaining({ promptTokenCount: 8 }) as object,
+        modelVersion: expect.any(String) as string,
+        responseId: 'r2',
+      });
+    }
   });
 
   test.each([

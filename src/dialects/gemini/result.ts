@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { own, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { callPart, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
+import { callPart, candidatesIn, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
 import type { ContentAnswer } from './encoder.ts';
 import { malformed } from './faults.ts';
 import { Grounding, searchOf } from './grounding.ts';
@@ -28,10 +28,10 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
 export function encodeResult({ started, candidates, usage }: GenerateResult, { id }: Pick<ContentAnswer, 'id'>): JsonObject {
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
-    candidates: said.map(({ parts, logprobs, ...ending }, candidate) => ({
-      ...groundingOf(parts),
-      ...endedCandidate({ candidate, ...ending }, parts.flatMap(partsOf), logprobs),
-    })),
+    ...candidatesIn(
+      said.map((one, candidate) => ({ ...one, candidate })),
+      ({ parts, logprobs, ...ending }) => ({ ...groundingOf(parts), ...endedCandidate(ending, parts.flatMap(partsOf), logprobs) }),
+    ),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),
   };

@@ -5,6 +5,9 @@ import { anyObject, anything, optional } from '../shared/schemas.ts';
 /** The content generation wire, as far as it is decoded. https://ai.google.dev/api/generate-content */
 export const dialect = 'gemini';
 
+/** The note of a refused prompt, with what the provider says of it: there is no candidate then. */
+export const blockedPrompt = '.promptFeedback';
+
 /** The fields that the dialect carries for itself, as the member `extra` to be spread. */
 export const carriedAs = carrying(dialect);
 

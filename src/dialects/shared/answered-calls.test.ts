@@ -4,6 +4,7 @@ import { withAllResults } from './answered-calls.ts';
 import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 
 const call = (id: string): Part => ({ type: 'tool-call', id, name: 'look', json: '{}' });
+const said = (id: string, text: string): Part => ({ type: 'tool-result', id, parts: [{ type: 'text', text }] });
 const result = (id: string): Part => ({ type: 'tool-result', id, parts: [] });
 
 test('each call without a result gets an empty one behind its turn', () => {
@@ -30,7 +31,35 @@ test('a call whose id a later turn uses again before its result is the one witho
     { role: 'model', parts: [call('a')] },
     { role: 'user', parts: [result('a')] },
   ];
-  expect(withAllResults(turns, new Set())).toEqual([turns[0], { role: 'user', parts: [result('a')] }, ...turns.slice(1)]);
+  expect(withAllResults(turns, new Set())).toEqual([
+    turns[0],
+    { role: 'user', parts: [result('a')] },
+    turns[1],
+    { role: 'model', parts: [call('a_2')] },
+    { role: 'user', parts: [result('a_2')] },
+  ]);
+});
+
+test.each([
+  ['in one turn', [{ role: 'user', parts: [said('a', 'first'), said('a', 'second')] }]],
+  [
+    'in turns of their own',
+    [
+      { role: 'user', parts: [said('a', 'first')] },
+      { role: 'user', parts: [said('a', 'second')] },
+    ],
+  ],
+] as const)('calls of successive turns with one id have the results in their order, %s', (_, results: readonly Turn[]) => {
+  const ignored = new Set<string>();
+  const turns: readonly Turn[] = [
+    { role: 'model', parts: [call('a')] },
+    { role: 'model', parts: [call('a'), call('a_2')] },
+    ...results,
+    { role: 'user', parts: [result('a_2')] },
+  ];
+  const given = withAllResults(turns, ignored);
+  expect(ignored.size).toBe(0);
+  expect(given.flatMap(({ parts }) => parts)).toEqual([call('a'), call('a_3'), call('a_2'), said('a', 'first'), said('a_3', 'second'), result('a_2')]);
 });
 
 test.each([

@@ -1,11 +1,14 @@
 import type { ToolResultPart, Turn } from '#core/conversation';
+import { withOwnIds } from './own-ids.ts';
 
 /**
- * The turns with an empty result behind each tool call that has none: providers refuse a conversation with an open call. The same turns where all are answered.
+ * The turns with an empty result behind each tool call that has none, and an id of its own for each: providers refuse a conversation with an open call. The same
+ * turns where all are answered.
  *
  * @param ignored takes a warning
  */
-export function withAllResults(turns: readonly Turn[], ignored: Set<string>): readonly Turn[] {
+export function withAllResults(given: readonly Turn[], ignored: Set<string>): readonly Turn[] {
+  const turns = withOwnIds(given);
   const open = openCalls(turns);
   if (open.size === 0) return turns;
   ignored.add('tool result: a tool call without a result is sent with an empty one.');

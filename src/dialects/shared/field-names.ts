@@ -84,7 +84,7 @@ export function clientField(names: FieldNames, field: string, call: GenerateCall
   const paths = Object.hasOwn(names.fields, field) ? names.fields[field as Field] : undefined;
   if (!paths) return field;
   const notes = own(call.extra, names.dialect);
-  return paths.find((path) => Object.hasOwn(notes, `.${path.split('.').at(-1)}`)) ?? paths[0];
+  return paths.find((path) => Object.hasOwn(notes, `.${path.split('.').at(-1)}`)) ?? paths.find((path) => path === field) ?? paths[0];
 }
 
 function turnName({ turns, parts, system }: FieldNames, call: GenerateCall, before: number | null, number: string | undefined, part: string | undefined) {

@@ -2,6 +2,7 @@ import { decodeRequest } from '#dialects/openai/chat/decode-request';
 import { encodeFaultFrame } from '#dialects/openai/chat/faults';
 import { chat } from '#dialects/openai/chat/index';
 import { encodeUsage } from '#dialects/openai/chat/usage';
+import { hasOlderFunctions } from '#dialects/openai/chat/older-functions';
 import { ChatCompletion, ChatRequest } from '#dialects/openai/chat/wire';
 import { clientField } from '#dialects/shared/field-names';
 import { answerId } from '../answer-id.ts';
@@ -33,7 +34,7 @@ function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
   const { call, usageWanted, asItCame } = decodeRequest(body);
-  const answer = { id: answerId('chatcmpl-', exchange), created: Math.floor(clock.now() / 1000), usageWanted };
+  const answer = { id: answerId('chatcmpl-', exchange), created: Math.floor(clock.now() / 1000), usageWanted, isOlder: hasOlderFunctions(call) };
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),

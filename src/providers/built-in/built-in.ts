@@ -14,6 +14,7 @@ import type { Context } from '#core/context';
 import { promptSize, promptTokens } from '#core/measure';
 import type { Target } from '#core/target';
 import { droppedExtra } from '#core/dropped-extra';
+import { checkMedia } from './base64.ts';
 import { embedder } from './embed.ts';
 import { hashOf } from './logprobs.ts';
 import { answer, type Answer } from './rules.ts';
@@ -42,6 +43,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), voice = op
     signal.throwIfAborted();
     const ignored = unhonoured(call);
     if (strict && ignored[0]) throw new Fault('invalid', `The built-in model does not support ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    await checkMedia(call, signal);
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);
     const input = inputOf(call, counter, context);

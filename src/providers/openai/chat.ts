@@ -267,7 +267,7 @@ class ChatReply implements Reply {
     const { context, recall, lesson } = this.#deps;
     const { passthrough, restore, unpromised: isUnpromised } = this.#request;
     const { model, clock } = this.#endpoint;
-    const frames = restoring(chat.decoder(model, warningsOf(this.#request)), restore);
+    const frames = restoring(chat.decoder(model, warningsOf(this.#request), this.#call), restore);
     const awaiting = new AwaitingWords(this.response, context.patience, clock);
     let answer: AsyncIterable<Events>;
     if (passthrough) answer = passStream(this.response, awaiting, frames, { passthrough, clock, observe: this.#observe });

@@ -34,7 +34,8 @@ export function gapsIn(turns: readonly Turn[], { dialect, returned }: Pick<Thoug
       const first = from;
       from = at + 1;
       if (returned.callMembers.some((member) => own(part.extra, dialect)[member] !== undefined)) continue;
-      if (parts.slice(first, at).some((one) => (one.type === 'thought' || one.type === 'foreign') && returned.isReturned(one))) continue;
+      const end = returned.isUnordered && !parts.slice(at + 1).some(({ type }) => type === 'tool-call') ? parts.length : at;
+      if (parts.slice(first, end).some((one) => (one.type === 'thought' || one.type === 'foreign') && returned.isReturned(one))) continue;
       if (place > 0 && first === at && returned.callMembers.length === 0) continue; // of parallel calls the first has the thoughts
       const position = () => positionOf(turns, turn, place);
       gaps.push({ turn, at, from: first, name: nameOfCall(part.id, position), ...(isUnnamed(part) ? { position: position() } : {}) });

@@ -1,7 +1,7 @@
 import type { ForeignPart, ThoughtPart, Turn } from '#core/conversation';
-import type { Events, GenerateEvent, ToolCallPiece } from '#core/event';
+import type { Events, GenerateEvent, PartEvent, ToolCallPiece } from '#core/event';
 import { isEmpty, own, type JsonObject } from '#core/json';
-import { tokenExtra } from '#core/thoughts';
+import { tokenExtra, type KeptThoughts } from '#core/thoughts';
 import { nameOfCall, positionOf } from './call-names.ts';
 import type { ThoughtContext } from './endpoint-thoughts.ts';
 
@@ -17,9 +17,19 @@ interface Segment {
   last: (ThoughtPart | ForeignPart)[];
   hasText: boolean;
   calls: number;
+  /** The last call, and what is stored of it. */
+  before?: { readonly event: ToolCallPiece; readonly kept: KeptThoughts | undefined };
 }
 
-const newSegment = (calls: number): Segment => ({ text: [], size: 0, first: [], last: [], hasText: false, calls });
+const newSegment = (calls: number, before?: Segment['before']): Segment => ({
+  text: [],
+  size: 0,
+  first: [],
+  last: [],
+  hasText: false,
+  calls,
+  ...(before ? { before } : {}),
+});
 
 /** Stores the thoughts of an answer when its tool calls begin, and adds a token to each thought that its provider wants back where the client speaks another dialect. */
 export class NotedThoughts {
@@ -80,16 +90,19 @@ export class NotedThoughts {
       }
       case 'part': {
         const segment = this.#segmentOf(event.candidate);
-        if (event.part.type === 'foreign' && this.#context.returned.isReturned(event.part)) add(segment, event.part, JSON.stringify(event.part.value).length);
-        return event;
+        if (event.part.type !== 'foreign' || !this.#context.returned.isReturned(event.part)) return event;
+        add(segment, event.part, JSON.stringify(event.part.value).length);
+        return this.#asThought(event, event.part.value);
       }
       case 'tool-call':
         if (event.name === undefined) return event;
         this.#store(event);
         return this.#marked(event);
+      case 'finished':
+        this.#storeRest(event.candidate);
+        return event;
       case 'started':
       case 'passed':
-      case 'finished':
       case 'usage':
         return event;
       default:
@@ -110,6 +123,12 @@ export class NotedThoughts {
     add(segment, part, JSON.stringify(members).length);
     const token = translated ? this.#tokenOf({ own: members }) : undefined;
     return token === undefined ? event : { ...event, extra: { ...event.extra, ...tokenExtra(token) } };
+  }
+
+  /** A thought that only its provider can read: clients of other dialects carry it as one without text. */
+  #asThought(event: PartEvent, value: JsonObject): GenerateEvent {
+    const token = this.#context.translated ? this.#tokenOf({ foreign: value }) : undefined;
+    return token === undefined ? event : { type: 'thought', candidate: event.candidate, text: '', extra: tokenExtra(token) };
   }
 
   #tokenOf(value: JsonObject): string | undefined {
@@ -134,14 +153,27 @@ export class NotedThoughts {
   #store(event: ToolCallPiece): void {
     const { memory, userId, dialect, origin, translated } = this.#context;
     const { first, last, calls, size } = this.#segmentOf(event.candidate);
-    this.#segments.set(event.candidate, newSegment(calls + 1));
     const call = this.#membersOf(event);
     const position = () => positionOf(this.#turns, this.#turns.length, calls);
-    if (size <= longest && (first.length + last.length > 0 || call)) {
-      this.isStored = true;
-      const kept = { dialect, origin, first, last, ...(call ? { call } : {}) };
-      memory.keep(userId, nameOfCall(event.id, position), kept, position());
-    } else if (translated) memory.keep(userId, nameOfCall(event.id, position), undefined);
+    const isKept = size <= longest && (first.length + last.length > 0 || call !== undefined);
+    const kept = isKept ? { dialect, origin, first, last, ...(call ? { call } : {}) } : undefined;
+    this.#segments.set(event.candidate, newSegment(calls + 1, { event, kept }));
+    if (kept) this.#keep(event, position, kept);
+    else if (translated) memory.keep(userId, nameOfCall(event.id, position), undefined);
+  }
+
+  #keep({ id }: ToolCallPiece, position: () => string, kept: KeptThoughts): void {
+    this.isStored = true;
+    this.#context.memory.keep(this.#context.userId, nameOfCall(id, position), kept, position());
+  }
+
+  /** What came behind the last call, where it makes no difference: it is stored with that call. */
+  #storeRest(candidate: number): void {
+    const { dialect, origin, returned } = this.#context;
+    const { before, first, last, calls, size } = this.#segmentOf(candidate);
+    if (!returned.isUnordered || !before || size > longest || first.length + last.length === 0) return;
+    const { event, kept = { dialect, origin, first: [], last: [] } } = before;
+    this.#keep(event, () => positionOf(this.#turns, this.#turns.length, calls - 1), { ...kept, last: [...kept.last, ...first, ...last] });
   }
 }
 

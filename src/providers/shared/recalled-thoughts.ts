@@ -96,6 +96,8 @@ export class Recalling {
         const value = token !== undefined && left-- > 0 ? this.#valueOf(token) : undefined;
         if (part.type === 'thought') {
           if (token === undefined) return this.#isMarked(part) ? stripped(part, dialect) : part;
+          const foreign = objectIn(value, 'foreign');
+          if (foreign) return { type: 'foreign', dialect, value: foreign };
           ofCall = objectIn(value, 'call');
           return value ? withMembers(part, dialect, objectIn(value, 'own') ?? {}) : stripped(part, dialect);
         }

@@ -71,6 +71,8 @@ const asking: Readonly<Record<string, unknown>> = {
   tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }],
   tool_choice: 'auto',
   parallel_tool_calls: false,
+  functions: [{ name: 'look', parameters: { type: 'object', properties: {} } }],
+  function_call: 'auto',
   response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object' } } },
   reasoning_effort: 'low',
   metadata: { a: 'b' },
@@ -86,7 +88,12 @@ const asking: Readonly<Record<string, unknown>> = {
   web_search_options: {},
 };
 /** They are asked for together with others. */
-const together: Readonly<Record<string, readonly string[]>> = { top_logprobs: ['logprobs'], tool_choice: ['tools'], parallel_tool_calls: ['tools'] };
+const together: Readonly<Record<string, readonly string[]>> = {
+  top_logprobs: ['logprobs'],
+  tool_choice: ['tools'],
+  parallel_tool_calls: ['tools'],
+  function_call: ['functions'],
+};
 
 describe('GET /models/{id}', () => {
   test.each(['on-chat', 'on-responses', 'on-claude', 'on-gemini', 'on-built-in'])(

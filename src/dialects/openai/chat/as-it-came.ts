@@ -4,6 +4,7 @@ import type { GenerateCall } from '#core/call';
 import { isObject, own } from '#core/json';
 import { isDeveloper } from './adapt-turns.ts';
 import { encodeToolChoice } from './encode-request.ts';
+import { hasOlderFunctions, isOlderTurn } from './older-functions.ts';
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { hasFitThoughts } from './returned-thoughts.ts';
 import { hasLongId } from './short-ids.ts';
@@ -25,9 +26,10 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage } = quirks;
+  const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage, olderFunctions } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
+  if (!olderFunctions && (hasOlderFunctions(call) || turns.some(isOlderTurn))) return false;
   if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
   if (shortIds && hasLongId(turns)) return false;

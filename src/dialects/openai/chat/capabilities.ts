@@ -43,7 +43,12 @@ export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
 export const searches = ({ tools }: GenerateCall): boolean => tools.every((tool) => !isWebSearch(tool) || tool.dialect === dialect);
 
 /** Fields that the wire has under another name. */
-const others: Readonly<Record<string, Field>> = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
+const others: Readonly<Record<string, Field>> = {
+  max_completion_tokens: 'max_tokens',
+  top_logprobs: 'logprobs',
+  functions: 'tools',
+  function_call: 'tool_choice',
+};
 /** Every call has these. */
 const always = new Set(['model', 'messages', 'stream', 'stream_options']);
 

@@ -4,9 +4,10 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#co
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
-import { newCalls, takeFunctionCall, takeToolCall, type Calls } from './decode-calls.ts';
+import { newCalls, takeFunctionCall, takeHeld, takeToolCall, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
+import { takeDetails } from './reasoning-details.ts';
 import { usageOf } from './usage.ts';
 import { dialect, type Choice, type Chunk, type Delta } from './wire.ts';
 
@@ -30,8 +31,9 @@ const mostCandidates = 128;
  *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
+ * @param names of the declared tools, where names of calls may come in pieces
  */
-export function reader(model: string, ignored: readonly string[]): Reader {
+export function reader(model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader {
   const candidates: Candidate[] = [];
   let before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
   let id = ''; // of the answer
@@ -70,7 +72,7 @@ export function reader(model: string, ignored: readonly string[]): Reader {
         const choice = choices[at];
         if (!isObject(choice)) throw malformed();
         const index = indexOf(choice, at);
-        const candidate = (candidates[index] ??= newCandidate());
+        const candidate = (candidates[index] ??= newCandidate(names));
         if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
         takeChoice(choice, index, candidate, events);
       }
@@ -163,9 +165,17 @@ interface Candidate {
   finished: boolean;
   /** The field of the thought that has not ended. */
   thinksIn?: string | undefined;
+  /** The `reasoning_details` since the end of the last thought. */
+  details: JsonObject[];
 }
 
-const newCandidate = (): Candidate => ({ calls: newCalls(), carried: {}, hasBegun: false, finished: false });
+const newCandidate = (names: ReadonlySet<string> | undefined): Candidate => ({
+  calls: newCalls(names),
+  carried: {},
+  hasBegun: false,
+  finished: false,
+  details: [],
+});
 
 function takeChoice(choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (candidate.finished) return;
@@ -183,9 +193,11 @@ function takeChoice(choice: Choice, index: number, candidate: Candidate, events:
 
 function finish(raw: string, choice: Choice, index: number, candidate: Candidate, events: GenerateEvent[]): void {
   if (failures.has(raw)) throw faultOfError((choice as { error?: unknown }).error ?? { type: 'server_error' });
+  takeHeld(index, candidate.calls, events);
   if (candidate.calls.list.some((call) => !call.named)) throw malformed();
   candidate.finished = true;
-  if (candidate.thinksIn !== undefined) events.push(endedThought(candidate, index, candidate.thinksIn));
+  // Those that come behind everything else are worth something to the provider alone, beside the calls.
+  if (candidate.thinksIn !== undefined || (candidate.details.length > 0 && candidate.calls.list.length > 0)) events.push(endedThought(candidate, index));
   const tools = candidate.calls.list.length > 0;
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : 'stop';
   // Only an answer that was cut short may have incomplete tool arguments.
@@ -204,16 +216,22 @@ function takeMessage(message: Delta, index: number, candidate: Candidate, logpro
     candidate.thinksIn = field;
     events.push({ type: 'thought', candidate: index, text: thought });
   }
+  if (message.reasoning_details) {
+    carry(candidate, 'reasoning_details', message.reasoning_details);
+    takeDetails(candidate.details, message.reasoning_details);
+  }
   const before = events.length;
+  const isThinking = candidate.thinksIn !== undefined || (candidate.details.length > 0 && candidate.calls.list.length === 0);
   takeContent(message, index, candidate, logprobs, events);
-  if (candidate.thinksIn !== undefined && events.slice(before).some((event) => event.type !== 'text' || event.text !== ''))
-    events.splice(before, 0, endedThought(candidate, index, candidate.thinksIn));
+  if (isThinking && events.slice(before).some((event) => event.type !== 'text' || event.text !== '')) events.splice(before, 0, endedThought(candidate, index));
 }
 
-/** The end of a thought, with the field in which a provider of this wire takes it back. */
-function endedThought(candidate: Candidate, index: number, field: string): GenerateEvent {
+/** The end of a thought, with the field in which a provider of this wire takes it back, and what it has to be given back besides. */
+function endedThought(candidate: Candidate, index: number): GenerateEvent {
+  const { thinksIn: field = 'reasoning', details } = candidate;
   candidate.thinksIn = undefined;
-  return { type: 'thought', candidate: index, text: '', extra: { [dialect]: { field } } };
+  candidate.details = [];
+  return { type: 'thought', candidate: index, text: '', extra: { [dialect]: { field, ...(details.length > 0 ? { details } : {}) } } };
 }
 
 function takeContent(message: Delta, index: number, candidate: Candidate, logprobs: readonly TokenLogprob[] | undefined, events: GenerateEvent[]): void {
@@ -228,7 +246,6 @@ function takeContent(message: Delta, index: number, candidate: Candidate, logpro
   if (Array.isArray(message.images)) for (const image of message.images) takePart(image, index, events);
   if (isObject(message.audio)) takeAudio(message.audio, index, events);
   if (message.annotations) carry(candidate, 'annotations', message.annotations);
-  if (message.reasoning_details) carry(candidate, 'reasoning_details', message.reasoning_details);
 }
 
 /** Content in parts (Mistral: `text` and `thinking`) and images beside the content (OpenRouter). */

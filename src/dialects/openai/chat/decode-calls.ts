@@ -12,6 +12,8 @@ export interface Calls {
   byIndex?: Map<number, OpenCall>;
   /** The legacy `function_call`, of which there is at most one. */
   older?: OpenCall;
+  /** The declared tools. Absent: names come whole. */
+  readonly names?: ReadonlySet<string> | undefined;
 }
 
 interface OpenCall {
@@ -21,14 +23,16 @@ interface OpenCall {
   readonly id: string;
   readonly custom: boolean;
   readonly extra: JsonObject;
-  /** Is its name known, so that its first event was emitted? */
+  /** What came of its name. */
+  name: string;
+  /** Is its name whole, so that its first event was emitted? */
   named: boolean;
   /** Arguments that arrived before the name. */
   held: string;
   readonly unclosed: UnclosedJson;
 }
 
-export const newCalls = (): Calls => ({ list: [] });
+export const newCalls = (names?: ReadonlySet<string>): Calls => ({ list: [], names });
 
 export function takeToolCall(value: unknown, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   if (!isObject(value)) throw malformed();
@@ -36,8 +40,15 @@ export function takeToolCall(value: unknown, candidate: number, calls: Calls, ev
   const custom = isObject(piece.custom);
   const inner = custom ? piece.custom : isObject(piece.function) ? piece.function : {};
   const name = textOf(inner['name']);
+  const { length } = calls.list;
   const call = openCall(piece, name, custom, calls);
-  events.push(...callEvents(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate));
+  if (calls.list.length > length) takeHeld(candidate, calls, events, call);
+  events.push(...callEvents(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate, calls));
+}
+
+/** The calls whose names nothing goes on with. @param but one that has just begun */
+export function takeHeld(candidate: number, calls: Calls, events: GenerateEvent[], but?: OpenCall): void {
+  for (const call of calls.list) if (call !== but && !call.named && call.name !== '') events.push(firstEvent(call, candidate));
 }
 
 /**
@@ -68,6 +79,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
     id: wireId || `call_${randomText(24)}`,
     custom,
     extra,
+    name: '',
     named: false,
     held: '',
     unclosed: new UnclosedJson(),
@@ -78,33 +90,49 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
 
 export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   const call = (calls.older ??= newCall(calls, 'call_function', false, { '.function_call': true })); // legacy calls have no ids
-  events.push(...callEvents(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate));
+  events.push(...callEvents(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate, calls));
 }
 
-/** The first event of a call has its name, so arguments that arrive before the name are held. */
-function callEvents(call: OpenCall, name: string, json: string, candidate: number): readonly GenerateEvent[] {
-  const first = !call.named && name !== '';
+/** The first event of a call has its whole name, so arguments that arrive before that are held. */
+function callEvents(call: OpenCall, name: string, json: string, candidate: number, calls: Calls): readonly GenerateEvent[] {
   if (!call.custom) call.unclosed.push(json);
-  if (!call.named && !first) {
-    call.held += json;
-    return [];
-  }
-  if (!first && json === '') return [];
+  if (call.named) return json === '' ? [] : [eventOf(call, candidate, json)];
+  call.name = nameWith(call.name, name);
+  call.held += json;
+  return isWhole(call, calls) ? [firstEvent(call, candidate)] : [];
+}
+
+/** Some servers send the name in pieces, some send it, or what there is of it so far, with each piece of the arguments. */
+const nameWith = (before: string, piece: string): string => (piece.startsWith(before) ? piece : piece === '' ? before : before + piece);
+
+/** Is nothing of the name to come? It is that of a tool or followed by arguments, and not the beginning of another. */
+function isWhole({ name, held }: OpenCall, { names }: Calls): boolean {
+  if (name === '') return false;
+  if (!names || (held !== '' && names.has(name))) return true;
+  for (const one of names) if (one.length > name.length && one.startsWith(name)) return false;
+  return held !== '' || names.has(name);
+}
+
+function firstEvent(call: OpenCall, candidate: number): GenerateEvent {
+  const { name, held } = call;
   call.named = true;
+  call.held = '';
+  return eventOf(call, candidate, held, name);
+}
+
+function eventOf(call: OpenCall, candidate: number, json: string, name?: string): GenerateEvent {
   const older = call.extra['.function_call'] === true;
-  const extra = (first || older) && !isEmpty(call.extra) ? { extra: { [dialect]: call.extra } } : {};
-  const event: GenerateEvent = {
+  const extra = (name !== undefined || older) && !isEmpty(call.extra) ? { extra: { [dialect]: call.extra } } : {};
+  return {
     type: 'tool-call',
     candidate,
     call: call.call,
     id: call.id,
-    ...(first ? { name } : {}),
-    json: first ? call.held + json : json,
+    ...(name === undefined ? {} : { name }),
+    json,
     ...(call.custom ? { custom: true } : {}),
     ...extra,
   };
-  call.held = '';
-  return [event];
 }
 
 /** The arguments as JSON text; some vendors send an object. */

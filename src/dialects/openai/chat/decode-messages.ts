@@ -34,7 +34,7 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
         if (!isGiven(message.name)) throw missing(`${field}.name`);
         if (id === undefined) throw invalid(`${field}.name`, 'must be the name of a function that an earlier assistant message called');
         const parts = isGiven(message.content) ? textsOf(message.content, `${field}.content`) : [];
-        return turn('user', [{ type: 'tool-result', id, parts }], rest(message, messageMembers), { '.role': message.role });
+        return turn('user', [{ type: 'tool-result', id, parts }], rest(message, functionMessageMembers), { '.role': message.role, '.name': message.name });
       }
       default:
         return message.role satisfies never;
@@ -43,6 +43,7 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
 }
 
 const messageMembers = new Set(['role', 'content']);
+const functionMessageMembers = new Set(['role', 'content', 'name']);
 const toolMessageMembers = new Set(['role', 'content', 'tool_call_id']);
 /** In `provider_specific_fields` LiteLLM keeps members of an answer that it does not know: no provider reads them there, and Groq refuses them. */
 const assistantMembers = new Set(['role', 'content', 'refusal', 'tool_calls', 'reasoning_content', 'reasoning', 'function_call', 'provider_specific_fields']);
@@ -68,7 +69,7 @@ function assistantTurn(message: ChatMessage, at: number, calls: Set<string>, fun
     const { name, arguments: json } = message.function_call;
     const id = `call_function_${at}`;
     functions.set(name, id);
-    parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { '.function_call': true } } });
+    parts.push({ type: 'tool-call', id, name, json, extra: { [dialect]: { '.function_call': true, '.unnamed': true } } });
   }
   const carried = rest(message, assistantMembers);
   const { annotations } = carried;

@@ -7,6 +7,7 @@ import { askedTier } from '../usage.ts';
 import { isAsItCame } from './as-it-came.ts';
 import { reasoningOf, vendorFields } from './decode-reasoning.ts';
 import { turnsOf } from './decode-messages.ts';
+import { olderFunctionsOf } from './older-functions.ts';
 import { searchTool, toolChoiceOf, toolOf } from './decode-tools.ts';
 import { ChatRequest, dialect } from './wire.ts';
 
@@ -33,8 +34,9 @@ const understood: ReadonlySet<string> = new Set(
 export function decodeRequest(body: unknown): { readonly call: GenerateCall; readonly usageWanted: boolean; readonly asItCame: boolean } {
   const request = check(body);
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
-  const tools = request.tools?.map(toolOf) ?? [];
-  const toolChoice = toolChoiceOf(request.tool_choice, tools);
+  const older = olderFunctionsOf(request);
+  const tools = older?.tools ?? request.tools?.map(toolOf) ?? [];
+  const toolChoice = older ? older.toolChoice : toolChoiceOf(request.tool_choice, tools);
   const reasoning = reasoningOf(request);
   const { topK } = vendorFields(request);
   const call: GenerateCall = {
@@ -43,16 +45,19 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     turns: turnsOf(request.messages),
     tools: isGiven(request.web_search_options) ? [...tools, searchTool(request.web_search_options)] : tools,
     ...(toolChoice && { toolChoice }),
-    ...(isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
+    ...(older
+      ? { parallelToolCalls: false, takesOneCall: true as const }
+      : isGiven(request.parallel_tool_calls) && { parallelToolCalls: request.parallel_tool_calls }),
     output: outputOf(request.response_format),
     sampling: { ...samplingOf(request), ...(topK === undefined ? {} : { topK }) },
     ...(reasoning && { reasoning }),
     stream: request.stream ?? false,
     ...endUserOf(request),
     ...askedTier(request.service_tier),
-    extra: extraOf(request),
+    extra: extraOf(request, older !== undefined),
   };
-  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: isAsItCame(request, tools, toolChoice) };
+  const asItCame = older ? isAsItCame(request, [], undefined) : isAsItCame(request, tools, toolChoice);
+  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame };
 }
 
 function samplingOf(request: ChatRequest): Sampling {
@@ -98,8 +103,14 @@ function endUserOf({ safety_identifier: identifier, user }: ChatRequest): Pick<G
 }
 
 /** Fields that only this dialect has; null counts as absent. Names with a leading dot note what the client sent: stream options, and the name of the limit. */
-function extraOf(request: ChatRequest): Extra {
+function extraOf(request: ChatRequest, hasFunctions: boolean): Extra {
   const carried = rest(request, understood);
+  if (hasFunctions) {
+    carried['.functions'] = true;
+    if ('function_call' in carried) carried['.function_call'] = true;
+    delete carried['functions'];
+    delete carried['function_call'];
+  }
   const { thinking, reasoning, topK } = vendorFields(request);
   if (topK !== undefined) delete carried['top_k'];
   for (const [name, value] of Object.entries({ thinking, reasoning })) {

@@ -1,3 +1,4 @@
+import type { GenerateCall } from '#core/call';
 import { decoding, type Decoder } from '../../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
@@ -7,5 +8,9 @@ import { malformed } from './faults.ts';
  *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
+ * @param call the call that is answered: some servers send the names of its tools in pieces
  */
-export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed);
+export const decoder = (model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder =>
+  decoding(reader(model, ignored, call && namesIn(call)), malformed);
+
+const namesIn = ({ tools }: Pick<GenerateCall, 'tools'>): ReadonlySet<string> => new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));

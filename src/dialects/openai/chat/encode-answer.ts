@@ -31,7 +31,10 @@ const finishReasons: Readonly<Record<FinishReason, string>> = { stop: 'stop', le
 const ownReasons: ReadonlySet<string> = new Set([...Object.values(finishReasons), 'function_call']);
 
 /** The upstream's own finish reason where it is one of this wire: a forced tool call ends with `stop` there. */
-export const finishReasonOf = (reason: FinishReason, raw: string): string => (ownReasons.has(raw) ? raw : finishReasons[reason]);
+export const finishReasonOf = (reason: FinishReason, raw: string, isOlder = false): string => {
+  const word = ownReasons.has(raw) ? raw : finishReasons[reason];
+  return isOlder && word === 'tool_calls' ? 'function_call' : word;
+};
 
 export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallPart, 'type'>): JsonObject {
   const shared = own(extra, dialect);

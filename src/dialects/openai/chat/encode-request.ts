@@ -14,6 +14,7 @@ import { allowedAlone, possibleChoice } from '../../shared/tool-choice.ts';
 import { searchOptions } from './decode-tools.ts';
 import { adaptedTurns } from './adapt-turns.ts';
 import { sentEffort } from './efforts.ts';
+import { encodeFunctions, hasOlderFunctions } from './older-functions.ts';
 import { encodeOutput, instructed } from './encode-output.ts';
 import { removeRefused } from './optional-fields.ts';
 import { bridged, hasResultMedia, resultsBehindCalls } from './order-messages.ts';
@@ -25,6 +26,7 @@ import { encodeToolCall, isOlderCall } from './encode-answer.ts';
 import { supports } from './capabilities.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
+import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
 import { dialect } from './wire.ts';
 
@@ -50,6 +52,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     model,
     messages: withThoughts(instructed(placed(messages, call, quirks, ignored), output.instruction), quirks.thoughts, ignored),
     ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks), quirks.seedField),
+    ...(hasOlderFunctions(call) && !translated ? encodeFunctions(call) : {}),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),
   };
@@ -94,7 +97,7 @@ const withoutNotes = (notes: JsonObject): JsonObject => {
 function encodeTools({ tools: all, ...call }: GenerateCall, { allowedTools = !isTranslated(call, dialect) }: Quirks, ignored: Set<string>): JsonObject {
   const search = all.map(searchOptions).find((options) => options !== undefined);
   const searching = search === undefined ? {} : { web_search_options: search };
-  const declared = search === undefined ? all : all.filter((tool) => searchOptions(tool) === undefined);
+  const declared = hasOlderFunctions(call) ? [] : search === undefined ? all : all.filter((tool) => searchOptions(tool) === undefined);
   const choice = call.toolChoice && possibleChoice({ ...call, tools: declared }, { dialect, custom: true, search: false }, ignored);
   const chosen = choice?.type === 'allowed' && !allowedTools ? allowedAlone(choice, declared) : { choice, tools: declared };
   const tools = chosen.tools.flatMap((tool) => encodeTool(tool, ignored));
@@ -184,13 +187,13 @@ const encodeMessages = (turns: readonly Turn[], ignored: Set<string>): readonly 
   resultsBehindCalls(turns.flatMap((turn) => encodeTurn(turn, ignored)));
 
 function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
-  const { '.role': role = '', ...carried } = own(turn.extra, dialect);
+  const { '.role': role = '', '.name': name, ...carried } = own(turn.extra, dialect);
   switch (turn.role) {
     case 'system':
       if (turn.parts.length === 0) return []; // it changes a configuration that this wire does not have
       return [{ role: role || 'system', ...carried, content: encodeContent(textsOf(turn.parts, ignored), ignored) }];
     case 'user':
-      return encodeUser(turn.parts, carried, ignored, role === 'function');
+      return encodeUser(turn.parts, name === undefined ? carried : { ...carried, name }, ignored, role === 'function');
     case 'model':
       return encodeModel(turn.parts, carried, ignored);
     default:
@@ -242,9 +245,12 @@ function encodeModel(parts: readonly Part[], carried: JsonObject, ignored: Set<s
       ignored.add(`${nameOf(part)}: the provider's API accepts none in an assistant message.`);
     if (part.type !== 'thought') continue;
     const field = own(part.extra, dialect)['field'];
-    if (typeof field === 'string') message[field] = textOf(message[field]) + part.text;
-    else if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
+    if (typeof field === 'string') {
+      if (part.text !== '') message[field] = textOf(message[field]) + part.text;
+    } else if (isLoss(part)) ignored.add("thoughts: the provider's interface does not take back those of another.");
   }
+  const details = detailsIn(parts);
+  if (details.length > 0) message['reasoning_details'] ??= details; // unless the client returned them itself
   const older = calls.find(isOlderCall);
   if (older) message['function_call'] = { name: older.name, arguments: older.json };
   const newer = calls.filter((call) => call !== older);

@@ -11,6 +11,8 @@ import { encodeUsage } from './usage.ts';
 export interface ChatAnswer extends Identity {
   /** Did the client ask for the usage chunk of a stream? */
   readonly usageWanted: boolean;
+  /** The client asked with `functions`: the first call of an answer is its `function_call`, which has no other. */
+  readonly isOlder?: boolean;
 }
 
 /** Code points of the text in the finished parts, and in the open one. */
@@ -27,7 +29,7 @@ function closeText(place: Place | undefined): void {
 
 /** Events → chunks. The first delta of each candidate has the role; usage, where requested, is a separate chunk before `[DONE]`. */
 export function encoder(answer: ChatAnswer): Encoder {
-  const { usageWanted } = answer;
+  const { usageWanted, isOlder = false } = answer;
   let head = ''; // the start of every chunk, up to its choices
   let first = ''; // members that only the first chunk has
   let usage: Usage | undefined;
@@ -81,7 +83,8 @@ export function encoder(answer: ChatAnswer): Encoder {
           return frame(event.candidate, `${role}"refusal":${JSON.stringify(event.text)}`);
         }
         case 'tool-call':
-          return frame(event.candidate, openingWithout(event.candidate) + toolCallDelta(event));
+          if (isOlder && event.call > 0) return '';
+          return frame(event.candidate, openingWithout(event.candidate) + toolCallDelta(event, isOlder));
         case 'part': {
           const part = event.part.type === 'media' ? encodePart(event.part) : undefined;
           return part ? frame(event.candidate, openingWithout(event.candidate) + JSON.stringify(part).slice(1, -1)) : '';
@@ -93,7 +96,7 @@ export function encoder(answer: ChatAnswer): Encoder {
           const members = isEmpty(message) ? '' : JSON.stringify(message).slice(1, -1);
           const logprobs = refusalLogprobs === undefined ? undefined : JSON.stringify({ content: null, refusal: refusalLogprobs });
           const delta = opening(event.candidate, '"content":"",') + members;
-          return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishReasonOf(event.reason, event.raw)));
+          return frame(event.candidate, delta.replace(/,$/, ''), logprobs, JSON.stringify(finishReasonOf(event.reason, event.raw, isOlder)));
         }
         case 'usage':
           usage = event.usage;
@@ -108,10 +111,10 @@ export function encoder(answer: ChatAnswer): Encoder {
   };
 }
 
-function toolCallDelta(piece: ToolCallPiece): string {
+function toolCallDelta(piece: ToolCallPiece, isOlder: boolean): string {
   const { call: index, name, json, custom } = piece;
   const text = JSON.stringify(json);
-  if (isOlderCall(piece)) return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${text}}`;
+  if (isOlder || isOlderCall(piece)) return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${text}}`;
   if (name !== undefined) return `"tool_calls":[${JSON.stringify({ index, ...encodeToolCall({ ...piece, name }) })}]`;
   return custom ? `"tool_calls":[{"index":${index},"custom":{"input":${text}}}]` : `"tool_calls":[{"index":${index},"function":{"arguments":${text}}}]`;
 }

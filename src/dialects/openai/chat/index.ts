@@ -13,6 +13,7 @@ import { isOtherRoot } from './encode-output.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
 import { decodeFault, encodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
+import { withoutOlderFunctions } from './older-functions.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { fit as toolFit } from './tool-rules.ts';
@@ -33,11 +34,14 @@ const valueFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | unde
 
 const itemFit = (call: GenerateCall): Fitted | undefined => (isTranslated(call, dialect) ? withoutLoneItems(call) : undefined);
 
-const fits = composed<Quirks>([itemFit, toolFit, valueFit])!;
+const olderFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
+  quirks?.olderFunctions || isTranslated(call, dialect) ? undefined : withoutOlderFunctions(call);
+
+const fits = composed<Quirks>([itemFit, olderFit, toolFit, valueFit])!;
 
 /** Nearly all calls of clients of this wire go as they are. */
 const fit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined =>
-  call.output.type !== 'schema' && !quirks?.functionsOnly && !isTranslated(call, dialect) ? undefined : fits(call, quirks);
+  call.output.type !== 'schema' && !quirks?.functionsOnly && !isTranslated(call, dialect) ? olderFit(call, quirks) : fits(call, quirks);
 
 /** OpenAI's chat completions, which most other providers support too. */
 export const chat: Dialect<ChatWire> = {
@@ -48,6 +52,7 @@ export const chat: Dialect<ChatWire> = {
     isReturned: (part) => part.type === 'thought' && typeof own(part.extra, dialect)['field'] === 'string',
     callMembers: ['extra_content'], // https://ai.google.dev/gemini-api/docs/openai
     ofOwnClients: true,
+    isUnordered: true,
   },
   decodeRequest: (body) => decodeRequest(body).call,
   encoder,

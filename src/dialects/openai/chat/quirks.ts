@@ -35,6 +35,8 @@ export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuir
   readonly refused?: RefusedFields;
   /** Does it accept the tool choice `allowed_tools`? Absent: clients of this wire have it sent until it is refused. */
   readonly allowedTools?: boolean;
+  /** It knows `functions`. Absent: it is sent tools in their place, since most servers pass over `functions` without a word. */
+  readonly olderFunctions?: true;
   /** True: it accepts `top_k`, which the public description does not have. */
   readonly topK?: boolean;
 }

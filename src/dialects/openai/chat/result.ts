@@ -32,12 +32,15 @@ function hasMessage({ delta, message: whole }: Choice): boolean {
   return content === undefined || content === null || typeof content === 'string' || Array.isArray(content);
 }
 
-export function encodeResult({ started, candidates, usage }: GenerateResult, identity: Identity): JsonObject {
+export function encodeResult(
+  { started, candidates, usage }: GenerateResult,
+  { isOlder = false, ...identity }: Identity & { readonly isOlder?: boolean },
+): JsonObject {
   const { head, others } = headOf(started, identity, 'chat.completion');
-  return { ...head, choices: candidates.map(encodeChoice), ...(usage ? { usage: encodeUsage(usage) } : {}), ...others };
+  return { ...head, choices: candidates.map((one, index) => encodeChoice(one, index, isOlder)), ...(usage ? { usage: encodeUsage(usage) } : {}), ...others };
 }
 
-function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index: number): JsonObject {
+function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index: number, isOlderClient: boolean): JsonObject {
   const texts: string[] = [];
   const annotations: JsonObject[] = [];
   const isCited = parts.some((part) => part.type === 'text' && part.citations);
@@ -63,7 +66,8 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
         refusals.push(part.text);
         break;
       case 'tool-call':
-        if (isOlderCall(part)) older = { name: part.name, arguments: part.json };
+        if (isOlderClient) older ??= { name: part.name, arguments: part.json };
+        else if (isOlderCall(part)) older = { name: part.name, arguments: part.json };
         else calls.push(encodeToolCall(part));
         break;
       case 'media': {
@@ -94,7 +98,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
     annotations,
     ...carried,
   };
-  return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishReasonOf(reason, raw) };
+  return { index, message, logprobs: choiceLogprobs(logprobs, refusalLogprobs), finish_reason: finishReasonOf(reason, raw, isOlderClient) };
 }
 
 const choiceLogprobs = (content: readonly TokenLogprob[] | undefined, refusal: Json | undefined): JsonObject | null =>

@@ -21,18 +21,20 @@ export function withThoughts(messages: readonly JsonObject[], thoughts: Quirks['
       );
       return { ...message, reasoning_content: unknownThought };
     }
-    const { reasoning_content: _, reasoning: __, ...others } = message;
-    if ('reasoning_content' in message || 'reasoning' in message) ignored.add('reasoning_content: the provider does not accept thoughts.');
+    const { reasoning_content: _, reasoning: __, reasoning_details: ___, ...others } = message;
+    if (fields.some((name) => name in message)) ignored.add('reasoning_content: the provider does not accept thoughts.');
     return others;
   });
 }
 
+const fields = ['reasoning_content', 'reasoning', 'reasoning_details'];
+
 /** Does `withThoughts` leave the messages of a client of this wire as they are? */
 export function hasFitThoughts(turns: readonly Turn[], thoughts: Quirks['thoughts']): boolean {
   if (thoughts === undefined) return true;
-  return turns.every(({ role, parts }) => {
+  return turns.every(({ role, parts, extra }) => {
     if (role !== 'model') return true;
-    if (thoughts === 'refused') return !parts.some(({ type }) => type === 'thought');
+    if (thoughts === 'refused') return !parts.some(({ type }) => type === 'thought') && !('reasoning_details' in own(extra, dialect));
     const thinks = parts.some((part) => part.type === 'thought' && part.text !== '' && own(part.extra, dialect)['field'] === 'reasoning_content');
     return thinks || !parts.some(({ type }) => type === 'tool-call');
   });

@@ -124,6 +124,16 @@ export const ChatRequest = Type.Object(
       Type.Object({ type: Type.String() }),
     ),
     parallel_tool_calls: optional(Type.Boolean()),
+    functions: optional(
+      Type.Array(Type.Object({ name: toolName, description: optional(Type.String()), parameters: optional(anyObject()) }), {
+        maxItems: 1024,
+        description: 'The older form of tools.',
+      }),
+    ),
+    function_call: optional(
+      Type.String({ minLength: 1, description: 'The older form of tool_choice: `none`, `auto`, or an object with the name of a function.' }),
+      Type.Object({ name: Type.String({ minLength: 1 }) }),
+    ),
     response_format: optional(Type.Object({ type: Type.Literal('text') }), Type.Object({ type: Type.Literal('json_object') }), SchemaFormat),
     reasoning_effort: optional(Type.Enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'default'])),
     stream: optional(Type.Boolean({ default: false, description: 'Answer in server-sent events.' })),
