@@ -40,3 +40,20 @@ test.each([{ refusal: null }, {}])('an answer whose text has a role, as OpenAIâ€
   expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'You said: and hello' } }] });
   expect(vendors.requests[0]?.text.match(/"role"/g)).toHaveLength(3); // one a message
 });
+
+/** As `@openai/agents` 0.20 writes the history of a run that was streamed. */
+test.each(['gpt-4o', 'claude-opus-4-6'])('an answer whose text has annotations, as OpenAIâ€™s agents write it, is taken by %s', async (model) => {
+  vendors.reset();
+  const content = [{ type: 'text', text: 'The tool said: read b', annotations: [] }];
+  const answer = await server.ask(chat, {
+    model,
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'and hello' },
+    ],
+  });
+  expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'You said: and hello' } }] });
+  expect(answer.headers.get('x-dragoman-warnings')).toBeNull();
+  expect(vendors.requests[0]?.text).not.toContain('annotations');
+});

@@ -103,6 +103,46 @@ describe('a client that returns thoughts and has shortened its history', () => {
   );
 });
 
+describe('a client of gencompat that did not ask for thoughts', () => {
+  const path = (wire: string, stream: boolean) => `/server/gencompat/v1beta/models/${wire}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+  const question = { role: 'user', parts: [{ text: 'What is the weather?' }] };
+  const functionDeclarations = [{ name: 'look', parametersJsonSchema: { type: 'object', properties: { city: { type: 'string' } } } }];
+  const configs = [undefined, {}, { thinkingBudget: 2000 }, { thinkingLevel: 'HIGH', includeThoughts: false }];
+  const contentOf = (answer: string): Any[] => {
+    const bodies = answer.startsWith('data: ') ? answer.split('data: ').slice(1) : [answer];
+    return bodies.flatMap((body) => list(JSON.parse(body).candidates[0].content.parts));
+  };
+  const each = ['chat', 'messages', 'responses'].flatMap((wire) => [false, true].flatMap((stream) => configs.map((config) => ({ wire, stream, config }))));
+
+  test.each(each)('gets none of a provider of $wire, streamed $stream, with $config, and they go back all the same', async ({ wire, stream, config }) => {
+    upstream.script(provider(() => undefined, { thought, text: '', tools: [{ name: 'look', json: '{"city":"Oslo"}' }] }));
+    const rest = { tools: [{ functionDeclarations }], generationConfig: { thinkingConfig: config, maxOutputTokens: 9000 } };
+    const answer = await (await server.ask(path(wire, stream), { contents: [question], ...rest })).text();
+    const parts = contentOf(answer);
+    expect(parts.filter(({ thought: isThought, thoughtSignature }) => isThought !== undefined || thoughtSignature !== undefined)).toEqual([]);
+    const [{ functionCall }] = parts;
+    const result = { role: 'user', parts: [{ functionResponse: { id: functionCall.id, name: 'look', response: { output: 'rain' } } }] };
+    const again = await server.ask(path(wire, stream), { contents: [question, { role: 'model', parts: [{ functionCall }] }, result], ...rest });
+    expect(again.status).toBe(200);
+    expect(JSON.stringify(upstream.requests.at(-1)!.json)).toContain(thought);
+  });
+
+  test.each([false, true])('gets them if it asks, streamed %s', async (stream) => {
+    upstream.script(always(ok({ thought, text: 'Rain.' })));
+    const generationConfig = { thinkingConfig: { includeThoughts: true } };
+    const parts = contentOf(await (await server.ask(path('chat', stream), { contents: [question], generationConfig })).text());
+    const texts = Map.groupBy(parts, (part) => part.thought === true);
+    expect(
+      [true, false].map((shown) =>
+        texts
+          .get(shown)
+          ?.map(({ text }) => text)
+          .join(''),
+      ),
+    ).toEqual([thought, 'Rain.']);
+  });
+});
+
 describe('Gemini', () => {
   const gemini = provider(({ contents }) => {
     const calls = list(contents).flatMap(({ parts }) => list(parts).filter(({ functionCall }) => functionCall));

@@ -61,6 +61,9 @@ export function thoughtPart({ text, extra }: { readonly text: string; readonly e
   return { text, thought: true, ...carried, ...(token === undefined ? {} : { thoughtSignature: token }) };
 }
 
+/** Is it left out for a client that did not ask for thoughts? One that Gemini has signed is part of what the client must return. */
+export const isHidden = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['thoughtSignature'] === undefined;
+
 /** @returns undefined for a fragment of audio that has only a transcript */
 export function mediaPart({ mediaType = 'application/octet-stream', base64, url, extra }: MediaPart): JsonObject | undefined {
   if (base64 === '') return undefined;

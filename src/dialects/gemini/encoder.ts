@@ -3,7 +3,7 @@ import { own, type Extra, type JsonObject } from '#core/json';
 import type { Encoder } from '../dialect.ts';
 import { argumentsOf } from '../shared/arguments.ts';
 import { TextEnds } from '../shared/text-ends.ts';
-import { callPart, candidatesIn, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
+import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone, type Ending } from './encode-answer.ts';
 import type { Framing } from './framing.ts';
 import { Grounding, searchOf } from './grounding.ts';
 import { encodeLogprobs } from './logprobs.ts';
@@ -16,17 +16,20 @@ export interface ContentAnswer {
   readonly framing: Framing;
   /** The client lets the model search: it gets grounding metadata, for which text is buffered. */
   readonly cites?: boolean;
+  /** The client did not ask for thoughts (`includeThoughts`): it gets none. */
+  readonly hidesThoughts?: boolean;
 }
 
 /** Events → chunks. A function call is sent once it is whole; the last chunk has the finish reasons with the usage. */
-export function encoder({ id, framing, cites = false }: ContentAnswer): Encoder {
-  return new Chunks(id, framing, cites);
+export function encoder({ id, framing, cites = false, hidesThoughts = false }: ContentAnswer): Encoder {
+  return new Chunks(id, framing, cites, hidesThoughts);
 }
 
 class Chunks implements Encoder {
   readonly #id: string;
   readonly #framing: Framing;
   readonly #cites: boolean;
+  readonly #hidesThoughts: boolean;
   #tail = '}';
   #started: Started = { type: 'started', model: '', ignored: [] };
   #open = new Map<number, Call[]>(); // the open function calls of each candidate
@@ -35,9 +38,10 @@ class Chunks implements Encoder {
   readonly #grounding = new Map<number, Grounding>(); // by candidate
   readonly #ends = new TextEnds();
 
-  constructor(id: string, framing: Framing, cites: boolean) {
+  constructor(id: string, framing: Framing, cites: boolean, hidesThoughts: boolean) {
     this.#id = id;
     this.#cites = cites;
+    this.#hidesThoughts = hidesThoughts;
     this.#framing = framing;
   }
 
@@ -52,7 +56,7 @@ class Chunks implements Encoder {
         if (this.#cites) this.#groundingOf(event.candidate).text(event.text, event.citations ?? (event.extra ? [] : undefined));
         return this.#part(event.candidate, { text: event.text, ...own(event.extra, dialect) }, event.logprobs);
       case 'thought':
-        return this.#part(event.candidate, thoughtPart(event));
+        return this.#hidesThoughts && isHidden(event) ? '' : this.#part(event.candidate, thoughtPart(event));
       case 'refusal':
         return this.#part(event.candidate, { text: event.text });
       case 'tool-call':

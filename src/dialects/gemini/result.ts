@@ -3,7 +3,7 @@ import type { GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { own, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { callPart, candidatesIn, endedCandidate, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
+import { callPart, candidatesIn, endedCandidate, isHidden, mediaPart, tailOf, thoughtPart, usageOrNone } from './encode-answer.ts';
 import type { ContentAnswer } from './encoder.ts';
 import { malformed } from './faults.ts';
 import { Grounding, searchOf } from './grounding.ts';
@@ -24,13 +24,14 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
   return [...events, ...answer.close()];
 }
 
-/** @param id the answer's id, unless its upstream spoke this wire and sent one itself */
-export function encodeResult({ started, candidates, usage }: GenerateResult, { id }: Pick<ContentAnswer, 'id'>): JsonObject {
+/** @param answer its id is used unless its upstream spoke this wire and sent one itself */
+export function encodeResult({ started, candidates, usage }: GenerateResult, { id, hidesThoughts }: Pick<ContentAnswer, 'id' | 'hidesThoughts'>): JsonObject {
+  const isShown = (part: Part) => !(hidesThoughts && part.type === 'thought' && isHidden(part));
   const said = candidates.length > 0 ? candidates : [{ parts: [], reason: 'stop' as const, raw: '' }];
   return {
     ...candidatesIn(
       said.map((one, candidate) => ({ ...one, candidate })),
-      ({ parts, logprobs, ...ending }) => ({ ...groundingOf(parts), ...endedCandidate(ending, parts.flatMap(partsOf), logprobs) }),
+      ({ parts, logprobs, ...ending }) => ({ ...groundingOf(parts), ...endedCandidate(ending, parts.filter(isShown).flatMap(partsOf), logprobs) }),
     ),
     usageMetadata: usageOrNone(usage),
     ...tailOf(started, id),

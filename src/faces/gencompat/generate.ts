@@ -21,7 +21,7 @@ export async function generateContent(
   const { app, body } = unlabelled(json);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
-  const answer = { id: answerId('', exchange), framing, cites: call.tools.some(isWebSearch) };
+  const answer = { id: answerId('', exchange), framing, cites: call.tools.some(isWebSearch), hidesThoughts: call.reasoning?.hidden ?? !call.reasoning };
   await answerCall(deps, exchange, {
     call,
     context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },

@@ -17,7 +17,15 @@ const ModelObject = Type.Object({
   created_at: Type.String({ description: 'RFC 3339.' }),
   max_input_tokens: nullable(Type.Integer()),
   max_tokens: nullable(Type.Integer(), { description: 'The most an answer may have.' }),
+  lifecycle: Type.Literal('active'),
+  line: Type.Null(),
+  deprecated_at: Type.Null(),
+  retires_at: Type.Null(),
+  capabilities: Type.Null({ description: 'What a model can do is in `dragoman` of `GET /models/{id}`.' }),
 });
+
+/** Members that Anthropic's SDK expects of every model, and of which nothing is known here. */
+const unknown = { lifecycle: 'active' as const, line: null, deprecated_at: null, retires_at: null, capabilities: null };
 
 const DescribedModel = Type.Object({ ...ModelObject.properties, dragoman: ModelDescription });
 
@@ -72,5 +80,13 @@ function page(models: readonly Model[], url: string) {
 
 function modelObject({ name, created, limits }: Model) {
   const created_at = new Date(created * 1000).toISOString();
-  return { type: 'model' as const, id: name, display_name: name, created_at, max_input_tokens: limits.context ?? null, max_tokens: limits.output ?? null };
+  return {
+    type: 'model' as const,
+    id: name,
+    display_name: name,
+    created_at,
+    max_input_tokens: limits.context ?? null,
+    max_tokens: limits.output ?? null,
+    ...unknown,
+  };
 }

@@ -376,7 +376,7 @@ describe.each(['gemini-2.5-flash', 'gpt-x', 'claude-x'])('before %s', (model) =>
 
   test('thoughts are marked as such', async () => {
     upstream.script(thinking('hm', 'yes'));
-    const { answer } = await whole(generate(model), said('think'));
+    const { answer } = await whole(generate(model), said('think', { generationConfig: { thinkingConfig: { includeThoughts: true } } }));
     expect(answer.candidates[0]?.content.parts.map(({ text, thought }) => [text, thought === true])).toEqual([
       ['hm', true],
       ['yes', false],

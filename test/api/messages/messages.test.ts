@@ -219,4 +219,11 @@ describe('the list of models', () => {
     expect(await answer.json()).toMatchObject({ type: 'model', id: 'claude-x', max_input_tokens: 200_000, max_tokens: 64_000 });
     expect((await here.server.ask('/server/messages/v1/models/nobody')).status).toBe(404);
   });
+
+  test('has every member that the SDK declares', async () => {
+    const declared = { lifecycle: 'active', line: null, deprecated_at: null, retires_at: null, capabilities: null };
+    expect(await (await here.server.ask('/server/messages/v1/models/claude-x')).json()).toMatchObject(declared);
+    const { data } = (await (await here.server.ask('/server/messages/v1/models')).json()) as { readonly data: readonly object[] };
+    for (const model of data) expect(model).toMatchObject(declared);
+  });
 });

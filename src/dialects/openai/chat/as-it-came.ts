@@ -46,7 +46,7 @@ function isPlainMessage(message: ChatMessage): boolean {
   const { content, tool_calls: calls } = message;
   if (content === null && message.role !== 'assistant') return false;
   if (calls?.some((call) => hasNull(call) || 'index' in call)) return false; // assembled from stream fragments, whose `index` is not allowed in requests
-  return !Array.isArray(content) || content.every((part) => part.type !== 'refusal' && !('role' in part) && isPlain(part));
+  return !Array.isArray(content) || content.every((part) => part.type !== 'refusal' && !('role' in part) && !('annotations' in part) && isPlain(part));
 }
 
 const isPlainTool = (tool: ChatTool): boolean => (tool.type !== 'function' && tool.type !== 'custom') || isPlain(tool);

@@ -143,8 +143,8 @@ const foreignOf = (part: object, place: string): ForeignPart => ({ type: 'foreig
 const none = new Set<string>();
 
 const textOf = (part: ChatContentPart & { type: 'text' }): TextPart => ({ type: 'text', text: part.text, ...carriedAs(rest(part, textMembers)) });
-/** OpenAI's agents for JavaScript write the role of an answer into its text, too, where the public description has none. */
-const textMembers = new Set(['type', 'text', 'role']);
+/** OpenAI's agents for JavaScript write the role and the annotations of an answer into its text, too, where the public description has neither. */
+const textMembers = new Set(['type', 'text', 'role', 'annotations']);
 
 /** The members of a part and of its inner object that are not understood. */
 function carriedOf(part: object, inner: string, value: object, known: readonly string[]): { readonly extra?: Extra } {

@@ -66,6 +66,10 @@ export interface CallItem {
   readonly others: JsonObject;
 }
 
+/** Arguments are JSON, also where a server that calls a function without parameters sent none. Those of a call that was cut off stay as they are. */
+export const argumentsAt = ({ custom }: CallItem, status: string, json: string): string =>
+  custom || status !== 'completed' || json.trim() !== '' ? json : '{}';
+
 export const callItem = ({ id, callId, name, custom, others }: CallItem, status: string, json: string): JsonObject =>
   custom
     ? { ...others, id, type: 'custom_tool_call', status, call_id: callId, name, input: json }

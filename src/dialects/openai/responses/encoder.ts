@@ -2,7 +2,7 @@ import type { SearchPart, ServerStep } from '#core/conversation';
 import type { GenerateEvent, PartEvent, ToolCallPiece, Usage } from '#core/event';
 import { isObject, own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import type { OpenAIError } from '../faults.ts';
-import { askedId, callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
+import { argumentsAt, askedId, callItem, itemId, messageItem, reasoningItem, searchItem, urlCitation, type CallItem } from './encode-items.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { isRefusal, Message, Thinking } from './open-items.ts';
 import type { Status } from './response.ts';
@@ -387,7 +387,9 @@ export class Encoder {
     let frames = '';
     const statusOf = (index: number) => (index === last ? 'incomplete' : 'completed');
     if (this.#open) frames += this.#close(statusOf(this.#open.index));
-    for (const { item, index, json } of this.#calls.values()) {
+    for (const { item, index, json: sent } of this.#calls.values()) {
+      const json = argumentsAt(item, statusOf(index), sent);
+      if (json !== sent) frames += this.#emit('response.function_call_arguments.delta', `"item_id":"${item.id}","output_index":${index},"delta":"{}"`);
       const [type, name] = item.custom ? ['response.custom_tool_call_input.done', 'input'] : ['response.function_call_arguments.done', 'arguments'];
       const called = item.custom ? '' : `,"name":${this.#json(item.name)}`;
       frames += this.#emit(type, `"item_id":"${item.id}","output_index":${index}${called},"${name}":${this.#json(json)}`);
