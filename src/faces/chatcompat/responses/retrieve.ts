@@ -29,6 +29,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       path: `${root}/responses/:id`,
       summary: 'A stored response; with `stream=true` as server-sent events, those after `starting_after` alone.',
       output: ResponseObject,
+      sends: ['text/event-stream'],
       async answer(asked) {
         const entry = await found(asked);
         const query = queryOf(asked);
