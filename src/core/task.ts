@@ -2,7 +2,7 @@ import type { Sampling } from './sampling.ts';
 import type { Events } from './event.ts';
 import type { TargetContext } from './context.ts';
 import type { Counts } from './price.ts';
-import type { Target } from './target.ts';
+import type { Model, Target } from './target.ts';
 
 /**
  * A call other than a conversation: embeddings, speech, a picture. It passes through the same rules as every call, but has its own request to the target, and
@@ -13,6 +13,8 @@ export interface Task {
   readonly model: string;
   /** `embedding`: an unknown model name falls back to the default engine. */
   readonly kind: 'embedding' | 'other';
+  /** The kind of model that a refusal lists; absent: chat. */
+  readonly of?: Model['kind'];
   readonly stream: boolean;
   /** Its `maxTokens` is 0 if no text is generated. */
   readonly sampling: Sampling;

@@ -238,11 +238,5 @@ function present(json: unknown): unknown {
 /** The words behind the `?`, as the values that the schema wants. The credential that may stand there is not ours. */
 function wordsOf(search: URLSearchParams, schema: TObject): Record<string, unknown> {
   const words = Array.from(search).filter(([name]) => name !== 'key' || Object.hasOwn(schema.properties, name));
-  const unknown = new Set<string>();
-  for (const [name] of words) {
-    if (Object.hasOwn(schema.properties, name)) continue;
-    if (unknown.has(name)) throw new Fault('invalid', `${name.slice(0, 100)} is given more than once.`, { field: name.slice(0, 100) });
-    unknown.add(name);
-  }
   return coerced(words, schema, valueIn);
 }

@@ -76,8 +76,12 @@ function schemaName(
   return capital(`${face.name} ${method === 'POST' ? '' : method.toLowerCase()} ${words}${suffix} ${what}`);
 }
 
-/** A refusal that names a field, and one that names none. */
-const samples = [new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' }), new Fault('unauthenticated', 'A key is needed.')];
+/** A refusal that names a field, one that names none, and one that says when to try again. */
+const samples = [
+  new Fault('invalid', 'temperature must be between 0 and 2.', { field: 'temperature' }),
+  new Fault('unauthenticated', 'A key is needed.'),
+  new Fault('rate-limited', 'Wait a second.', { retryAfter: 1 }),
+];
 
 const errorOf = (face: Face): object =>
   schemaOf(...samples.map((fault) => JSON.parse(JSON.stringify(face.refusal(fault, 'req_0123456789abcdefghijkl'))) as Json), ...(face.otherRefusals ?? []));

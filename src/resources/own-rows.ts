@@ -46,12 +46,16 @@ export interface OwnRowsInside<Thing> extends OwnRows<Thing> {
 export function ownRows<Thing extends OwnRow>({ kind, most, read }: OwnRowsDeps<Thing>): OwnRowsInside<Thing> {
   const table = sql.table(kind);
   const idColumn = sql.ref(`${kind}.id`);
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<Thing> => {
-    const [thing] = await read(reader, sql`${idColumn} = ${id} ${lock}`, access);
+  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>): Promise<Thing> => {
+    const [thing] = await read(reader, sql`${idColumn} = ${id}`, access);
     if (!thing) throw unknownThing(kind);
     return thing;
   };
-  const locked = (reader: Reader, id: number, inside: Access) => one(reader, id, inside, sql`for update of ${table}`);
+  /** Locked before it is read: a locking read that waits joins the row as it is then with those of other tables as they were, such as the version of before. */
+  const locked = async (reader: Reader, id: number, inside: Access) => {
+    await sql`select from ${table} where id = ${id} for update`.execute(inside.db);
+    return one(reader, id, inside);
+  };
   const checkEditable = (thing: Thing): Thing => {
     if (!includes(thing.right, 'edit')) throw new Fault('forbidden', `This ${kind} is shared with you to be used, not to be changed.`);
     return thing;

@@ -1,5 +1,5 @@
 import { encodeFault } from '#dialects/gemini/faults';
-import { alsoBelow, type Face } from '#http/route';
+import { alsoBelow, type Face, type Route } from '#http/route';
 import { contentModelRoutes } from './models.ts';
 import { type OperationDeps, operationRoutes } from './operations.ts';
 
@@ -8,7 +8,10 @@ const root = '/server/gencompat';
 /** The versions in the address that clients use, `v1` too, are one interface. */
 const base = `${root}/v1beta`;
 
-/** What SDKs ask that are given the server's address alone. Of `/v1`, which is the chat interface's, only what names them in `x-goog-api-client` is meant. */
+/**
+ * What SDKs ask that are given the server's address alone. Of `/v1`, which is the chat interface's, only what names them in `x-goog-api-client` is meant, and
+ * what has a publisher in its address, as nothing of the chat interface has.
+ */
 const short = '/v1beta';
 const shared = '/v1';
 const namedBy = 'x-goog-api-client';
@@ -21,7 +24,12 @@ export function gencompat(deps: OperationDeps): Face {
     name: 'gencompat',
     roots: [root, short],
     shares: [{ root: shared, header: namedBy }],
-    routes: alsoBelow(alsoBelow(both, base, short), base, shared, [namedBy]),
+    routes: alsoBelow(alsoBelow(both, base, short), base, shared, [namedBy]).map(forAllPublishers),
     refusal: (fault) => encodeFault(fault),
   };
 }
+
+const forAllPublishers = (route: Route): Route => ({
+  ...route,
+  also: (route.also ?? []).map(({ method, path, headers }) => ({ method, path, ...(headers && !path.startsWith(`${shared}/publishers/`) ? { headers } : {}) })),
+});

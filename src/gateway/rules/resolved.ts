@@ -29,7 +29,7 @@ export function resolved(models: (caller: Caller) => Models, inner: Generate<Res
     const visible = models(context.caller);
     if (context.targets) return inner(asChosen(context.targets, call, visible), context);
     if (isConversation(call)) return inner(asNamed(call, visible), context);
-    const { route, warnings } = taskRoute(call, visible);
+    const { route, warnings } = taskRoute(call, visible, context.caller);
     const answer = inner({ ...call, route }, context);
     return warnings.length > 0 ? warned(answer, { before: warnings }) : answer;
   };
@@ -64,12 +64,13 @@ function chosen(names: readonly string[], call: Call, models: Models): readonly 
 }
 
 /** The model for a task, with the targets that support it. An unknown embedding model is replaced by the default one, with a warning. */
-function taskRoute(call: Task, models: Models): { readonly route: Model; readonly warnings: readonly string[] } {
+function taskRoute(call: Task, models: Models, caller: Caller): { readonly route: Model; readonly warnings: readonly string[] } {
   const found = modelNamed(models, call.model);
   const fallsBack = call.kind === 'embedding' && found?.kind !== 'embedding';
   const model = fallsBack ? models.embedding : found;
   const targets = model?.targets.filter(({ target }) => call.able(target)) ?? [];
   if (!model && call.kind === 'embedding') throw unknownModel(call.model, models, 'embedding');
+  if (!model && caller.models !== undefined) throw unknownModel(call.model, models, call.of);
   if (!model || targets.length === 0) throw new Fault('unsupported', call.unable, { field: 'model' });
   const warnings = fallsBack ? [`model: ${shownName(call.model)} is not an embedding model here, so ${model.name} answers instead`] : [];
   return { route: narrowedTo(model, targets), warnings };

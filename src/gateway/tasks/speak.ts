@@ -21,6 +21,7 @@ function taskOf(call: SpeakCall, sound: SoundSink): Task {
   return {
     model,
     kind: 'other',
+    of: 'speech',
     stream: call.asEvents === true,
     sampling: {},
     texts: instructions === undefined ? [text] : [text, instructions],

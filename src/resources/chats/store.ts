@@ -138,6 +138,7 @@ export function openChats(store: Store): ChatStore {
         const chat = await one(reader, id, 'read', inside);
         if (chat.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes a chat.');
         const { rows } = await sql<{ number: number }>`delete from chat where id = ${id} returning number`.execute(inside.db);
+        if (rows.length === 0) throw unknownSession(); // deleted meanwhile
         await forgetGrants(inside, kind, rows.map(({ number }) => number)); // prettier-ignore
         return chat;
       }),

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { isObject } from '#core/json';
+import { unknownThing } from '#http/noun-route';
 import { forgetGrants, type Reader } from '#store/grants';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -10,10 +11,10 @@ import type { Datasets } from './store.ts';
 export interface Removal {
   /** @throws Fault `not-found`, `forbidden` where one is somebody else's: then none is deleted */
   datasets(reader: Reader, ids: readonly number[]): Promise<void>;
-  /** A file that the caller may edit. */
+  /** A file that the caller may edit. @throws Fault `not-found` where it was deleted meanwhile */
   file(reader: Reader, id: number): Promise<void>;
-  /** The same in a transaction. @returns its job, to be cancelled behind it */
-  fileWithin(inside: Access, id: number): Promise<string | null>;
+  /** The same in a transaction. @returns its job, to be cancelled behind it; undefined where it was deleted already */
+  fileWithin(inside: Access, id: number): Promise<string | null | undefined>;
   /** The files of a source, which are deleted already. In a transaction. */
   filesOfSource(inside: Access, sourceId: number): Promise<void>;
 }
@@ -41,7 +42,7 @@ export function openRemoval({ store, jobs, datasets }: RemovalDeps): Removal {
     const { rows } = await sql<{ job: string | null }>`
       update dataset_files set deleted_at = now() where id = ${id} and deleted_at is null returning job_id as job`.execute(inside.db);
     if (rows[0]) await ask(jobs, inside, 'file', id);
-    return rows[0]?.job ?? null;
+    return rows[0]?.job;
   };
   return {
     fileWithin,
@@ -52,6 +53,7 @@ export function openRemoval({ store, jobs, datasets }: RemovalDeps): Removal {
       }),
     async file(_reader, id) {
       const former = await store.transaction((inside) => fileWithin(inside, id));
+      if (former === undefined) throw unknownThing('file');
       if (former !== null) await jobs.cancel(former);
     },
   };

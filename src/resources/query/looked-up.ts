@@ -3,6 +3,7 @@ import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { CountTokens } from '#core/measure';
 import type { Passage } from '#core/passages';
+import { datasetNamesIn } from '../dataset-names.ts';
 import type { QueryDeps } from './deps.ts';
 import { questionFor } from './question.ts';
 import { foundOnWeb, type Live } from './web.ts';
@@ -26,25 +27,12 @@ const mostDatasets = 100;
 
 /** The datasets of a request: names as a list, or in one text with commas between them. @throws Fault `invalid` */
 export function datasetsOf(given: string | readonly string[] | null | undefined): LookedUp['datasets'] {
-  const names = (typeof given === 'string' ? namesIn(given) : (given ?? [])).map((name) => name.trim());
+  const names = (typeof given === 'string' ? datasetNamesIn(given) : (given ?? [])).map((name) => name.trim());
   if (names.includes('all')) return 'all';
   const chosen = [...new Set(names)].filter((name) => name !== '' && name !== 'none');
   if (chosen.length > mostDatasets)
     throw new Fault('invalid', `dataset must have at most ${mostDatasets} names; "all" means all that you may read.`, { field: 'dataset' });
   return chosen;
-}
-
-/** The names in a text with commas between them. A full name (`user_custom_<user>_<short name>_content`) may have commas in its short name. */
-function namesIn(text: string): readonly string[] {
-  const names: string[] = [];
-  const begun: string[] = []; // pieces of a full name that has not ended yet
-  for (const piece of text.split(',')) {
-    const isInside = begun.length > 0 || /^\s*user_custom_\d+_/.test(piece);
-    if (isInside) begun.push(piece);
-    else names.push(piece);
-    if (isInside && /_content\s*$/.test(piece)) names.push(begun.splice(0).join(','));
-  }
-  return [...names, ...begun];
 }
 
 const isAskedOfDatasets = ({ datasets, limit }: Pick<LookedUp, 'datasets' | 'limit'>): boolean => (datasets === 'all' ? limit > 0 : datasets.length > 0);

@@ -119,6 +119,7 @@ describe('without any provider', () => {
     '/server/gencompat/v1beta/models/flash%3AgenerateContent',
     '/server/gencompat/v1beta/publishers/google/models/gemini-2.5-flash:generateContent',
     '/server/gencompat/v1/publishers/google/models/gemini-2.5-flash%3agenerateContent',
+    '/v1/publishers/google/models/gemini-2.5-flash:generateContent',
   ])(proves('service.gencompat-root', '%s answers too'), async (path) => {
     expect((await whole(path, said('Say exactly: yes'), {}, alone)).answer.candidates[0]?.content.parts).toEqual([{ text: 'yes' }]);
   });

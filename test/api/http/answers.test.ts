@@ -104,6 +104,7 @@ test.each([
   ['/value?limit=1&limit=2', 'limit is given more than once.'],
   ['/value?all=maybe', 'all must be a boolean.'],
   ['/value?other=1', 'other is not known. Known: limit, all, tags, name.'],
+  ['/value?other=1&other=2', 'other is not known. Known: limit, all, tags, name.'],
 ])('a query that fits nothing is refused, naming it: %s', async (path, message) => {
   const answer = await get(path);
   expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([400, message]);

@@ -1,7 +1,7 @@
 /* What is answered has the form that /openapi.json gives it, where pieces and refusals differ from the whole. */
 import { expect, test } from 'vitest';
 import { Compile } from 'typebox/schema';
-import { cut } from '../../support/fakes/upstream/index.ts';
+import { always, cut, tooMany } from '../../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -53,5 +53,25 @@ test('an MCP message is answered with a type that the document has', async () =>
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const answer = await server.ask('/server/mcp', message, { headers: { accept: 'application/json, text/event-stream' } });
   expect(Object.keys(paths['/server/mcp']!['post']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type'));
+  await answer.text();
+});
+
+test.each([
+  ['/server/chatcompat/v1/chat/completions', '', { model: 'chat', messages: [{ role: 'user', content: 'x' }] }],
+  ['/server/messages/v1/messages', '', { model: 'chat', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] }],
+  ['/server/gencompat/v1beta/models/{model}:generateContent', 'chat', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
+  ['/server/query', '', { model: 'chat', message: 'x' }],
+])('a refusal of %s that says when to try again is answered as the document has it', async (path, model, body) => {
+  upstream.script(always(tooMany({ retryAfter: 3 })));
+  const answer = await server.ask(path.replace('{model}', model), body);
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '3']);
+  await kept(path, answer);
+});
+
+test('a stored response that is streamed again is answered with a type that the document has', async () => {
+  const path = '/server/chatcompat/v1/responses';
+  const { id } = (await (await server.ask(path, { model: 'chat', input: 'x' })).json()) as { id: string };
+  const answer = await server.ask(`${path}/${id}?stream=true`);
+  expect(Object.keys(paths[`${path}/{id}`]!['get']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type')!.split(';')[0]);
   await answer.text();
 });

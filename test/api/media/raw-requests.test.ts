@@ -352,6 +352,19 @@ describe('refused', () => {
       error: { code: 'unsupported', message: 'No provider here speaks with this model. For the built-in voice, name the model `built-in-speech`.' },
     });
   });
+
+  test('with 404 for a key that may use other models alone, whether there is such a model or not', async () => {
+    const made = await offline.ask('/server/mine/keys', { name: 'narrow', models: ['built-in'] });
+    const { key } = (await made.json()) as { key: string };
+    for (const [path, model] of [
+      ['/audio/speech', 'built-in-speech'],
+      ['/audio/speech', 'nobody'],
+      ['/moderations', 'nobody'],
+    ] as const) {
+      const answer = await offline.ask(root + path, { model, input: 'a' }, { headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` } });
+      expect([answer.status, await answer.json()]).toMatchObject([404, { error: { param: 'model', code: 'model_not_found' } }]);
+    }
+  });
 });
 
 describe('older completions', () => {

@@ -43,6 +43,13 @@ test(
   },
 );
 
+test('a parameter that is not known is ignored, also where it is repeated', async () => {
+  for (const path of ['get-models', 'get-personas', 'list-agents', 'list-mcp-tools']) {
+    const plain = await all.admin('GET', `/server/${path}`);
+    expect(await all.admin('GET', `/server/${path}?_=1&_=2&tracked`)).toMatchObject({ status: 200, body: plain.body });
+  }
+});
+
 test('the full list says what is known of each model; the address says the format before the body', async () => {
   for (const [method, path, sent] of [
     ['GET', '?format=full', undefined],

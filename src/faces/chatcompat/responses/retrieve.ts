@@ -10,7 +10,7 @@ import { root } from '../root.ts';
 import type { Background } from './background.ts';
 import { isRunning, itemsIn } from './continuation.ts';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
-import { streamEntry } from './replay.ts';
+import { gone, streamEntry } from './replay.ts';
 
 const shared = { scope: 'passthrough', owner: 'caller' } as const;
 
@@ -19,7 +19,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
   const { responses, runs, clock, limits } = deps;
   const found = async ({ caller, exchange }: Asked): Promise<Entry> => {
     const entry = await responses.find(caller.userId, exchange.params['id'] ?? '', exchange);
-    if (!entry || entry.status === itemsOnly) throw new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
+    if (!entry || entry.status === itemsOnly) throw gone();
     return entry;
   };
   return [
@@ -29,6 +29,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       path: `${root}/responses/:id`,
       summary: 'A stored response; with `stream=true` as server-sent events, those after `starting_after` alone.',
       output: ResponseObject,
+      sends: ['text/event-stream'],
       async answer(asked) {
         const entry = await found(asked);
         const query = queryOf(asked);
@@ -46,7 +47,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       output: Type.Object({ id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) }),
       async answer(asked) {
         const { userId, id, body, status } = await found(asked);
-        await responses.remove(userId, id);
+        if (!(await responses.remove(userId, id))) throw gone(); // meanwhile
         if (body.run && isRunning(status)) await runs.cancel(body.run.job);
         return { id, object: 'response', deleted: true };
       },

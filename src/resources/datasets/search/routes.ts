@@ -4,6 +4,7 @@ import type { SearchPassages } from '#core/passages';
 import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
+import { datasetNamesIn } from '../../dataset-names.ts';
 
 const rank = nullable(Type.Integer({ minimum: 1 }), { description: 'From 1; null where that channel did not find it or did not run.' });
 
@@ -21,7 +22,7 @@ const Found = Type.Object({
 
 const Asked = Type.Object(
   {
-    dataset: Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 })], {
+    dataset: Type.Union([Type.String({ minLength: 1, maxLength: 200_000 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: 1000 })], {
       description: 'Full names of datasets, as a list or with commas between them, or `all`.',
     }),
     message: Type.String({ minLength: 1, description: 'The question.' }),
@@ -86,7 +87,7 @@ const mostNames = 1000;
 
 /** Names as a list, or in one text with commas between them; `none` names nothing. */
 function namesIn(given: string | readonly string[]): 'all' | readonly string[] {
-  const names = (typeof given === 'string' ? given.split(',', mostNames + 1) : given).map((name) => name.trim()).filter((name) => name !== '');
+  const names = (typeof given === 'string' ? datasetNamesIn(given) : given).map((name) => name.trim()).filter((name) => name !== '');
   if (names.includes('all')) return 'all';
   if (names.length === 0 || names.length > mostNames)
     throw new Fault('invalid', `dataset must have 1 to ${mostNames} names; "all" means all that you may read.`, { field: 'dataset' });

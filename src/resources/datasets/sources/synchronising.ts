@@ -327,7 +327,7 @@ async function withdrawn({ store, run, removal, jobs }: Sync, address: string): 
   const formerJob = await store.transaction(async (inside) => {
     await run.hold(inside);
     const fileId = await run.forget(inside, address);
-    return fileId === undefined ? null : removal.fileWithin(inside, fileId);
+    return fileId === undefined ? undefined : removal.fileWithin(inside, fileId);
   });
-  if (formerJob !== null) await jobs.cancel(formerJob);
+  if (typeof formerJob === 'string') await jobs.cancel(formerJob);
 }

@@ -1,0 +1,61 @@
+/* Requests that change the same thing at the same time. */
+import { expect, test } from 'vitest';
+import { onBothDatabases } from '../../support/databases.ts';
+import { person, visitedTogether, type Answer, type Asker } from './visitors.ts';
+
+const long = 120_000;
+const mine = '/server/mine';
+const agent = { name: 'Greeter', mode: 'single', instructions: 'Be kind.', model: 'built-in' };
+
+const six = (ask: (at: number) => Promise<Answer>) => Promise.all(Array.from({ length: 6 }, (_, at) => ask(at)));
+const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).toSorted((a, b) => a - b);
+
+/** Makes a thing. @returns how it is deleted */
+type Making = (ask: Asker) => Promise<readonly [method: string, path: string, body?: object]>;
+
+const own =
+  (noun: string, body: object): Making =>
+  async (ask) => ['DELETE', `${mine}/${noun}/${String((await ask('POST', `${mine}/${noun}`, body)).body['id'])}`];
+
+const things: Readonly<Record<string, Making>> = {
+  persona: own('personas', { name: 'x', description: 'x', prompt: 'x' }),
+  plugin: own('plugins', { plugin_name: 'simultaneous', title: 'x', kind: 'prompt', template: 'x' }),
+  agent: own('agents', agent),
+  secret: own('secrets', { name: 'SIMULTANEOUS', value: 'x' }),
+  'MCP server': own('mcp-servers', { name: 'x', url: 'https://mcp.example/mcp' }),
+  dataset: own('datasets', { name: 'simultaneous' }),
+  chat: own('chats', { title: 'x' }),
+  key: own('keys', { name: 'x' }),
+  'chat session': async (ask) => ['POST', '/user/delete-chat-session', { session_id: (await ask('POST', '/user/create-chat-session', {})).body['session_id'] }],
+  response: async (ask) => ['DELETE', `/v1/responses/${String((await ask('POST', '/v1/responses', { model: 'built-in', input: 'x' })).body['id'])}`],
+  conversation: async (ask) => ['DELETE', `/v1/conversations/${String((await ask('POST', '/v1/conversations', {})).body['id'])}`],
+  file: async (ask) => {
+    const { body } = await ask('POST', `${mine}/datasets`, { name: 'with a file' });
+    const path = `${mine}/datasets/${String(body['id'])}/files`;
+    const files = await ask('POST', `${path}?filename=a.txt`, 'The cat sleeps.', { headers: { 'content-type': 'application/octet-stream' } });
+    return ['DELETE', `${path}/${String((files.body['items'] as { id: number }[])[0]!.id)}`];
+  },
+};
+
+onBothDatabases('simultaneous requests', (database) => {
+  const together = visitedTogether(database);
+
+  test('for six new versions of an agent make six', { timeout: long }, async () => {
+    const { ask } = await person(together());
+    const { id } = (await ask('POST', `${mine}/agents`, agent)).body;
+    const answers = await six((at) => ask('PUT', `${mine}/agents/${String(id)}`, { ...agent, name: `Greeter ${at}` }));
+    expect(statuses(answers)).toEqual([200, 200, 200, 200, 200, 200]);
+    expect(answers.map(({ body }) => body['version'] as number).toSorted((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7]);
+    const { body } = await ask('GET', `${mine}/agents/${String(id)}/versions`);
+    expect(body['items']).toHaveLength(7);
+  });
+
+  test.each(Object.entries(things))('to delete a %s: one does, the others do not find it', { timeout: long }, async (_, make) => {
+    const { ask } = await person(together());
+    for (let round = 0; round < 3; round++) {
+      const [method, path, body] = await make(ask);
+      expect(statuses(await six(() => ask(method, path, body)))).toEqual([200, 404, 404, 404, 404, 404]);
+      if (path.includes('/files/')) await ask('DELETE', path.slice(0, path.indexOf('/files/')));
+    }
+  });
+});
