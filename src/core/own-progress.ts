@@ -14,7 +14,7 @@ export async function withOwnProgress<Result>(all: Progress, call: (own: Progres
   }
 }
 
-function join(all: Progress, { attempts, booked, planTokens, costUsd, warnings = [], flags = [], ...latest }: Progress): void {
+function join(all: Progress, { attempts, booked, planTokens, costUsd, warnings = [], flags = [], cache: _, ...latest }: Progress): void {
   all.attempts.push(...attempts);
   for (const warning of warnings) (all.warnings ??= []).push(warning);
   for (const flag of flags) (all.flags ??= []).push(flag);
