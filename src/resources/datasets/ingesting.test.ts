@@ -245,11 +245,13 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect(done.filter((step) => step === 'before convert')).toHaveLength(1);
   });
 
-  test('of a file that was deleted meanwhile ends, and leaves nothing that is found', { timeout: 120_000 }, async () => {
+  test('of a file that was deleted meanwhile ends, and leaves nothing behind its removal', { timeout: 120_000 }, async () => {
     const { jobId, fileId, ingestion } = await put(text.replaceAll('part', 'chapter'));
     worker(async (step) => {
       if (step === 'after embed') await sql`update dataset_files set deleted_at = now() where id = ${fileId}`.execute(store().db);
     });
     await expect(ingestion.ended(jobId)).rejects.toMatchObject({ code: 'not-found' });
+    const { rows } = await sql`select id from editions where file_id = ${fileId}`.execute(store().db);
+    expect(rows).toEqual([]);
   });
 });
