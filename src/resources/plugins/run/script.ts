@@ -152,7 +152,7 @@ const ofConnection = new Set([
 export const isHeader = (name: string): boolean => /^[a-z0-9-]{1,64}$/.test(name) && !ofConnection.has(name) && !name.startsWith('proxy-');
 
 /** `search('question', { datasets?: 'all' | [names], limit? })` gives passages. */
-async function found(asked: unknown, options: unknown, { caller, requestId, step, progress, permits, signal }: Context, search: SearchPassages) {
+async function found(asked: unknown, options: unknown, { caller, requestId, step, progress, permits, app, tags, signal }: Context, search: SearchPassages) {
   const question = textOf(asked).slice(0, 2000).toWellFormed();
   if (question.trim() === '') throw new ScriptFailed('search takes a question.');
   const { datasets = 'all', limit = 10 } = isObject(options) ? options : {};
@@ -166,6 +166,8 @@ async function found(asked: unknown, options: unknown, { caller, requestId, step
       requestId,
       ...(step > 0 ? { step, progress } : {}),
       permits,
+      app,
+      tags,
       signal,
     });
     return passages.map(({ dataset, filename, page, text, score }) => ({ dataset, filename, page, text, score }));
