@@ -6,6 +6,7 @@ import { wholeAnswer, type Generate } from '#core/generate';
 import { withOwnProgress } from '#core/own-progress';
 import { stepOf } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
+import { Cancelled } from '#kit/async/client-left';
 import { orAborted } from '#kit/async/or-aborted';
 import { questionOf, textOfTurn } from './turns.ts';
 import { timed } from '#kit/async/timed';
@@ -39,7 +40,7 @@ export async function questionFor(turns: readonly Turn[], { generate, clock, mod
     )
     .filter(({ role }) => role !== 'system');
   if (model === undefined || before.length === 0 || !refersBack(question)) return asItIs;
-  const time = { clock, milliseconds: patienceMilliseconds, late: new Error('The question was not worded anew in time.'), signal: context.signal };
+  const time = { clock, milliseconds: patienceMilliseconds, late: new Cancelled(), signal: context.signal };
   try {
     const { tier: _, targets: __, ...own } = context;
     const step = stepOf(0, 'own', 1);
