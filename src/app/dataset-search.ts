@@ -3,6 +3,7 @@ import { floatsOf, type EmbedCall } from '#core/embed';
 import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { Permits } from '#core/permits';
+import { withOwnProgress } from '#core/own-progress';
 import { stepOf, steps } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
 import { embeddingWeight } from '#providers/built-in/embed';
@@ -70,15 +71,12 @@ function embedOf({ pipeline, models, runtime }: Calls): EmbedText {
     const isQuestion = purpose === 'question';
     const context = nativeContext({ caller, requestId, signal });
     const balance = isQuestion ? runtime().settings.charge.embeddings : 'train';
-    const { vectors } = await pipeline.embed(callFor(asked), {
-      ...context,
-      ...(app === undefined ? {} : { app }),
-      tags,
-      step: isQuestion ? nextStep(requestId, step) : 0,
-      balance,
-      permits,
-      progress,
-    });
+    const number = isQuestion ? nextStep(requestId, step) : 0;
+    const labels = { ...(app === undefined ? {} : { app }), tags };
+    // a question is asked of several models at a time
+    const { vectors } = await withOwnProgress(progress, (own) =>
+      pipeline.embed(callFor(asked), { ...context, ...labels, step: number, balance, permits, progress: own }),
+    );
     return vectors.map((vector) => Float32Array.from(floatsOf(vector)));
   };
 }

@@ -19,6 +19,7 @@ beforeAll(async () => {
   named: { targets: [{ provider: fake, model: named-up }], aliases: [called] }
   brief: { targets: [{ provider: fake, model: brief-up }] }
   vectors: { kind: embedding, targets: [{ provider: fake, model: vectors-up }] }
+defaults: { followUp: kept }
 cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, called: { ttlSeconds: 600 } }
 routing: { cooldownSeconds: 0 }
 `,
@@ -297,6 +298,32 @@ describe('accounting', () => {
     expect(miss!.provenance).toBe('provider');
     for (const hit of hits)
       expect(hit).toMatchObject({ provenance: 'cached', planTokens: 0, costUsd: 0, status: 200, end: 'completed', outputTokens: miss!.outputTokens });
+  });
+
+  test('marks no answer as cached whose question was worded anew by a cached one', async () => {
+    const someone = await newMember(server);
+    const message = [
+      { user: 'me', message: `What is a ${fresh()}?` },
+      { user: 'gpt', message: 'It is a bird.' },
+      { user: 'me', message: 'And where does it live?' },
+    ];
+    const query = () =>
+      fetch(`${server.url}/server/query`, {
+        method: 'POST',
+        body: JSON.stringify({ message, dataset: 'all', model: 'gpt-4o-mini' }),
+        headers: { authorization: `Bearer ${someone.keys[0]!}`, 'content-type': 'application/json' },
+      });
+    const answers = [await query(), await query()];
+    expect(answers.map((answer) => [answer.status, cacheOf(answer)])).toEqual([
+      [200, null],
+      [200, null],
+    ]);
+    const rows = async () => (await loggedBy(server, someone.id)).map(({ step, provenance }) => [step, provenance]);
+    await expect.poll(rows, { timeout: 30_000 }).toEqual(expect.arrayContaining([[10_000_000, 'cached']]));
+    expect((await rows()).filter(([step]) => step === 0)).toEqual([
+      [0, 'provider'],
+      [0, 'provider'],
+    ]);
   });
 
   test('requires no quota for a cached answer', async () => {

@@ -5,8 +5,8 @@ import { chat, startTestServer, type TestServer } from '../support/server.ts';
 import { proves } from '../support/proves.ts';
 
 /** The guard taken out: what the tests of the guard count on is counted here. */
-vi.mock('#kit/net/public-addresses', () => ({ isPublic: () => true, isMetadata: () => false }));
-vi.mock('../../src/kit/net/public-addresses.ts', () => ({ isPublic: () => true, isMetadata: () => false }));
+vi.mock('#kit/net/public-addresses', () => ({ arePublic: () => true, isMetadata: () => false }));
+vi.mock('../../src/kit/net/public-addresses.ts', () => ({ arePublic: () => true, isMetadata: () => false }));
 
 let upstream: Upstream;
 let canary: Site;

@@ -325,6 +325,15 @@ models:
     120_000,
   );
 
+  test('a name of dozens of addresses is fetched, and one of thousands is not: each of them would be checked', async () => {
+    const many = (count: number) => [publicAddress, ...Array.from({ length: count - 1 }, (_, at) => `8.8.${at >> 8}.${at & 255}`)];
+    names = { 'dozens.example': () => many(64), 'thousands.example': () => many(4000) };
+    expect((await look(at('dozens.example'))).status).toBe(200);
+    const url = at('thousands.example');
+    expect(await look(url)).toEqual({ status: 400, message: uniform(url) });
+    expect(evil.hits).toBe(1);
+  });
+
   test.each([
     ['one of them is inside', [publicAddress, '127.0.0.1']],
     ['the other kind is inside', [publicAddress, '::1']],

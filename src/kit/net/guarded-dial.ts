@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, ProxyAgent, type Dispatcher } from 'undici';
 import { orAborted } from '../async/or-aborted.ts';
-import { isMetadata, isPublic } from './public-addresses.ts';
+import { arePublic, isMetadata } from './public-addresses.ts';
 
 /** The network operations that precede a connection. */
 export interface Outside {
@@ -25,6 +25,9 @@ export interface DialSettings {
   readonly seconds: number;
 }
 
+/** Of one host: a DNS server can give thousands, each of which would be checked and dialled. */
+const mostAddresses = 64;
+
 /** Checks the addresses of a host and connects only to checked ones. */
 export class GuardedDial {
   readonly #settings: DialSettings;
@@ -42,8 +45,9 @@ export class GuardedDial {
     const trusted = this.#exceptions.has(url.origin);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const addresses = isIP(host) ? [host] : await orAborted(outside.resolve(host, trusted), signal);
-    const isRefused = trusted ? (address: string) => isMetadata(address) && address !== host : (address: string) => !isPublic(address);
-    if (addresses.length === 0 || addresses.some(isRefused)) throw new Error('Not a public host.');
+    if (addresses.length === 0 || addresses.length > mostAddresses) throw new Error('No host, or one of too many addresses.');
+    const isRefused = trusted ? addresses.some((address) => isMetadata(address) && address !== host) : !arePublic(addresses);
+    if (isRefused) throw new Error('Not a public host.');
     return addresses.map((address) => outside.at(address));
   }
 

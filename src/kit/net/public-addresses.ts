@@ -36,18 +36,22 @@ for (const [network, length] of [
 ] as const)
   special.addSubnet(network, length, 'ipv6');
 
-/** @param address as the system reports it. False for an invalid address and for those of this machine's interfaces */
-export function isPublic(address: string): boolean {
-  const version = isIP(address);
-  if (version === 0 || address.includes('%')) return false;
-  if (version === 6 && !given.check(address, 'ipv6')) return false;
-  return !special.check(address, version === 6 ? 'ipv6' : 'ipv4') && !isOwn(address, version);
+/** @param addresses as the system reports them. False if one is invalid, or is that of an interface of this machine */
+export function arePublic(addresses: readonly string[]): boolean {
+  const own = ownAddresses();
+  return addresses.every((address) => {
+    const version = isIP(address);
+    if (version === 0 || address.includes('%')) return false;
+    const family = version === 6 ? 'ipv6' : 'ipv4';
+    if (version === 6 && !given.check(address, family)) return false;
+    return !special.check(address, family) && !own.check(address, family);
+  });
 }
 
 /** Whether a host of a URL says by itself that it is not public: as an address, or as a name of this machine (RFC 6761). Other names are judged when they are resolved. */
 export function isInner(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return isIP(host) === 0 ? /(?:^|\.)localhost$/.test(host) : !isPublic(host);
+  return isIP(host) === 0 ? /(?:^|\.)localhost$/.test(host) : !arePublic([host]);
 }
 
 /** Metadata services of clouds: no host name may resolve to them, even with an exception. */
@@ -63,10 +67,12 @@ export function isMetadata(address: string): boolean {
   return version === 0 || address.includes('%') || telltale.check(address, version === 6 ? 'ipv6' : 'ipv4');
 }
 
-function isOwn(address: string, version: number): boolean {
+function ownAddresses(): BlockList {
   const own = new BlockList();
-  const family = version === 6 ? 'ipv6' : 'ipv4';
   for (const list of Object.values(networkInterfaces()))
-    for (const one of list ?? []) if (isIP(one.address) === version && !one.address.includes('%')) own.addAddress(one.address, family);
-  return own.check(address, family);
+    for (const { address } of list ?? []) {
+      const version = isIP(address);
+      if (version > 0 && !address.includes('%')) own.addAddress(address, version === 6 ? 'ipv6' : 'ipv4');
+    }
+  return own;
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import { systemClock as clock } from '#kit/async/clock';
+import { sealer } from '#kit/crypto/sealing';
 import { folderBlobs, type Blobs } from '#store/blobs';
 import { grantTo } from '#store/grants';
 import { jobs } from '#store/jobs';
@@ -15,6 +17,7 @@ import { onBothDatabases } from '../../../test/support/databases.ts';
 import { workOnIngestion, type IngestingDeps } from './ingesting.ts';
 import { openIngestion, type Incoming } from './ingestion.ts';
 import { chunked, openEmbeddingCache, openPassageIndex } from './search/index.ts';
+import { openSources } from './sources/store.ts';
 import { openDatasets } from './store.ts';
 
 const folder = (path: string) => new URL(path, import.meta.url);
@@ -245,11 +248,31 @@ onBothDatabases('ingestion', ({ shared }) => {
     expect(done.filter((step) => step === 'before convert')).toHaveLength(1);
   });
 
-  test('of a file that was deleted meanwhile ends, and leaves nothing that is found', { timeout: 120_000 }, async () => {
+  test('of a file that was deleted meanwhile ends, and leaves nothing behind its removal', { timeout: 120_000 }, async () => {
     const { jobId, fileId, ingestion } = await put(text.replaceAll('part', 'chapter'));
     worker(async (step) => {
       if (step === 'after embed') await sql`update dataset_files set deleted_at = now() where id = ${fileId}`.execute(store().db);
     });
     await expect(ingestion.ended(jobId)).rejects.toMatchObject({ code: 'not-found' });
+    const { rows } = await sql`select id from editions where file_id = ${fileId}`.execute(store().db);
+    expect(rows).toEqual([]);
+  });
+
+  test.each(['is to be removed', 'is gone'])('takes nothing into a dataset that %s, and neither does a source', { timeout: 120_000 }, async (which) => {
+    const { dataset, ingestion } = await put('A text.');
+    await sql`update datasets set deleted_at = now() where id = ${dataset.id}`.execute(store().db);
+    if (which === 'is gone') await sql`delete from datasets where id = ${dataset.id}`.execute(store().db);
+    const late = { filename: 'late.md', content: Buffer.from('Late.'), source: { form: 'file' } } as const;
+    await expect(ingestion.begin(caller, dataset, late)).rejects.toMatchObject({ code: 'not-found' });
+    const sources = openSources({ store: store(), seal: sealer(randomBytes(32)) });
+    const page = {
+      datasetId: dataset.id,
+      place: { type: 'page', url: 'https://a.example/' },
+      keys: undefined,
+      everyHours: null,
+      userId: caller.userId,
+      keyId: 1,
+    } as const;
+    await expect(store().transaction((inside) => sources.add(inside, page))).rejects.toMatchObject({ code: 'not-found' });
   });
 });

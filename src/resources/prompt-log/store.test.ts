@@ -1,7 +1,7 @@
 /* The texts of the log as they stand in the database, in rows of this version and of earlier ones. */
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { ToldRequest } from '#core/prompt-log';
 import { requestId } from '#kit/crypto/ids';
 import { sealer } from '#kit/crypto/sealing';
@@ -21,8 +21,14 @@ const told = (userId: number, text: string): ToldRequest => ({
 });
 
 onBothDatabases('the rows of the prompt log', ({ shared }) => {
-  const store = shared({ migrations: ['./', '../usage/'].map((folder) => new URL(folder, import.meta.url)) });
+  const store = shared({ migrations: ['./', '../users/', '../usage/'].map((folder) => new URL(folder, import.meta.url)) });
   const seal = sealer(randomBytes(32));
+
+  beforeAll(async () => {
+    await sql`
+      insert into users (id, email, role, plan) overriding system value
+      select id, id || '@example.org', 'user', 'unlimited' from generate_series(71, 82) as id`.execute(store().db);
+  });
 
   function opened(bodies: () => 'own' | 'all' | 'none' = () => 'own') {
     const clock = testClock();
@@ -112,6 +118,18 @@ onBothDatabases('the rows of the prompt log', ({ shared }) => {
     const { rows } = await sql<{ sealed: Buffer }>`select sealed from prompt_log where user_id = 81`.execute(store().db);
     expect(seal.open(rows[0]!.sealed, `prompt/81/${one.requestId}`).toString()).not.toContain('told before');
     await log.close();
+  });
+
+  test('are not written of a user who was deleted meanwhile', async () => {
+    const { log } = opened();
+    const [gone, present] = [told(75, 'of nobody'), told(82, 'of somebody')];
+    await sql`update users set removed_at = now() where id = 75`.execute(store().db);
+    for (const one of [gone, present]) log.record(one);
+    await log.close();
+    const { rows } = await sql<{
+      id: number;
+    }>`select user_id as id from prompt_log where last_request = any(${[gone, present].map((one) => one.requestId)})`.execute(store().db);
+    expect(rows).toEqual([{ id: 82 }]);
   });
 
   test('go after the days that the settings say', async () => {

@@ -195,7 +195,10 @@ interface Written {
   readonly batches: readonly Batch[];
 }
 
-/** The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. */
+/**
+ * The sealed texts go as one value, of which each row takes its part: a list of them would be written out in hexadecimal digits. A request that ends when its user
+ * was deleted leaves nothing behind.
+ */
 async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Written): Promise<void> {
   const rows = batches.map(({ userId, requests, plain }) => ({
     userId,
@@ -213,7 +216,8 @@ async function insert({ db }: Store, seal: Sealer, { at, bodies, batches }: Writ
     select user_id, ${new Date(at)}, first, last, string_to_array(requests, ','), ${bodies === 'all'}, substring(${sealed}::bytea from start for bytes)
     from unnest(${column(({ userId }) => userId)}::bigint[], ${column(({ first }) => first)}::text[], ${column(({ last }) => last)}::text[],
       ${column(({ requests }) => requests)}::text[], ${starts}::int[], ${lengths}::int[])
-      as given(user_id, first, last, requests, start, bytes)`.execute(db);
+      as given(user_id, first, last, requests, start, bytes)
+    where exists (select from users where id = user_id and removed_at is null)`.execute(db);
 }
 
 function endsOf(requests: readonly string[]): { readonly first: string; readonly last: string } {

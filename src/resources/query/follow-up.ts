@@ -4,6 +4,7 @@ import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { inBothVerbs, wholeAnswer } from '#core/generate';
 import { textTurn, wordsIn, type Turn } from '#core/conversation';
+import { Cancelled } from '#kit/async/client-left';
 import { orAborted } from '#kit/async/or-aborted';
 import { Conversation } from '#http/noun-route';
 import { systemTurn } from '../system-turn.ts';
@@ -102,7 +103,8 @@ function patient(inner: QueryDeps['generate'], { clock }: QueryDeps): QueryDeps[
   }, answer);
 }
 
-const tooLate = new Error('The follow-up questions did not come in time.');
+/** The client has not left: the call is booked as cancelled. */
+const tooLate = new Cancelled();
 
 /** The questions in an answer: a JSON array, or lines with numbers or dashes before them. */
 function questionsIn(text: string): readonly string[] {

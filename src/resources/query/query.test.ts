@@ -9,11 +9,13 @@ import { wholeAnswer } from '#core/generate';
 import type { Passage, PassageSearch } from '#core/passages';
 import { Permits } from '#core/permits';
 import type { Model } from '#core/target';
+import { Cancelled } from '#kit/async/client-left';
 import { systemClock } from '#kit/async/clock';
 import type { GivenAnswer } from '../given-answer.ts';
 import type { QueryDeps } from './deps.ts';
 import type { Completion } from './fields.ts';
 import type { Asked } from './choices.ts';
+import { followUp } from './follow-up.ts';
 import { query } from './query.ts';
 
 const caller: Caller = { userId: 7, email: 'ada@example.org', role: 'user', plan: 'free', teamIds: [], keyId: 1, keyName: 'k' };
@@ -41,7 +43,7 @@ interface Scripted {
 
 function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', context, deps = {}, rewording }: Scripted) {
   const searches: PassageSearch[] = [];
-  const calls: { readonly call: GenerateCall; readonly step: number }[] = [];
+  const calls: { readonly call: GenerateCall; readonly step: number; readonly signal: AbortSignal }[] = [];
   const kept: GivenAnswer[] = [];
   const model: Model = {
     name: 'm',
@@ -55,8 +57,8 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
   const all: QueryDeps = {
     affords: async () => {},
     enters: async () => {},
-    async *generate(call, { step }) {
-      calls.push({ call, step });
+    async *generate(call, { step, signal }) {
+      calls.push({ call, step, signal });
       const text = rewording && step > 0 ? await rewording(call) : answer;
       const events: readonly GenerateEvent[] = [
         { type: 'started', model: 'm-1', ignored: [] },
@@ -107,7 +109,7 @@ function scripted({ passages = [], answer = 'It is so [1], and so [2, 9].', cont
   };
   const turns = () =>
     calls.at(-1)!.call.turns.map(({ role, parts }) => `${role}: ${parts.map((part) => (part.type === 'text' ? part.text : part.type)).join('|')}`);
-  return { ask, turns, searches, calls, kept, progress };
+  return { ask, turns, searches, calls, kept, progress, all, given };
 }
 
 test('passages stand before the question with numbers, as material, and are cited with their places', async () => {
@@ -195,12 +197,29 @@ test('the last question of a conversation is worded anew where it refers back, a
 });
 
 test('a question that is not worded anew in two seconds, or at all, is looked up as it is', async () => {
+  const cuts: unknown[] = [];
   for (const rewording of [() => new Promise<string>(() => {}), () => Promise.reject(new Fault('overloaded', 'no')), () => Promise.resolve('  ')]) {
     const clock = { ...systemClock, after: (milliseconds: number, then: () => void) => systemClock.after(milliseconds === 2000 ? 10 : milliseconds, then) };
-    const { ask, searches } = scripted({ rewording, deps: { clock } });
+    const { ask, searches, calls } = scripted({ rewording, deps: { clock } });
     await ask({ message: conversation('And they?'), dataset: 'all' });
     expect(searches.map(({ question }) => question)).toEqual(['And they?']);
+    cuts.push(calls[0]!.signal.reason);
   }
+  expect(cuts).toEqual([expect.any(Cancelled), undefined, undefined]); // nobody has left
+});
+
+test('follow-up questions that do not come in ten seconds are none, and their call is cancelled', async () => {
+  const clock = { ...systemClock, after: (milliseconds: number, then: () => void) => systemClock.after(milliseconds === 10_000 ? 10 : milliseconds, then) };
+  let asked: AbortSignal | undefined;
+  const generate: QueryDeps['generate'] = async function* (_, { signal }) {
+    asked = signal;
+    await new Promise(() => {});
+    yield [];
+  };
+  const { all, given } = scripted({ deps: { clock, generate } });
+  const { call, generate: answering, whole } = followUp(all, { message: conversation('And they?') });
+  expect(await whole(fold(await wholeAnswer(answering, call, given)), given)).toMatchObject({ message: '', questions: [] });
+  expect(asked?.reason).toBeInstanceOf(Cancelled);
 });
 
 test('a live question has what the engine finds, and at 2 two of the pages; its numbers go on behind the passages', async () => {

@@ -3,8 +3,10 @@ import { textIn, textTurn, type Turn } from '#core/conversation';
 import type { Context } from '#core/context';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
+import { withOwnProgress } from '#core/own-progress';
 import { stepOf } from '#core/steps';
 import type { Clock } from '#kit/async/clock';
+import { Cancelled } from '#kit/async/client-left';
 import { orAborted } from '#kit/async/or-aborted';
 import { questionOf, textOfTurn } from './turns.ts';
 import { timed } from '#kit/async/timed';
@@ -38,12 +40,16 @@ export async function questionFor(turns: readonly Turn[], { generate, clock, mod
     )
     .filter(({ role }) => role !== 'system');
   if (model === undefined || before.length === 0 || !refersBack(question)) return asItIs;
-  const time = { clock, milliseconds: patienceMilliseconds, late: new Error('The question was not worded anew in time.'), signal: context.signal };
+  const time = { clock, milliseconds: patienceMilliseconds, late: new Cancelled(), signal: context.signal };
   try {
     const { tier: _, targets: __, ...own } = context;
-    const answer = await timed(time, (signal) =>
-      orAborted(wholeAnswer(generate, rewording(model, before, question), { ...own, step: stepOf(0, 'own', 1), strict: false, signal }), signal),
-    );
+    const step = stepOf(0, 'own', 1);
+    const answer = await timed(time, (signal) => {
+      const worded = withOwnProgress(context.progress, (progress) =>
+        wholeAnswer(generate, rewording(model, before, question), { ...own, step, strict: false, signal, progress }),
+      );
+      return orAborted(worded, signal); // it may end when the question is answered already
+    });
     const text = textIn(fold(answer).candidates[0]?.parts ?? []);
     return text.trim().split('\n', 1)[0]?.slice(0, mostCharacters).toWellFormed() || asItIs;
   } catch {

@@ -1,7 +1,7 @@
 /* Plugins: the built-in ones, and those that users make; prompts, calls over HTTP and scripts. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
-import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { startUpstream, talkative, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { openSite, outsideOf, publicAddress, type Site } from '../../support/fakes/web.ts';
 import { loggedAs, newMember } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
@@ -628,6 +628,27 @@ describe('a script', () => {
     expect((await run('follower', { url: address('/here') })).body['message']).toBe('found');
     expect((await run('follower', { url: address('/away') })).status).toBe(422);
     expect(site.requests.map(({ url }) => url)).toEqual(['/here', '/there', '/away']);
+  });
+
+  test('asks two models at once, and each answer is booked for the provider that gave it', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    upstream.script(talkative(5, promise));
+    site.answer((_request, response) => {
+      resolve();
+      response.setHeader('content-type', 'text/plain').end('go on');
+    });
+    const both = `const slow = llm({ prompt: 'hi', model: 'gpt-4o-mini' }); await llm({ prompt: 'Say exactly: quick', model: 'built-in' })`;
+    await script('double', `export default async ({ llm, fetch }) => { ${both}; await fetch('${address('/')}'); return slow; }`, [
+      `http://api.example:${site.port}`,
+    ]);
+    const { headers, body } = await run('double');
+    expect(body['message']).toBe('On and on.');
+    const rows = async () => {
+      const { steps = [], ...first } = (await ada.ask('GET', `/server/mine/logs/${headers.get('x-request-id')}`)).body as { steps?: readonly object[] };
+      return [first, ...steps];
+    };
+    const of = (model: string, provider: string) => expect.objectContaining({ model, provider, tries: [expect.objectContaining({ provider })] }) as unknown;
+    await expect.poll(rows).toEqual([of('gpt-4o-mini', 'fake'), of('built-in', 'built-in')]);
   });
 
   test('fetches at most 50 times a run', async () => {

@@ -1,13 +1,21 @@
 import { sql } from 'kysely';
+import { Fault } from '#core/fault';
 import type { Access, Database } from '#store/open';
 import type { FileGeneration, GenerationCounts, NewPassages } from './types.ts';
 
-/** The id of a generation, which is made where there is none. */
+/**
+ * The id of a generation, which is made where there is none. To be called in a transaction: its file is not deleted before the end of it, so that who deletes one
+ * finds all that was added.
+ *
+ * @throws Fault `not-found` where the file was deleted
+ */
 export async function editionOf(db: Database, { datasetId, fileId, generation, language }: Omit<NewPassages, 'chunks'>): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into editions (dataset_id, file_id, generation, language) values (${datasetId}, ${fileId}, ${generation}, ${language})
+    with file as (select id from dataset_files where id = ${fileId} and deleted_at is null for share)
+    insert into editions (dataset_id, file_id, generation, language) select ${datasetId}::bigint, id, ${generation}::int, ${language}::text from file
     on conflict (file_id, generation) do update set language = editions.language returning id`.execute(db);
-  return rows[0]!.id;
+  if (!rows[0]) throw new Fault('not-found', 'The file was deleted.');
+  return rows[0].id;
 }
 
 /** Of a generation; zeros where there is none. */

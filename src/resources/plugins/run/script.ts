@@ -5,6 +5,7 @@ import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import { wholeAnswer, type Generate } from '#core/generate';
 import { isObject, textOf, type JsonObject } from '#core/json';
+import { withOwnProgress } from '#core/own-progress';
 import type { SearchPassages } from '#core/passages';
 import { hasScope } from '#core/scopes';
 import { stepOf, steps } from '#core/steps';
@@ -42,10 +43,10 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
   const calls = {
     llm: (args: readonly unknown[], within: AbortSignal) => {
       if (asked >= steps.inner.most) throw new ScriptFailed(`A script asks models at most ${steps.inner.most} times.`);
-      return answered(
-        callOf(args[0], model),
-        { ...withoutChoices(context), step: stepAt(context.step, asked++), signal: AbortSignal.any([within, asPlatformSignal(signal)]) },
-        deps.generate,
+      const call = callOf(args[0], model);
+      const step = stepAt(context.step, asked++);
+      return withOwnProgress(context.progress, (progress) =>
+        answered(call, { ...withoutChoices(context), step, progress, signal: AbortSignal.any([within, asPlatformSignal(signal)]) }, deps.generate),
       );
     },
     fetch(args: readonly unknown[], within: AbortSignal) {

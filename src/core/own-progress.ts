@@ -1,0 +1,26 @@
+import type { Progress } from './context.ts';
+import { sumOfKnown } from './usage.ts';
+
+/**
+ * Makes a call that goes on beside others of its request. Its row is booked by what it notes itself: its attempts, its target, and whether the cache answered.
+ * When it is over, that joins what is noted of the request.
+ */
+export async function withOwnProgress<Result>(all: Progress, call: (own: Progress) => Promise<Result>): Promise<Result> {
+  const own: Progress = { attempts: [] };
+  try {
+    return await call(own);
+  } finally {
+    join(all, own);
+  }
+}
+
+function join(all: Progress, { attempts, booked, planTokens, costUsd, warnings = [], flags = [], cache: _, ...latest }: Progress): void {
+  all.attempts.push(...attempts);
+  for (const warning of warnings) (all.warnings ??= []).push(warning);
+  for (const flag of flags) (all.flags ??= []).push(flag);
+  const sum = sumOfKnown(all.booked, booked);
+  if (sum) all.booked = sum;
+  if (planTokens !== undefined) all.planTokens = (all.planTokens ?? 0) + planTokens;
+  if (costUsd !== undefined) all.costUsd = (all.costUsd ?? 0) + costUsd;
+  Object.assign(all, latest);
+}
