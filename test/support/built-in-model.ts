@@ -69,7 +69,8 @@ export const word = fc
   .array(fc.constantFrom('ba', 'ko', 'zu', 'mi', 're', 'lo', 'ta', 'fe', 'gu', 'ni', 'vo', 'pa', 'xe', 'qua', 'dri'), { minLength: 3, maxLength: 4 })
   .map((syllables) => syllables.join(''));
 export const words = fc.uniqueArray(word, { minLength: 1, maxLength: 6 }).map((all) => all.join(' '));
-export const distinct = (count: number) => fc.uniqueArray(word, { minLength: count, maxLength: count });
+export const distinct = (count: number) =>
+  fc.uniqueArray(word, { minLength: count, maxLength: count, comparator: (one, other) => one.includes(other) || other.includes(one) });
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Runs a property for random words. */

@@ -56,7 +56,7 @@ export interface Accepted<Request extends ProviderRequest> {
 }
 
 /**
- * Sends a request until the provider accepts it: with the next credential while credentials are rejected, and re-encoded if a refusal taught something about
+ * Sends a request until the provider accepts it: with the next credential while credentials are rejected or their rate limits exceeded, and re-encoded if a refusal taught something about
  * the model. What was learned is stored once a request encoded with it is accepted.
  *
  * @returns the request without its body, which would otherwise stay in memory for the minutes that the answer may take
@@ -98,7 +98,11 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
       last = { body, fault };
       continue;
     }
-    if (isLimit(fault)) throw limited(fault, credential, model, context);
+    if (isLimit(fault)) {
+      const limit = limited(fault, credential, model, context);
+      if (!limit.details.otherKey || ++turn === credentials.length) throw limit;
+      continue;
+    }
     if (fault.details.key) credential.refused();
     if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }

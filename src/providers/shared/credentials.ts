@@ -26,13 +26,8 @@ interface Refused {
   readonly keys: RestingKeys | undefined;
 }
 
-/**
- * Sets a credential aside that was refused in an answer whose status was 200.
- *
- * @returns those with which the call can be sent again; undefined where there are none
- */
-export function credentialsLeft(credentials: Credentials, { credential: refused, model, keys }: Refused): Credentials | undefined {
-  refused.refused();
+/** The credentials with which a call can be sent again that was refused with one of them in an answer of status 200; undefined where there are none. */
+export function credentialsWithout(credentials: Credentials, { credential: refused, model, keys }: Refused): Credentials | undefined {
   const left = credentials.inTurn(model, keys).filter((one) => one !== refused);
   return left.length === 0 ? undefined : { inTurn: () => left };
 }

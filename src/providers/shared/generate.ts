@@ -17,7 +17,7 @@ import { isUnpromised } from './is-unpromised.ts';
 import { keeping, learnedInAnswer, taught, type InAnswer } from './in-answer.ts';
 import { inCallWords } from './in-call-words.ts';
 import { marked, unpromised } from '#core/unpromised';
-import { credentialsLeft, type Credential, type Credentials } from './credentials.ts';
+import { credentialsWithout, type Credential, type Credentials } from './credentials.ts';
 import { asRefusal, AwaitingWords, whole } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutSignature, isAboutThoughts, recalling, recorded, recordedWhole, withoutForeign, type Recalling } from './recalled-thoughts.ts';
@@ -184,8 +184,15 @@ function credentialsAfter(error: unknown, reply: Reply, credentials: Credentials
   if (reply.teaches(error)) return credentials;
   if (!(error instanceof Fault)) throw error;
   const { credential, model, context } = reply;
-  if (isLimit(error)) throw limited(error, credential, model, context);
-  const left = error.details.key ? credentialsLeft(credentials, { credential, model, keys: context.keys }) : undefined;
+  const { keys } = context;
+  if (isLimit(error)) {
+    const limit = limited(error, credential, model, context);
+    const left = limit.details.otherKey ? credentialsWithout(credentials, { credential, model, keys }) : undefined;
+    if (left) return left;
+    throw limit;
+  }
+  if (error.details.key) credential.refused();
+  const left = error.details.key ? credentialsWithout(credentials, { credential, model, keys }) : undefined;
   if (left) return left;
   throw reply.inCallWords(error);
 }
