@@ -119,7 +119,7 @@ export interface Patience {
   readonly idle: number;
 }
 
-/** Records of the wrappers for the answer's headers, the log and the usage rows. One per request; append-only. */
+/** Records of the wrappers for the answer's headers, the log and the usage rows. One per request, and per call that goes on beside others (`own-progress`); append-only. */
 export interface Progress {
   /** The attempts in order; the last one answered, if any did. */
   readonly attempts: Attempt[];
