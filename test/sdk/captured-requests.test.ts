@@ -137,7 +137,13 @@ describe.each(requests)('a client of $name', ({ asked, ...face }) => {
     test.each(asked)('reads all of it after a request of $name', async (request) => {
       const { candidates, usage } = await seen(face, request, `by-${wire}`);
       expect(candidates).toMatchObject([
-        { text: said, thought: 'Hm.', refusal: '', calls: [{ name: 'look', arguments: { at: 'it' } }], finish: expect.stringMatching(/^(tool|length)$/) },
+        {
+          text: said,
+          thought: showsThoughts(face, request) ? 'Hm.' : '',
+          refusal: '',
+          calls: [{ name: 'look', arguments: { at: 'it' } }],
+          finish: expect.stringMatching(/^(tool|length)$/),
+        },
       ]);
       expect(usage.output > 0).toBe(isCounted(face, request));
     });
@@ -150,6 +156,11 @@ describe.each(requests)('a client of $name', ({ asked, ...face }) => {
     expect(usage.output > 0).toBe(isCounted(face, request));
   });
 });
+
+/** Clients of the Gemini interface get thoughts if they ask for them. */
+const showsThoughts = ({ wire }: Interface, { body }: Captured) =>
+  wire !== geminiWire ||
+  (body['generationConfig'] as { readonly thinkingConfig?: { readonly includeThoughts?: boolean } } | undefined)?.thinkingConfig?.includeThoughts === true;
 
 /** Streams of chat say what they cost to those who ask. */
 const isCounted = ({ wire }: Interface, { body: { stream, stream_options: options } }: Captured) =>
