@@ -12,7 +12,12 @@ import { recordingOf } from '../support/recordings.ts';
 interface Captured {
   readonly name: string;
   readonly url?: string;
-  readonly body: { readonly model?: string; readonly stream?: boolean; readonly stream_options?: { readonly include_usage?: boolean } };
+  readonly body: {
+    readonly model?: string;
+    readonly stream?: boolean;
+    readonly stream_options?: { readonly include_usage?: boolean };
+    readonly generationConfig?: { readonly thinkingConfig?: { readonly includeThoughts?: boolean } };
+  };
 }
 
 const captured = (wire: CrossedWire): readonly Captured[] => (wire === messagesWire ? translated() : recorded(wire));
@@ -158,9 +163,8 @@ describe.each(requests)('a client of $name', ({ asked, ...face }) => {
 });
 
 /** Clients of the Gemini interface get thoughts if they ask for them. */
-const showsThoughts = ({ wire }: Interface, { body }: Captured) =>
-  wire !== geminiWire ||
-  (body['generationConfig'] as { readonly thinkingConfig?: { readonly includeThoughts?: boolean } } | undefined)?.thinkingConfig?.includeThoughts === true;
+const showsThoughts = ({ wire }: Interface, { body: { generationConfig: config } }: Captured) =>
+  wire !== geminiWire || config?.thinkingConfig?.includeThoughts === true;
 
 /** Streams of chat say what they cost to those who ask. */
 const isCounted = ({ wire }: Interface, { body: { stream, stream_options: options } }: Captured) =>
