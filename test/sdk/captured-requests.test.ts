@@ -12,7 +12,12 @@ import { recordingOf } from '../support/recordings.ts';
 interface Captured {
   readonly name: string;
   readonly url?: string;
-  readonly body: { readonly model?: string; readonly stream?: boolean; readonly stream_options?: { readonly include_usage?: boolean } };
+  readonly body: {
+    readonly model?: string;
+    readonly stream?: boolean;
+    readonly stream_options?: { readonly include_usage?: boolean };
+    readonly generationConfig?: { readonly thinkingConfig?: { readonly includeThoughts?: boolean } };
+  };
 }
 
 const captured = (wire: CrossedWire): readonly Captured[] => (wire === messagesWire ? translated() : recorded(wire));
@@ -137,7 +142,13 @@ describe.each(requests)('a client of $name', ({ asked, ...face }) => {
     test.each(asked)('reads all of it after a request of $name', async (request) => {
       const { candidates, usage } = await seen(face, request, `by-${wire}`);
       expect(candidates).toMatchObject([
-        { text: said, thought: 'Hm.', refusal: '', calls: [{ name: 'look', arguments: { at: 'it' } }], finish: expect.stringMatching(/^(tool|length)$/) },
+        {
+          text: said,
+          thought: showsThoughts(face, request) ? 'Hm.' : '',
+          refusal: '',
+          calls: [{ name: 'look', arguments: { at: 'it' } }],
+          finish: expect.stringMatching(/^(tool|length)$/),
+        },
       ]);
       expect(usage.output > 0).toBe(isCounted(face, request));
     });
@@ -150,6 +161,10 @@ describe.each(requests)('a client of $name', ({ asked, ...face }) => {
     expect(usage.output > 0).toBe(isCounted(face, request));
   });
 });
+
+/** Clients of the Gemini interface get thoughts if they ask for them. */
+const showsThoughts = ({ wire }: Interface, { body: { generationConfig: config } }: Captured) =>
+  wire !== geminiWire || config?.thinkingConfig?.includeThoughts === true;
 
 /** Streams of chat say what they cost to those who ask. */
 const isCounted = ({ wire }: Interface, { body: { stream, stream_options: options } }: Captured) =>
