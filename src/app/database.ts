@@ -95,8 +95,8 @@ function quieter(log: Log): Log {
   return { ...log, info: log.debug };
 }
 
-/** What is missing of the database, in one word; nothing when it answers and can be written to. The embedded one only reads while its disk is full. */
-export async function lackingOf(store: Pick<Store, 'kind' | 'ready'>): Promise<readonly string[]> {
+/** What `/readyz` names while the database cannot be used: `database`, `writable database` where PostgreSQL only reads, `disk` where the embedded one only reads. Empty when it can be written to. */
+export async function missingOf(store: Pick<Store, 'kind' | 'ready'>): Promise<readonly string[]> {
   try {
     await store.ready();
     return [];

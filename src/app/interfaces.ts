@@ -43,7 +43,7 @@ import type { Acting } from './acting.ts';
 import type { Accounting } from './accounting.ts';
 import type { Administration } from './administration.ts';
 import type { Calls } from './calls.ts';
-import { blobColumns, lackingOf } from './database.ts';
+import { blobColumns, missingOf } from './database.ts';
 import { doctorRoutes, regionRoutes } from './diagnostics/routes.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { Parent } from './parent.ts';
@@ -156,7 +156,7 @@ async function missingFrom({
   parent,
   isStopping,
 }: Pick<InterfacesDeps, 'store' | 'journal' | 'parent' | 'isStopping'>): Promise<readonly string[]> {
-  const [database, machine] = await Promise.all([lackingOf(store), parent?.missing() ?? []]);
+  const [database, machine] = await Promise.all([missingOf(store), parent?.missing() ?? []]);
   return [...new Set([...database, ...(journal.trouble ? ['disk'] : []), ...(isStopping() ? ['stopping'] : []), ...machine])];
 }
 

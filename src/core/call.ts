@@ -17,7 +17,7 @@ export interface GenerateCall {
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;
-  /** The client has no place for more than one call: that no others are made is wished for, and no loss where it cannot be said. */
+  /** The client's wire holds one tool call per answer (`functions`): parallel calls are turned off where the provider can, without a warning where it cannot. */
   readonly takesOneCall?: true;
   readonly output: Output;
   readonly sampling: Sampling;

@@ -3,7 +3,7 @@ import { sumOfKnown } from './usage.ts';
 
 /**
  * Makes a call that goes on beside others of its request. Its row is booked by what it notes itself: its attempts, its target, and whether the cache answered.
- * When it is over, that joins what is noted of the request.
+ * When it is over, they join those of the request; not whether the cache answered, which is said of the answer alone.
  */
 export async function withOwnProgress<Result>(all: Progress, call: (own: Progress) => Promise<Result>): Promise<Result> {
   const own: Progress = { attempts: [] };

@@ -74,7 +74,7 @@ export interface AgentServerTool extends ServerTool {
   readonly isApproved: boolean;
 }
 
-/** The tools of MCP servers that agents have. */
+/** An MCP server, as a tool of an agent refers to it. */
 export interface AgentServer {
   readonly name: string;
   readonly wantsSignIn: boolean;
@@ -82,6 +82,7 @@ export interface AgentServer {
   readonly problem: string | null;
 }
 
+/** The tools of MCP servers that agents have. */
 export interface AgentServerTools extends Pick<ServerTools, 'call'> {
   /** The allowed tools of these servers, or of each those named. @throws the signal's reason */
   of(

@@ -191,7 +191,7 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
 }
 
 /** Is the answer forwarded unparsed? */
-const isPassed = (event: GenerateEvent): boolean => event.type === 'passed' && !event.unseen;
+const isForwarded = (event: GenerateEvent): boolean => event.type === 'passed' && !event.unseen;
 
 /** A usage that the provider did not report, or not where clients look for it. */
 const isOwnUsage = (event: GenerateEvent): event is Extract<GenerateEvent, { type: 'usage' }> =>
@@ -244,9 +244,9 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
           const event = events[at]!;
           if (event.type === 'started') {
             started = event;
-            isPassthrough = events.some(isPassed);
+            isPassthrough = events.some(isForwarded);
           }
-          if (isPassed(event)) isPassthrough = true;
+          if (isForwarded(event)) isPassthrough = true;
           if (!isPassthrough || isOwnUsage(event)) text += encode(event);
         }
         if (text !== '' && !out.write(text)) await out.drained();

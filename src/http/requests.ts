@@ -213,7 +213,7 @@ const noFiles: readonly never[] = [];
 const always = () => true;
 const mostPublicBytes = 1_048_576;
 
-/** Keeps nothing of the request while it is answered: the route does, where it needs something. */
+/** Not async: an async function would keep `asked`, and the JSON in it, until the answer ends. */
 function answered(asked: Asked, route: Route): Promise<void> {
   const { exchange } = asked;
   return Promise.try(route.answer, asked).then((value) => {

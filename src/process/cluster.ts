@@ -4,7 +4,7 @@ import type { Settings } from '#config/index';
 import { announced } from '#app/server-file';
 import { type MachineAccounting, openMachineAccounting } from '#app/accounting';
 import { firstUser } from '#app/first-user';
-import { lackingOf, openDatabase } from '#app/database';
+import { missingOf, openDatabase } from '#app/database';
 import { subLeases } from '#ledger/sharing/sub-leases';
 import { statesTogether } from '#gateway/routing/regions';
 import { type Clock, systemClock } from '#kit/async/clock';
@@ -67,7 +67,7 @@ export async function startWorkers({ settings: first, log, clock = systemClock, 
   });
 
   const started = Promise.withResolvers<string>();
-  const missing = async () => [...(await lackingOf(store)), ...(isStopping ? ['stopping'] : [])];
+  const missing = async () => [...(await missingOf(store)), ...(isStopping ? ['stopping'] : [])];
   const workers = openWorkerPool({
     count: first.workers,
     clock,

@@ -51,7 +51,7 @@ export function ownRows<Thing extends OwnRow>({ kind, most, read }: OwnRowsDeps<
     if (!thing) throw unknownThing(kind);
     return thing;
   };
-  /** Locked before it is read: a locking read that waits joins the row as it is then with those of other tables as they were, such as the version of before. */
+  /** Locks the row before it is read: a locking join that had to wait would pair the new row with older rows of other tables. */
   const locked = async (reader: Reader, id: number, inside: Access) => {
     await sql`select from ${table} where id = ${id} for update`.execute(inside.db);
     return one(reader, id, inside);

@@ -18,7 +18,12 @@ const members = {
   baseUrl: word(
     'Base URL (http or https) without the path of an operation, at OpenAI-compatible servers possibly with ?api-version=…; {region} in it is replaced by the name of each region.',
   ),
-  apiKeys: Type.Optional(Type.Array(word('An API key.'), { minItems: 1, description: 'API keys, used in rotation; absent: no key is sent.' })),
+  apiKeys: Type.Optional(
+    Type.Array(word('An API key.'), {
+      minItems: 1,
+      description: 'API keys, used in rotation; one that is refused or rate-limited is passed over for a while. Absent: no key is sent.',
+    }),
+  ),
   headers: named('Headers sent with every request, by name.', Type.String()),
   apiVersion: Type.Optional(word('API version, for kind azure.')),
   project: Type.Optional(word('Project ID, for kind vertex.')),

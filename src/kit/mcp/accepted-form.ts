@@ -1,7 +1,7 @@
 import { splitter } from '../upstream/sse.ts';
 
 /** The forms of an answer. */
-export type AnswerForm = 'json' | 'stream';
+type AnswerForm = 'json' | 'stream';
 
 const types = { json: 'application/json', stream: 'text/event-stream' } as const;
 

@@ -25,7 +25,7 @@ const mostDescription = 4096;
 const mostDefinition = 65_536;
 const goodName = /^[A-Za-z0-9_./:-]{1,128}$/;
 
-export interface ReadDefinitions {
+interface ReadDefinitions {
   readonly definitions: readonly McpDefinition[];
   /** Names of those that cannot be used; empty: one that is no name. */
   readonly unusable: readonly string[];

@@ -59,18 +59,18 @@ export async function* passStream(
   decoder: Decoder,
   forwarding: Forwarding & { readonly clock: Clock },
 ): AsyncGenerator<Events> {
-  const passing = new Passing(response, decoder, forwarding);
+  const passing = new PassthroughStream(response, decoder, forwarding);
   const { frames } = passing;
   try {
     const held = await passing.beginning(awaiting);
     yield [...frames.opening.splice(0), { type: 'passed', tokens: 0 }];
     awaiting.spoke();
     response.isEnding = decoder.isFinished();
-    if (!passing.handOn(held)) await passing.drained();
+    if (!passing.forward(held)) await passing.drained();
     frames.check();
     const forwarder = new Forwarder(response, forwarding.clock, passing);
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: frames.untold() }];
-    passing.handOn(frames.last());
+    passing.forward(frames.last());
     frames.end();
   } catch (error) {
     if (frames.spoken) yield unfinished(frames, decoder);
@@ -81,7 +81,7 @@ export async function* passStream(
 }
 
 /** A stream that is forwarded. A class: as many closures would take half a KB more of each open stream. */
-class Passing implements ForwardSink {
+class PassthroughStream implements ForwardSink {
   readonly frames: PassingFrames;
   readonly #response: UpstreamResponse;
   readonly #decoder: Decoder;
@@ -116,14 +116,14 @@ class Passing implements ForwardSink {
 
   give(bytes: Uint8Array): boolean {
     const { frames } = this;
-    const ready = this.handOn(this.#push(bytes));
+    const ready = this.forward(this.#push(bytes));
     frames.check();
     if (frames.closing.length > 0) this.#response.isEnding = this.#decoder.isFinished();
     return ready;
   }
 
   /** @returns false while the client reads slowly */
-  handOn(pieces: readonly Uint8Array[]): boolean {
+  forward(pieces: readonly Uint8Array[]): boolean {
     let ready = true;
     for (const bytes of pieces) ready = this.#passthrough.write(bytes) && ready;
     return ready;

@@ -95,7 +95,7 @@ export async function toolsFor(
   signal: AbortSignal,
 ): Promise<{ readonly tools: readonly RunTool[]; readonly warnings: readonly string[] }> {
   const usable = tools.filter(({ type }) => type !== 'agent' || hasAgents);
-  // at once: MCP servers that do not answer keep each other waiting no longer than one of them
+  // four at a time: an MCP server that does not answer delays only the tools that wait for its place
   const all = await fewAtOnce(usable, atOnce, async (tool) => {
     try {
       requireScope(caller, ...scopesOf[tool.type]);
@@ -149,7 +149,7 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, s
     case 'mcp': {
       await deps.servers.one(caller, tool.server);
       const all = await deps.servers.of(caller, [{ server: tool.server, ...(tool.tools ? { tools: tool.tools } : {}) }], signal);
-      if (all.length === 0) refuseUseless(await deps.servers.one(caller, tool.server), tool.server);
+      if (all.length === 0) refuseUnusable(await deps.servers.one(caller, tool.server), tool.server);
       return all.map(({ declared, server, serverName, name, digest, isReadOnly, asks: ruled, isApproved }) => {
         const own = asks(isReadOnly, true);
         const isKnown = isApproved || (isReadOnly && isTrusted); // what only reads needs no approval before its first call, as with servers
@@ -193,7 +193,7 @@ async function toolsOf(tool: AgentTool, { caller, agentId, ownerId, isTrusted, s
 }
 
 /** @throws Fault `conflict` for a server that has no tools until its user has signed in, or that cannot be used */
-function refuseUseless({ name, wantsSignIn, problem }: AgentServer, id: number): void {
+function refuseUnusable({ name, wantsSignIn, problem }: AgentServer, id: number): void {
   if (wantsSignIn) throw new Fault('conflict', `The MCP server ${name} wants you to sign in: POST /server/mine/mcp-servers/${id}/oauth.`);
   if (problem !== null) throw new Fault('conflict', `The MCP server ${name} cannot be used: ${problem}`);
 }

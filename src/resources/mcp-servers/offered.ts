@@ -4,7 +4,7 @@ import { mayCall, type OfferedTool, type ToolAnswer, type ToolSource } from '#co
 import { McpFailure } from '#kit/mcp/connection';
 import { mayHaveNamed, nameOf } from './tool-names.ts';
 import type { McpServer, McpServerStore } from './store.ts';
-import { deadLast, type McpTools, type ServerTool } from './tools.ts';
+import { unreachableLast, type McpTools, type ServerTool } from './tools.ts';
 
 export interface OfferedDeps {
   readonly servers: Pick<McpServerStore, 'usable'>;
@@ -28,7 +28,7 @@ export function offeredServerTools({ servers, tools, met }: OfferedDeps): ToolSo
     scopes: ['mcp'],
     async *tools(context) {
       const { mcpTools } = context.caller;
-      const asked = deadLast(await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name))));
+      const asked = unreachableLast(await usable(context, (server) => mcpTools === undefined || mcpTools.some((name) => mayHaveNamed(server, name))));
       for (let at = 0; at < asked.length; at += atATime) {
         const some = new Set(asked.slice(at, at + atATime).map(({ id }) => id));
         const { tools: found } = await tools.inTime(context.caller, { signal: context.signal }, some);

@@ -58,12 +58,12 @@ export interface McpTools {
   remember(userId: number, id: number, definition: Pick<McpDefinition, 'name' | 'digest'>): Promise<void>;
 }
 
-export interface ListInTime {
+interface ListInTime {
   readonly tools: readonly ServerTool[];
   readonly failed: readonly FailedServer[];
 }
 
-export interface FailedServer {
+interface FailedServer {
   readonly server: McpServer;
   readonly state: McpTrouble;
   readonly error: string;
@@ -113,7 +113,7 @@ const orNone =
 const ofServer: ReadonlySet<string> = new Set(['forbidden', 'invalid', 'not-found']);
 
 /** Longest time of a list of many servers (milliseconds): one that is slower goes on answering, and may be there the next time. */
-const patience = 5000;
+const listMilliseconds = 5000;
 class NotInTime extends Error {}
 const inUse: ReadonlySet<string> = new Set(['rate-limited', 'overloaded']);
 
@@ -127,7 +127,7 @@ function failureOf(error: unknown): Omit<FailedServer, 'server'> {
 }
 
 /** Those that could not be reached the last time come last: they keep no other waiting. */
-export const deadLast = (servers: readonly McpServer[]): readonly McpServer[] => {
+export const unreachableLast = (servers: readonly McpServer[]): readonly McpServer[] => {
   const isDead = (server: McpServer) => stateOf(server) === 'unreachable';
   return [...servers.filter((one) => !isDead(one)), ...servers.filter(isDead)];
 };
@@ -183,9 +183,9 @@ const listing =
   async (reader: Reader, { signal, refresh }: Asking, only?: ReadonlySet<number>): Promise<ListInTime> => {
     const wanted = await servers.usable(reader, only);
     const found = new Map<McpServer, readonly ServerTool[] | FailedServer>();
-    const late = new NotInTime(`The MCP server did not answer within ${patience / 1000} seconds.`);
-    await timed({ clock, milliseconds: patience, late, signal }, (within) =>
-      fewAtOnce(deadLast(wanted), mostOfUser, async (server) => {
+    const late = new NotInTime(`The MCP server did not answer within ${listMilliseconds / 1000} seconds.`);
+    await timed({ clock, milliseconds: listMilliseconds, late, signal }, (within) =>
+      fewAtOnce(unreachableLast(wanted), mostOfUser, async (server) => {
         const isAsked = !within.aborted;
         try {
           found.set(server, await ask.of(reader, server, { signal: within, refresh }));

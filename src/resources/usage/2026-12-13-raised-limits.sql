@@ -1,2 +1,2 @@
--- The limit that was told of: after it was raised, what is reached of it is told again. Of rows from before it is not known, and nothing is told again.
+-- The limit at the time of the alert: a higher one is alerted anew. Infinity for existing rows, whose alerts are not repeated.
 alter table limit_alert add column told_of double precision not null default 'infinity';
