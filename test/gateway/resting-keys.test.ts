@@ -68,10 +68,24 @@ describe.each(names)('a provider of %s', (name) => {
     upstream.script(always(on({ key: 'k-2' }, errorEvent({ status: 429 }))));
     for (const stream of [true, false]) {
       await server.ask('/server/admin/regions/reset', {});
-      expect(await statuses(name, 6, { stream })).toEqual([]);
+      expect(await statuses(`${name}-or-other`, 6, { stream })).toEqual([]);
     }
     expect(timesOf('k-2')).toBe(2);
   });
+});
+
+test.each(names)('an answer of %s that a limit ends in its middle is not begun again with another key, and the key rests', async (name) => {
+  upstream.script(always(on({ key: 'k-2' }, errorEvent({ afterEvents: 3, status: 429 }))));
+  const texts: string[] = [];
+  for (let call = 0; call < 6; call++) {
+    const answer = await server.ask(chat, { model: name, messages: [{ role: 'user', content: 'Hello' }], stream: true });
+    texts.push(await answer.text());
+  }
+  const broken = texts.filter((text) => !text.includes('[DONE]'));
+  expect(broken.length).toBe(1);
+  expect(broken[0]).toContain('"error"');
+  expect(upstream.requests.length).toBe(6);
+  expect(timesOf('k-2')).toBe(1);
 });
 
 test('of calls at once one alone tries a key whose rest is over', async () => {

@@ -21,8 +21,9 @@ export function withOwnIds(turns: readonly Turn[]): readonly Turn[] {
   const rename = ({ turn, at }: Place, id: string) => {
     renamed[turn]![at] = { ...renamed[turn]![at]!, id } as Turn['parts'][number];
   };
+  const numbers = new Map<string, number>();
   for (const { id, calls, results } of runs) {
-    const own = calls.map((_, at) => (at === 0 ? id : newId(id, at + 1, ids)));
+    const own = calls.map((_, at) => (at === 0 ? id : newId(id, numbers, ids)));
     for (const [at, call] of calls.entries()) rename(call, own[at]!);
     const from = firstAnswered(calls, results.length);
     for (const [at, result] of results.entries()) rename(result, own[Math.min(from + at, own.length - 1)]!);
@@ -56,11 +57,13 @@ function runsIn(turns: readonly Turn[]): { readonly runs: readonly Run[]; readon
   return { runs: [...runs], ids: new Set(open.keys()) };
 }
 
-function newId(id: string, number: number, ids: Set<string>): string {
-  for (let at = number; ; at++) {
-    const fresh = `${id}_${at}`;
+/** @param numbers the last one tried for each id: numbers that are taken are passed over once for all of its calls */
+function newId(id: string, numbers: Map<string, number>, ids: Set<string>): string {
+  for (let number = (numbers.get(id) ?? 1) + 1; ; number++) {
+    const fresh = `${id}_${number}`;
     if (ids.has(fresh)) continue;
     ids.add(fresh);
+    numbers.set(id, number);
     return fresh;
   }
 }

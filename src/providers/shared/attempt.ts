@@ -101,6 +101,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (isLimit(fault)) {
       const limit = limited(fault, credential, model, context);
       if (!limit.details.otherKey || ++turn === credentials.length) throw limit;
+      keys?.used(model, credentials[turn]!);
       continue;
     }
     if (fault.details.key) credential.refused();

@@ -184,15 +184,10 @@ function credentialsAfter(error: unknown, reply: Reply, credentials: Credentials
   if (reply.teaches(error)) return credentials;
   if (!(error instanceof Fault)) throw error;
   const { credential, model, context } = reply;
-  const { keys } = context;
-  if (isLimit(error)) {
-    const limit = limited(error, credential, model, context);
-    const left = limit.details.otherKey ? credentialsWithout(credentials, { credential, model, keys }) : undefined;
-    if (left) return left;
-    throw limit;
-  }
-  if (error.details.key) credential.refused();
-  const left = error.details.key ? credentialsWithout(credentials, { credential, model, keys }) : undefined;
+  if (isLimit(error)) throw limited(error, credential, model, context); // another key would answer anew: there may be content before it
+  if (!error.details.key) throw reply.inCallWords(error);
+  credential.refused();
+  const left = credentialsWithout(credentials, { credential, model, keys: context.keys });
   if (left) return left;
   throw reply.inCallWords(error);
 }

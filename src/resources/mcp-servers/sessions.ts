@@ -72,25 +72,31 @@ export const mostOfUser = 8;
 const [mostOfAll, mostPrograms] = [256, 32];
 /** Longest wait for one of them, and how many may wait. */
 const [roomMilliseconds, mostWaiting] = [10_000, 1000];
+/** How many try again where one is free: the first may have left, or wait for one of another kind. */
+const fewAgain = 4;
 
 /** The sessions that there are: those that can be used, by their keys, and those that only the last of their users have. */
 function keptSessions() {
   const entries = new Map<string, Entry>();
   const retired = new Set<Entry>();
-  const waiting = new Set<() => void>();
-  /** Those who wait for a session try again. */
-  const freed = () => [...waiting].forEach((again) => again());
+  const waiting = new Set<{ readonly userId: number; readonly again: () => void }>();
+  /** The first of those who wait for a session try again: of the user whose session is free, and of all, who may wait for any. All at once would look through all sessions a thousand times. */
+  const freed = (userId: number) => {
+    const all = [...waiting];
+    for (const { again } of [...all.filter((one) => one.userId === userId).slice(0, fewAgain), ...all.slice(0, fewAgain)]) again();
+  };
 
   /** Waits until a session is free, for so long at most. */
-  async function room({ after }: Pick<Clock, 'after'>, milliseconds: number, signal: AbortSignal): Promise<void> {
+  async function room({ after }: Pick<Clock, 'after'>, milliseconds: number, { userId, signal }: Pick<SessionAsked, 'userId' | 'signal'>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    waiting.add(resolve);
+    const one = { userId, again: resolve };
+    waiting.add(one);
     const cancel = after(milliseconds, resolve);
     try {
       await orAborted(promise, signal);
     } finally {
       cancel();
-      waiting.delete(resolve);
+      waiting.delete(one);
     }
   }
 
@@ -112,14 +118,14 @@ function keptSessions() {
     withdraw(key, entry, 'closed');
     entry.giveUp();
     closeConnection(entry);
-    freed();
+    freed(entry.userId);
   }
 
   function closeRetired(entry: Entry): void {
     retired.delete(entry);
     entry.state = 'closed';
     closeConnection(entry);
-    freed();
+    freed(entry.userId);
   }
 
   /** Leaves the sessions that were not used for longest until there is room. */
@@ -170,7 +176,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       } catch (error) {
         const left = until - clock.monotonic();
         if (!(error instanceof Fault) || left <= 0 || waiting.size >= mostWaiting) throw error;
-        await room(clock, left, asked.signal);
+        await room(clock, left, asked);
       }
     }
   }
@@ -196,7 +202,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       if (using.uses === 0 && using.state === 'retired') closeRetired(using);
       else if (using.uses === 0 && using.state === 'open') {
         using.cancel = clock.after(idleMilliseconds, () => leave(key, using));
-        freed();
+        freed(using.userId);
       }
     }
     return use(asked, work, { isRetry: true });

@@ -186,13 +186,14 @@ const listing =
     const late = new NotInTime(`The MCP server did not answer within ${listMilliseconds / 1000} seconds.`);
     await timed({ clock, milliseconds: listMilliseconds, late, signal }, (within) =>
       fewAtOnce(unreachableLast(wanted), mostOfUser, async (server) => {
-        const isAsked = !within.aborted;
+        const askedAt = clock.monotonic();
         try {
           found.set(server, await ask.of(reader, server, { signal: within, refresh }));
         } catch (error) {
           signal.throwIfAborted();
           found.set(server, { server, ...failureOf(error) });
-          if (isAsked && error instanceof NotInTime) await ask.noted(server, 'unreachable', error.message);
+          // one that was asked late is not known to be down
+          if (error instanceof NotInTime && clock.monotonic() - askedAt >= listMilliseconds / 2) await ask.noted(server, 'unreachable', error.message);
         }
       }),
     );
