@@ -90,7 +90,7 @@ export interface ToolWanted {
 export interface McpToolsDeps {
   readonly servers: McpServerStore;
   readonly sessions: McpSessions;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly policy: () => McpPolicy;
   readonly resolve: ResolveSecrets;
   readonly signIns: Pick<SignIns, 'bearer' | 'needed' | 'worked' | 'begin'>;
