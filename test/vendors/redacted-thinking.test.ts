@@ -70,13 +70,14 @@ describe.each([
   });
 });
 
-test('a redacted thought before a text comes back from a client of gencompat', async () => {
+test('a redacted thought before a text comes back from a client of gencompat that asked for thoughts', async () => {
   const content = [redacted, { type: 'text', text: 'It rains.' }];
   upstream.script(claude(content));
   const path = '/server/gencompat/v1beta/models/messages:generateContent';
   const question = { role: 'user', parts: [{ text: 'What is the weather in Rome?' }] };
-  const { candidates } = (await (await server.ask(path, { contents: [question] })).json()) as Any;
-  const given = await server.ask(path, { contents: [question, candidates[0].content, { role: 'user', parts: [{ text: 'Thanks.' }] }] });
+  const generationConfig = { thinkingConfig: { includeThoughts: true } };
+  const { candidates } = (await (await server.ask(path, { contents: [question], generationConfig })).json()) as Any;
+  const given = await server.ask(path, { generationConfig, contents: [question, candidates[0].content, { role: 'user', parts: [{ text: 'Thanks.' }] }] });
   await given.text();
   expect((upstream.requests.at(-1)!.json as Any).messages[1].content).toEqual(content);
 });
