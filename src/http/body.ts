@@ -61,15 +61,17 @@ export async function readBody(
         room = grown(room ?? first!, { used: before, bytes: size, most: length });
         chunk.copy(room, before);
       });
-      incoming.on('end', () => resolve(room?.subarray(0, size) ?? first ?? nothing));
+      incoming.on('end', () => {
+        incoming.removeAllListeners(); // they would hold the body as long as the answer takes
+        resolve(room?.subarray(0, size) ?? first ?? nothing);
+      });
       const gone = (cause?: unknown) => reject(leftOpen(cause));
       incoming.on('error', gone);
       incoming.on('close', () => incoming.complete || gone());
     });
   } finally {
     exchange.bodyUntil = Infinity;
-    if (incoming.complete) incoming.removeAllListeners(); // they would hold the body as long as the answer takes
-    else {
+    if (!incoming.complete) {
       incoming.removeAllListeners('data');
       incoming.pause();
     }

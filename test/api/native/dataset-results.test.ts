@@ -28,9 +28,10 @@ interface Filled {
 /** A place whose first user owns a dataset of three files with vectors of the built-in model. */
 async function filled(place: Place, yaml = ''): Promise<Filled> {
   const server = await startTestServer({ ...place, yaml });
-  const { data } = (await (await server.ask('/server/chatcompat/v1/embeddings', { model: 'built-in-embedding', input: texts })).json()) as {
-    data: { embedding: number[] }[];
-  };
+  const answer = await server.ask('/server/chatcompat/v1/embeddings', { model: 'built-in-embedding', input: texts });
+  const vectors = await answer.text();
+  expect(answer.status, vectors).toBe(200);
+  const { data } = JSON.parse(vectors) as { data: { embedding: number[] }[] };
   await server.close();
   const store = await openStore({ ...place, folder: join(place.folder, 'data'), migrations, clock: systemClock });
   const index = openPassageIndex(store);
