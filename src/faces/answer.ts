@@ -80,12 +80,13 @@ export function inClientsWords<Asked>(error: unknown, { fieldOf }: FieldWords<As
 
 /** Notes as `field: reason`, with the client's own names of the fields. */
 function notesInClientsWords<Asked>(notes: readonly string[], { fieldOf }: FieldWords<Asked>, call: Asked): readonly string[] {
-  if (!fieldOf || notes.length === 0) return notes;
+  if (!fieldOf) return notes;
+  // notes call the turns of a call `messages`
   return notes.map((one) => one.replace(/^[\w.]{1,100}(?=:)/, (name) => fieldOf(name === 'messages' ? 'turns' : name, call)));
 }
 
 const startedInClientsWords = (started: Started | undefined, words: Words, call: GenerateCall): Started | undefined =>
-  started && { ...started, ignored: notesInClientsWords(started.ignored, words, call) };
+  started && started.ignored.length > 0 ? { ...started, ignored: notesInClientsWords(started.ignored, words, call) } : started;
 
 /** A field with its reason, as in a warning, keeps the name that it has there beside the client's own. */
 const renamed = (text: string, field: string, own: string): string =>
