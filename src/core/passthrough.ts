@@ -1,3 +1,9 @@
+/** A request as the client sent it. It is given up once it cannot be sent again: an open stream would hold it until its end. */
+export interface WrittenRequest {
+  /** One JSON object without duplicate keys, and the places of its members (kit/json/scan). */
+  written: { readonly bytes: Uint8Array; readonly places: readonly number[] } | undefined;
+}
+
 /**
  * Passthrough: frames in the client's own dialect that are forwarded unparsed. A target that uses it yields `started`, one `passed` before its first byte
  * (when the head has been sent) and more of them on the way, then `finished` and `usage` as for any answer. The frames are sent to the client by `write`.
@@ -5,9 +11,7 @@
 export interface Passthrough {
   /** The dialect of both sides. */
   readonly dialect: string;
-  /** The request as the client sent it: one JSON object without duplicate keys; `places` are the places of its members (kit/json/scan). */
-  readonly body: Uint8Array;
-  readonly places: readonly number[];
+  readonly request: WrittenRequest;
   /** Whether the client asked for the usage chunk of a stream. If not, the chunk is held back. */
   readonly usageWanted: boolean;
   /** Maximum output tokens per candidate, if the gateway and not the client sets it: to be inserted into the request. */

@@ -293,16 +293,17 @@ export class Exchange implements Memory, NeededMemory {
     this.#opening = undefined;
     this.#recording?.head(status, headers);
     this.#head(status, headers);
-    flattenHead(this.#response);
   }
 
   /** @returns false when the client reads slowly: await `drained` before the next. */
   write(chunk: string | Uint8Array): boolean {
+    const isFirst = this.#opening !== undefined;
     this.#begin();
     if (this.#recording) this.#note(this.#recording, chunk);
     if (this.left || this.#response.writableEnded) return true; // ended: only the head was asked for
     writeTogether(this.#response);
     const ready = this.#response.write(chunk);
+    if (isFirst) forgetHead(this.#response);
     if (!ready) this.#awaitReader();
     return ready;
   }
@@ -410,8 +411,7 @@ export class Exchange implements Memory, NeededMemory {
   }
 }
 
-/** Makes Node keep the head as one string: until the answer ends it would hold the hundred pieces that it was built from, 2 KB more for each open stream. */
-function flattenHead(response: ServerResponse): void {
-  const { _header: head } = response as { readonly _header?: unknown };
-  if (typeof head === 'string') head.indexOf('\r\n\r\n'); // V8 joins what it searches
+/** Gives up the head, which went out with the first piece: Node would keep it until the answer ends, in the hundred pieces that it was built from. */
+function forgetHead(response: ServerResponse): void {
+  (response as { _header?: string })._header = 'sent'; // that there is one is all that Node looks at from here on
 }

@@ -38,7 +38,7 @@ function understood(asked: Asked, clock: Clock): Understood {
   return {
     call,
     context: contextOf(asked, 'chatcompat', app, ['openai-beta']),
-    ...(asItCame && body === json ? { passthrough: { dialect: 'openai-chat', body: bytes, places, usageWanted } } : {}),
+    ...(asItCame && body === json ? { passthrough: { dialect: 'openai-chat', request: { written: { bytes, places } }, usageWanted } } : {}),
     words: {
       whole: (result) => chat.encodeResult(result, answer),
       frames: () => chat.encoder(answer),

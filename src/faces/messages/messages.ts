@@ -42,7 +42,9 @@ function understood(asked: Asked): Understood {
   return {
     call,
     context: contextOf(asked, 'messages', app, ['anthropic-beta']),
-    ...(call.stream || searches || call.output.type !== 'text' ? {} : { passthrough: { dialect: messages.name, body: bytes, places, usageWanted: true } }),
+    ...(call.stream || searches || call.output.type !== 'text'
+      ? {}
+      : { passthrough: { dialect: messages.name, request: { written: { bytes, places } }, usageWanted: true } }),
     words: {
       whole: (result) => messages.encodeResult(result, answer),
       frames: () => messages.encoder(answer),

@@ -37,8 +37,11 @@ export interface SegmentsDeps {
 
 const little = 'there is too little room on the disk';
 const missing = 'no file can be made ready';
-/** Buffers of closed files that are kept for files to come. */
-const spareBuffers = 2;
+/** Buffers of closed files that are kept for files to come: a file gets one when records are made in it. */
+const spareBuffers = 1;
+
+/** A file in which no records are made yet. */
+type MadeFile = Pick<Segment, 'number' | 'file'>;
 
 export const openSegments = (deps: SegmentsDeps): Segments => new SegmentFiles(deps);
 
@@ -47,7 +50,7 @@ class SegmentFiles implements Segments {
   readonly #buffers: Buffer[] = [];
   #count = 0;
   #newest = -1;
-  #spare: Segment | undefined;
+  #spare: MadeFile | undefined;
   #making: Promise<void> | undefined;
   #isClosed = false;
 
@@ -60,25 +63,26 @@ class SegmentFiles implements Segments {
   }
 
   next(bytes: number): Segment | undefined {
-    let segment = this.#spare && this.#spare.bytes.length >= bytes ? this.#spare : undefined;
-    if (segment) this.#spare = undefined;
+    let made = bytes <= this.#deps.segmentBytes ? this.#spare : undefined;
+    if (made) this.#spare = undefined;
     try {
-      segment ??= this.#create(bytes);
+      made ??= this.#create();
     } catch (error) {
       this.#deps.failed(missing, error);
       return undefined;
     }
-    this.#newest = segment.number;
+    this.#newest = made.number;
     if (this.#spare && this.#spare.number < this.#newest) {
       void this.#discard(this.#spare);
       this.#spare = undefined;
     }
     if (!this.#isClosed) void this.look();
-    return segment;
+    return { ...made, bytes: this.#buffer(bytes), used: 0, written: 0, synced: 0 };
   }
 
   leave(segment: Segment): void {
-    if (segment.written > 0) this.#release(segment);
+    if (segment.bytes.length === this.#deps.segmentBytes && this.#buffers.length < spareBuffers) this.#buffers.push(segment.bytes);
+    if (segment.written > 0) segment.file.close();
     else void this.#discard(segment);
   }
 
@@ -94,29 +98,20 @@ class SegmentFiles implements Segments {
     if (spare) await this.#discard(spare);
   }
 
-  #create(bytes: number): Segment {
-    const { disk, folder, writer, segmentBytes } = this.#deps;
-    const number = this.#count++;
-    const file = disk.create(segmentPath(folder, writer, number));
-    return {
-      number,
-      file,
-      bytes: bytes === segmentBytes ? (this.#buffers.pop() ?? Buffer.allocUnsafeSlow(bytes)) : Buffer.allocUnsafeSlow(bytes),
-      used: 0,
-      written: 0,
-      synced: 0,
-    };
-  }
-
-  #release(segment: Segment): void {
-    segment.file.close();
-    if (segment.bytes.length === this.#deps.segmentBytes && this.#buffers.length < spareBuffers) this.#buffers.push(segment.bytes);
-  }
-
-  async #discard(segment: Segment): Promise<void> {
+  #create(): MadeFile {
     const { disk, folder, writer } = this.#deps;
-    this.#release(segment);
-    await disk.remove(segmentPath(folder, writer, segment.number)).catch(() => {}); // an empty file that stays does no harm
+    const number = this.#count++;
+    return { number, file: disk.create(segmentPath(folder, writer, number)) };
+  }
+
+  #buffer(bytes: number): Buffer {
+    return (bytes === this.#deps.segmentBytes && this.#buffers.pop()) || Buffer.allocUnsafeSlow(bytes);
+  }
+
+  async #discard({ number, file }: MadeFile): Promise<void> {
+    const { disk, folder, writer } = this.#deps;
+    file.close();
+    await disk.remove(segmentPath(folder, writer, number)).catch(() => {}); // an empty file that stays does no harm
   }
 
   async #isRoomy(): Promise<boolean> {
@@ -130,11 +125,11 @@ class SegmentFiles implements Segments {
 
   async #make(): Promise<void> {
     const { segmentBytes, failed, mended } = this.#deps;
-    let made: Segment | undefined;
+    let made: MadeFile | undefined;
     try {
       if (!(await this.#isRoomy()) || this.#isClosed) return;
       if (this.#spare) return mended(missing);
-      made = this.#create(segmentBytes);
+      made = this.#create();
       await made.file.fill(segmentBytes);
       if (made.number < this.#newest) {
         await this.#discard(made); // overtaken meanwhile, and numbers are used in order

@@ -35,7 +35,7 @@ function chatCall(more: object, bound?: number): GenerateCall {
   const sink = { write: () => true, drained: () => Promise.resolve() };
   const limits = bound === undefined ? {} : { bound };
   const sampling = bound === undefined ? call.sampling : { ...call.sampling, maxTokens: bound };
-  return { ...call, sampling, passthrough: { dialect: 'openai-chat', body: bytes, places: scan(bytes), usageWanted, ...limits, ...sink } };
+  return { ...call, sampling, passthrough: { dialect: 'openai-chat', request: { written: { bytes, places: scan(bytes) } }, usageWanted, ...limits, ...sink } };
 }
 
 describe('the token limit', () => {

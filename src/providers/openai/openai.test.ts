@@ -64,8 +64,7 @@ function laneCall(more: object): { readonly call: GenerateCall; readonly text: (
   const written: Uint8Array[] = [];
   const passthrough = {
     dialect: 'openai-chat',
-    body: bytes,
-    places: scan(bytes),
+    request: { written: { bytes, places: scan(bytes) } },
     usageWanted,
     write: (one: Uint8Array) => written.push(one) > 0,
     drained: () => Promise.resolve(),
@@ -110,6 +109,17 @@ describe('an answer that passes as it came', () => {
     const text = events.map((event) => (event.type === 'passed' ? (event.text ?? '') : '')).join('');
     expect(tokensPassed(events) || text.length / 4).toBeGreaterThanOrEqual(40);
   });
+});
+
+test('a stream gives up the request when its answer is heard, and keeps it where another target may be asked', async () => {
+  const refused = laneCall({ stream: true }).call;
+  upstream.script(refusal(503));
+  await faultOf(eventsFrom(provider(), refused));
+  expect(refused.passthrough!.request.written).toBeDefined();
+  const heard = laneCall({ stream: true }).call;
+  upstream.script(ok());
+  await eventsFrom(provider(), heard);
+  expect(heard.passthrough!.request.written).toBeUndefined();
 });
 
 test('what passes as it came is told of every two seconds while it goes on, and counted once', async () => {

@@ -62,11 +62,12 @@ export async function* passStream(
   const passing = new PassthroughStream(response, decoder, forwarding);
   const { frames } = passing;
   try {
-    const held = await passing.beginning(awaiting);
+    await passing.begin(awaiting);
     yield [...frames.opening.splice(0), { type: 'passed', tokens: 0 }];
     awaiting.spoke();
+    forwarding.passthrough.request.written = undefined; // what was heard is never asked for again
     response.isEnding = decoder.isFinished();
-    if (!passing.forward(held)) await passing.drained();
+    if (!passing.forwardBeginning()) await passing.drained();
     frames.check();
     const forwarder = new Forwarder(response, forwarding.clock, passing);
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: frames.untold() }];
@@ -87,6 +88,7 @@ class PassthroughStream implements ForwardSink {
   readonly #decoder: Decoder;
   readonly #passthrough: Passthrough;
   #lines: LineFeeds | undefined;
+  #held: Uint8Array[] | undefined;
 
   constructor(response: UpstreamResponse, decoder: Decoder, { passthrough, observe }: Forwarding) {
     this.frames = new PassingFrames(decoder, { usageWanted: passthrough.usageWanted, observe, heard: passthrough.heard });
@@ -95,8 +97,8 @@ class PassthroughStream implements ForwardSink {
     this.#passthrough = passthrough;
   }
 
-  /** What is to be sent first: all up to the first content. */
-  async beginning(awaiting: AwaitingWords): Promise<Uint8Array[]> {
+  /** Takes what is to be sent first: all up to the first content. */
+  async begin(awaiting: AwaitingWords): Promise<void> {
     const { frames } = this;
     const held: Uint8Array[] = [];
     let bytes = await firstLine(awaiting);
@@ -105,7 +107,13 @@ class PassthroughStream implements ForwardSink {
       held.push(...this.#push(bytes));
     if (!frames.spoken) held.push(...frames.last());
     if (!frames.spoken) frames.end();
-    return held;
+    this.#held = held;
+  }
+
+  forwardBeginning(): boolean {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    return this.forward(held);
   }
 
   #push(bytes: Uint8Array): readonly Uint8Array[] {

@@ -17,10 +17,11 @@ export interface ChatRequest extends GenerateRequest {
 /** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
 export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>): ChatRequest {
   const { passthrough } = call;
+  const written = passthrough?.request.written;
   const fitted = fit?.(call, quirks);
-  if (passthrough?.dialect === 'openai-chat' && !fitted && (!quirks || acceptsAsItCame(call, quirks))) {
+  if (written && passthrough?.dialect === 'openai-chat' && !fitted && (!quirks || acceptsAsItCame(call, quirks))) {
     const { stream_options: streamOptions } = own(call.extra, 'openai-chat');
-    const body = splice(passthrough.body, passthrough.places, {
+    const body = splice(written.bytes, written.places, {
       ...(call.model === model ? {} : { model: JSON.stringify(model) }),
       ...(passthrough.bound === undefined ? {} : { [maxTokensName(call, quirks)]: String(passthrough.bound) }),
       ...(call.stream && !passthrough.usageWanted && quirks?.usage !== false

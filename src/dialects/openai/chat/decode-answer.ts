@@ -1,5 +1,5 @@
 import type { Citation } from '#core/conversation';
-import type { FinishReason, GenerateEvent, TokenLogprob } from '#core/event';
+import type { FinishReason, GenerateEvent, TokenLogprob, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
@@ -33,58 +33,72 @@ const mostCandidates = 128;
  * @param ignored notes about ignored fields, reported by the `started` event
  * @param names of the declared tools, where names of calls may come in pieces
  */
-export function reader(model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader {
-  const candidates: Candidate[] = [];
-  let before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
-  let id = ''; // of the answer
-  let started = false;
-  let usage: unknown;
-  let isMisplaced = false; // no client looks for it there
-  let ofChoice: unknown; // that of one choice, which is all there is where there is no other
-  let tier = ''; // the one that answers
-  let isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
+export const reader = (model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader => new ChunkReader(model, ignored, names);
 
-  const start = (chunk: Chunk, events: GenerateEvent[]) => {
-    started = true;
-    const name = typeof chunk.model === 'string' && chunk.model !== '' ? chunk.model : model;
-    const extra = isEmpty(before) ? {} : { extra: { [dialect]: before } };
-    events.push({ type: 'started', model: name, ignored, ...extra });
-  };
+class ChunkReader implements Reader {
+  readonly #model: string;
+  readonly #ignored: readonly string[];
+  readonly #names: ReadonlySet<string> | undefined;
+  readonly #candidates: Candidate[] = [];
+  #before: Record<string, Json> = {}; // carried members of chunks before the first choice: Azure sends its filter results first
+  #id = ''; // of the answer
+  #started = false;
+  #usage: unknown;
+  #isMisplaced = false; // no client looks for it there
+  #ofChoice: unknown; // that of one choice, which is all there is where there is no other
+  #tier = ''; // the one that answers
+  #isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
-  const counted = () => usageOf(usage ?? (candidates.length === 1 ? ofChoice : undefined), isFlat ? '' : tier);
+  constructor(model: string, ignored: readonly string[], names: ReadonlySet<string> | undefined) {
+    this.#model = model;
+    this.#ignored = ignored;
+    this.#names = names;
+  }
 
-  return {
-    take(answer) {
-      const chunk = chunkOf(answer);
-      if (!started) before = { ...before, ...carriedOf(chunk) };
-      tier = textOf(chunk.service_tier) || tier;
-      isFlat ||= isObject(chunk.x_groq);
-      const choices = choicesOf(chunk);
-      const its = usageIn(chunk);
-      if (its !== undefined) [usage, isMisplaced] = [its, its !== chunk.usage];
-      ofChoice = usageOfChoice(choices.at(-1)) ?? ofChoice;
-      if (choices.length === 0) return [];
-      const isOther = id !== '' && textOf(chunk.id) !== '' && chunk.id !== id;
-      if (id === '') id = textOf(chunk.id);
-      const events: GenerateEvent[] = [];
-      if (!started) start(chunk, events);
-      for (let at = 0; at < choices.length; at++) {
-        const choice = choices[at];
-        if (!isObject(choice)) throw malformed();
-        const index = indexOf(choice, at);
-        const candidate = (candidates[index] ??= newCandidate(names));
-        if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
-        takeChoice(choice, index, candidate, events);
-      }
-      return events;
-    },
-    isFinished: () => started && candidates.every((one) => one.finished),
-    close() {
-      const last = counted();
-      return last ? [{ type: 'usage', usage: last, ...(isMisplaced || usage === undefined ? { misplaced: true as const } : {}) }] : [];
-    },
-    counted,
-  };
+  take(answer: unknown): readonly GenerateEvent[] {
+    const chunk = chunkOf(answer);
+    if (!this.#started) this.#before = { ...this.#before, ...carriedOf(chunk) };
+    this.#tier = textOf(chunk.service_tier) || this.#tier;
+    this.#isFlat ||= isObject(chunk.x_groq);
+    const choices = choicesOf(chunk);
+    const its = usageIn(chunk);
+    if (its !== undefined) [this.#usage, this.#isMisplaced] = [its, its !== chunk.usage];
+    this.#ofChoice = usageOfChoice(choices.at(-1)) ?? this.#ofChoice;
+    if (choices.length === 0) return [];
+    const isOther = this.#id !== '' && textOf(chunk.id) !== '' && chunk.id !== this.#id;
+    if (this.#id === '') this.#id = textOf(chunk.id);
+    const events: GenerateEvent[] = [];
+    if (!this.#started) this.#start(chunk, events);
+    for (let at = 0; at < choices.length; at++) {
+      const choice = choices[at];
+      if (!isObject(choice)) throw malformed();
+      const index = indexOf(choice, at);
+      const candidate = (this.#candidates[index] ??= newCandidate(this.#names));
+      if (isOther && candidate.hasBegun && !candidate.finished && startsMessage(choice)) throw malformed();
+      takeChoice(choice, index, candidate, events);
+    }
+    return events;
+  }
+
+  isFinished(): boolean {
+    return this.#started && this.#candidates.every((one) => one.finished);
+  }
+
+  close(): readonly GenerateEvent[] {
+    const last = this.counted();
+    return last ? [{ type: 'usage', usage: last, ...(this.#isMisplaced || this.#usage === undefined ? { misplaced: true as const } : {}) }] : [];
+  }
+
+  counted(): Usage | undefined {
+    return usageOf(this.#usage ?? (this.#candidates.length === 1 ? this.#ofChoice : undefined), this.#isFlat ? '' : this.#tier);
+  }
+
+  #start(chunk: Chunk, events: GenerateEvent[]): void {
+    this.#started = true;
+    const model = typeof chunk.model === 'string' && chunk.model !== '' ? chunk.model : this.#model;
+    const extra = isEmpty(this.#before) ? {} : { extra: { [dialect]: this.#before } };
+    events.push({ type: 'started', model, ignored: this.#ignored, ...extra });
+  }
 }
 
 /**

@@ -13,4 +13,7 @@ import { malformed } from './faults.ts';
 export const decoder = (model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder =>
   decoding(reader(model, ignored, call && namesIn(call)), malformed);
 
-const namesIn = ({ tools }: Pick<GenerateCall, 'tools'>): ReadonlySet<string> => new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
+const namesIn = ({ tools }: Pick<GenerateCall, 'tools'>): ReadonlySet<string> =>
+  tools.length === 0 ? none : new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
+
+const none: ReadonlySet<string> = new Set();
