@@ -58,8 +58,8 @@ function crossed<Wire extends WireTypes>(dialect: Dialect<Wire>, { recordings, o
     name: dialect.name,
     recordings,
     readStream(bytes) {
-      const { decode, end } = dialect.decoder(model);
-      return [...linesOf(bytes).flatMap((line) => decode(line)), ...end()];
+      const reading = dialect.decoder(model);
+      return [...linesOf(bytes).flatMap((line) => reading.decode(line)), ...reading.end()];
     },
     readWhole: (body) => dialect.decodeResult(body, model),
     sayStream(events) {

@@ -22,8 +22,8 @@ function frames(...pieces: readonly Uint8Array[]): readonly string[] {
 }
 
 function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
-  const { decode, end } = decoder('upstream-name');
-  return [...frames(...pieces).flatMap((line) => decode(line)), ...end()];
+  const reading = decoder('upstream-name');
+  return [...frames(...pieces).flatMap((line) => reading.decode(line)), ...reading.end()];
 }
 
 function encoded(events: readonly GenerateEvent[]): string {
@@ -53,10 +53,10 @@ function alike(result: GenerateResult): unknown {
 /** The events of a stream until it fails, and its fault. */
 function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
   const events: GenerateEvent[] = [];
-  const { decode, end } = decoder('upstream-name');
+  const reading = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) events.push(...decode(line));
-    end();
+    for (const line of frames(bytes)) events.push(...reading.decode(line));
+    reading.end();
   } catch (fault) {
     return { events, fault: fault as Fault };
   }

@@ -21,8 +21,8 @@ function frames(...pieces: readonly Uint8Array[]): readonly string[] {
 }
 
 function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
-  const { decode, end } = decoder('upstream-name');
-  return [...frames(...pieces).flatMap((line) => decode(line)), ...end()];
+  const reading = decoder('upstream-name');
+  return [...frames(...pieces).flatMap((line) => reading.decode(line)), ...reading.end()];
 }
 
 function encoded(events: readonly GenerateEvent[], framing = eventFraming()): string {
@@ -56,10 +56,10 @@ function alike(result: GenerateResult): unknown {
 
 function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
   const events: GenerateEvent[] = [];
-  const { decode, end } = decoder('upstream-name');
+  const reading = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) events.push(...decode(line));
-    end();
+    for (const line of frames(bytes)) events.push(...reading.decode(line));
+    reading.end();
   } catch (fault) {
     return { events, fault: fault as Fault };
   }
@@ -201,8 +201,8 @@ describe('what a stream says', () => {
   test('a blocked prompt has no candidate in a stream, whichever chunk says so', () => {
     const { body } = wholes.find(({ name }) => name === 'handmade/blocked-prompt')!;
     for (const chunks of [[body], [{ modelVersion: 'm', responseId: 'r2' }, body]]) {
-      const { decode, end } = decoder('m');
-      const events = [...chunks.flatMap((one) => decode(JSON.stringify(one))), ...end()];
+      const reading = decoder('m');
+      const events = [...chunks.flatMap((one) => reading.decode(JSON.stringify(one))), ...reading.end()];
       const one = encoder({ id, framing: eventFraming() });
       const text = events.map((event) => one.encode(event)).join('') + one.end();
       expect(JSON.parse(text.slice('data: '.length))).toEqual({
@@ -226,11 +226,11 @@ describe('what a stream says', () => {
   });
 
   test('pieces of arguments go nowhere but into the arguments', () => {
-    const { decode, end } = decoder('m');
+    const reading = decoder('m');
     const piece = (jsonPath: unknown) => ({ jsonPath, stringValue: 'x' });
     const paths = ['$.__proto__.polluted', '$', 'a', "$['a.b'][1].c", `$${'.a'.repeat(50)}`, '$.list[99999]', 7];
     const events = [
-      ...decode(
+      ...reading.decode(
         JSON.stringify({
           candidates: [
             {
@@ -240,7 +240,7 @@ describe('what a stream says', () => {
           ],
         }),
       ),
-      ...end(),
+      ...reading.end(),
     ];
     expect(fold(events).candidates[0]?.parts[0]).toMatchObject({ json: '{"a.b":[null,{"c":"x"}]}' });
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();

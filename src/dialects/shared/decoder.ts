@@ -2,7 +2,10 @@ import { checkForeign } from '#kit/json/foreign';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 
-/** Decodes a provider's stream into events, synchronously and frame by frame: a turn of the event loop per frame would cost more than the decoding. */
+/**
+ * Decodes a provider's stream into events, synchronously and frame by frame: a turn of the event loop per frame would cost more than the decoding. Its methods are
+ * called on the object, so that it may be a class.
+ */
 export interface Decoder {
   /**
    * @param line the data of one frame, `[DONE]` included
@@ -39,25 +42,50 @@ export interface Reader {
 const nothing: readonly GenerateEvent[] = [];
 
 /** @param malformed makes the fault for a frame that is not JSON. @param parse parses the JSON of a frame */
-export function decoding(reader: Reader, malformed: () => Fault, parse: (json: string) => unknown = JSON.parse): Decoder {
-  let done = false;
-  return {
-    decode(line) {
-      if (done) return nothing;
-      if (line !== '[DONE]') return reader.take(parsed(line, parse, malformed));
-      done = true;
-      return nothing;
-    },
-    end() {
-      if (!reader.isFinished())
-        throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
-      return reader.close();
-    },
-    isFinished: () => reader.isFinished(),
-    isOver: () => (done || reader.isOver?.() === true) && reader.isFinished(),
-    mayEnd: () => (reader.mayEnd ? reader.mayEnd() : reader.isFinished()),
-    counted: () => reader.counted(),
-  };
+export const decoding = (reader: Reader, malformed: () => Fault, parse: (json: string) => unknown = JSON.parse): Decoder =>
+  new FrameDecoder(reader, malformed, parse);
+
+/** A class: as many closures would take half a KB more of each open stream. */
+class FrameDecoder implements Decoder {
+  readonly #reader: Reader;
+  readonly #malformed: () => Fault;
+  readonly #parse: (json: string) => unknown;
+  #isDone = false;
+
+  constructor(reader: Reader, malformed: () => Fault, parse: (json: string) => unknown) {
+    this.#reader = reader;
+    this.#malformed = malformed;
+    this.#parse = parse;
+  }
+
+  decode(line: string): readonly GenerateEvent[] {
+    if (this.#isDone) return nothing;
+    if (line !== '[DONE]') return this.#reader.take(parsed(line, this.#parse, this.#malformed));
+    this.#isDone = true;
+    return nothing;
+  }
+
+  end(): readonly GenerateEvent[] {
+    if (!this.#reader.isFinished())
+      throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { reason: 'stream-cut', elsewhere: true });
+    return this.#reader.close();
+  }
+
+  isFinished(): boolean {
+    return this.#reader.isFinished();
+  }
+
+  isOver(): boolean {
+    return (this.#isDone || this.#reader.isOver?.() === true) && this.#reader.isFinished();
+  }
+
+  mayEnd(): boolean {
+    return this.#reader.mayEnd ? this.#reader.mayEnd() : this.#reader.isFinished();
+  }
+
+  counted(): Usage | undefined {
+    return this.#reader.counted();
+  }
 }
 
 function parsed(line: string, parse: (json: string) => unknown, malformed: () => Fault): unknown {

@@ -23,8 +23,8 @@ function frames(bytes: Uint8Array): readonly string[] {
 }
 
 function decoded(bytes: Uint8Array): readonly GenerateEvent[] {
-  const { decode, end } = decoder('upstream-name');
-  return [...frames(bytes).flatMap((line) => decode(line)), ...end()];
+  const reading = decoder('upstream-name');
+  return [...frames(bytes).flatMap((line) => reading.decode(line)), ...reading.end()];
 }
 
 function encoded(events: readonly GenerateEvent[], usageWanted = true): string {
@@ -35,10 +35,10 @@ function encoded(events: readonly GenerateEvent[], usageWanted = true): string {
 /** The events of a stream until it fails, and its fault. */
 function broken(bytes: Uint8Array): { readonly events: readonly GenerateEvent[]; readonly fault: Fault } {
   const events: GenerateEvent[] = [];
-  const { decode, end } = decoder('upstream-name');
+  const reading = decoder('upstream-name');
   try {
-    for (const line of frames(bytes)) events.push(...decode(line));
-    end();
+    for (const line of frames(bytes)) events.push(...reading.decode(line));
+    reading.end();
   } catch (fault) {
     return { events, fault: fault as Fault };
   }
@@ -152,20 +152,20 @@ describe('a recorded stream', () => {
   });
 
   test('of a billion and one tokens is not believed', () => {
-    const { decode, end } = decoder('m');
-    decode('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1000000001}}');
-    expect(end()).toEqual([]);
+    const reading = decoder('m');
+    reading.decode('{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1000000001}}');
+    expect(reading.end()).toEqual([]);
   });
 
   test('says nothing more of a candidate that has finished, and nothing at all after [DONE]', () => {
-    const { decode, end } = decoder('m');
+    const reading = decoder('m');
     const chunk = (index: number, content: string) => `{"choices":[{"index":${index},"delta":{"content":"${content}"},"finish_reason":"stop"}]}`;
-    expect(decode(chunk(0, 'a')).map(({ type }) => type)).toEqual(['started', 'text', 'finished']);
-    expect(decode(chunk(0, 'b'))).toEqual([]);
-    expect(decode('[DONE]')).toEqual([]);
-    expect(decode(chunk(1, 'c'))).toEqual([]);
-    expect(decode('no JSON')).toEqual([]);
-    expect(end()).toEqual([]);
+    expect(reading.decode(chunk(0, 'a')).map(({ type }) => type)).toEqual(['started', 'text', 'finished']);
+    expect(reading.decode(chunk(0, 'b'))).toEqual([]);
+    expect(reading.decode('[DONE]')).toEqual([]);
+    expect(reading.decode(chunk(1, 'c'))).toEqual([]);
+    expect(reading.decode('no JSON')).toEqual([]);
+    expect(reading.end()).toEqual([]);
   });
 
   test("Azure's first chunk, which has no choice, starts nothing", () => {
@@ -219,8 +219,8 @@ describe('a stream that fails', () => {
   });
 
   test('an equal chunk 300 times is 300 pieces', () => {
-    const { decode } = decoder('m');
-    const events = Array.from({ length: 300 }, () => decode('{"choices":[{"index":0,"delta":{"content":"la "}}]}')).flat();
+    const reading = decoder('m');
+    const events = Array.from({ length: 300 }, () => reading.decode('{"choices":[{"index":0,"delta":{"content":"la "}}]}')).flat();
     expect(text(events)).toBe('la '.repeat(300));
   });
 

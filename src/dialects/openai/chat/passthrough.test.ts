@@ -16,8 +16,8 @@ function frames(bytes: Uint8Array): readonly string[] {
 
 /** Replaces generated tool call ids by one constant. */
 function decoded(bytes: Uint8Array): readonly GenerateEvent[] {
-  const { decode, end } = decoder('upstream-name');
-  const events = [...frames(bytes).flatMap((line) => decode(line)), ...end()];
+  const reading = decoder('upstream-name');
+  const events = [...frames(bytes).flatMap((line) => reading.decode(line)), ...reading.end()];
   return events.map((event) => (event.type === 'tool-call' && /^call_\w{24}$/.test(event.id) ? { ...event, id: 'drawn' } : event));
 }
 
@@ -127,13 +127,12 @@ test.each([
   const words = Array.from({ length: 200 }, (_, at) => [' word', ' "naïve"', '\n', ' 漢字 \\'][at % 4]!);
   const frame = (text: string, at: number) => textChunk(text).replace(/\}\n\n$/, `${padding.replace('TEXT', 'xX3'.repeat(at % 5))}}\n\n`);
   const sent = words.map(frame).join('') + ending;
-  const inner = decoder('m');
   let decodings = 0;
+  const inner = decoder('m');
+  const decode = inner.decode.bind(inner);
+  const counted = Object.assign(inner, { decode: (line: string) => (decodings++, decode(line)) });
   let heard = '';
-  const passing = new PassingFrames(
-    { ...inner, decode: (line) => (decodings++, inner.decode(line)) },
-    { usageWanted: true, heard: (text) => void (heard += text) },
-  );
+  const passing = new PassingFrames(counted, { usageWanted: true, heard: (text) => void (heard += text) });
   expect(Buffer.concat([...passing.push(Buffer.from(sent))]).toString()).toBe(sent);
   passing.end();
   expect(heard).toBe(words.join(''));

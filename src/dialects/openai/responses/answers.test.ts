@@ -27,8 +27,8 @@ function frames(...pieces: readonly Uint8Array[]): readonly string[] {
 }
 
 function decoded(...pieces: readonly Uint8Array[]): readonly GenerateEvent[] {
-  const { decode, end } = decoder('upstream-name');
-  return [...frames(...pieces).flatMap((line) => decode(line)), ...end()];
+  const reading = decoder('upstream-name');
+  return [...frames(...pieces).flatMap((line) => reading.decode(line)), ...reading.end()];
 }
 
 function encoded(events: readonly GenerateEvent[]): { readonly text: string; readonly response: JsonObject } {
