@@ -1,5 +1,5 @@
+import { get } from '#kit/net/http';
 import { trimEnd } from '#kit/text/trim-end';
-import { get } from 'node:http';
 
 const local = 'http://127.0.0.1:11434';
 

@@ -1,10 +1,11 @@
-import { METHODS, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import FindMyWay from 'find-my-way';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import { requestId } from '#kit/crypto/ids';
+import { METHODS } from '#kit/net/http';
 import { listeningProblem } from '#kit/net/listening-problem';
 import type { BodyLimits } from './body.ts';
 import { boundConnections, roomFor } from './connection-limit.ts';
