@@ -303,7 +303,7 @@ class Meter {
       ...event,
       ignored: [
         ...event.ignored,
-        `max_tokens: no max_tokens was given; limited to ${bound} tokens, what your plan allows this request now. Give max_tokens to choose.`,
+        `max_tokens: none was given; limited to ${bound} tokens, what your plan allows this request now.`,
       ],
     };
   }
