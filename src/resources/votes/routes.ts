@@ -5,7 +5,7 @@ import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
 import { instantIn } from '../instant-field.ts';
-import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, instantAt, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import type { VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
@@ -83,7 +83,6 @@ const timeIn = (field: string, text: string | undefined) => (text === undefined 
 function placeBefore(cursor: string | undefined): { readonly at: Date; readonly id: number } | undefined {
   if (cursor === undefined) return undefined;
   const [at, id, ...rest] = placeOf('votes', cursor);
-  const time = new Date(String(at));
-  if (typeof at !== 'string' || typeof id !== 'number' || rest.length > 0 || !Number.isFinite(time.getTime())) throw badCursor();
-  return { at: time, id };
+  if (typeof id !== 'number' || rest.length > 0) throw badCursor();
+  return { at: instantAt(at), id };
 }
