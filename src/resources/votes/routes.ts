@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
