@@ -289,7 +289,7 @@ onBothDatabases('files in datasets', (database) => {
     for (const address of [one, passagePath, `${one}/original`]) expect([address, (await bob.ask('GET', address)).status]).toEqual([address, 404]);
     expect(items(await bob.ask('GET', path)).map(({ filename }) => filename)).toEqual(['raw.md']);
     const sizes = async ({ ask }: Person) => {
-      const [listed] = items(await ask('GET', '/server/mine/datasets')).filter((dataset) => dataset['id'] === id);
+      const listed = items(await ask('GET', '/server/mine/datasets')).find((dataset) => dataset['id'] === id);
       return [(await ask('GET', `/server/mine/datasets/${id}`)).body, listed!].map(({ files, passages }) => [files, passages]);
     };
     const counted = [await sizes(ada), await sizes(bob)];
