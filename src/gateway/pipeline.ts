@@ -21,7 +21,7 @@ import { guarded, type GuardedDeps } from './rules/guarded.ts';
 import { inParts } from './rules/in-parts.ts';
 import { metered, recordRefusal } from './rules/metered.ts';
 import { promising } from './rules/promising.ts';
-import { promptLogged, promptLoggedEmbed } from './rules/prompt-logged.ts';
+import { promptLogged, promptLoggedTask } from './rules/prompt-logged.ts';
 import { resolved, type Models } from './rules/resolved.ts';
 import { fallingBack } from './rules/tier-fallback.ts';
 import { calling } from './calling/index.ts';
@@ -118,9 +118,9 @@ export function openPipeline({
     messages: promptLogged(prompts, searching(rounds, kept)),
     gencompat: promptLogged(prompts, fallingBack(searching(repairableRounds, conforming(schemas, 'all', client)))),
     count: counting({ models, guards, waits, health, countTokens }),
-    embed: promptLoggedEmbed(prompts, embedding(client)),
-    sendRaw: rawSender(client),
-    speak: speaking(client),
+    embed: promptLoggedTask(prompts, ({ inputs: [first] }) => (typeof first === 'string' ? first : ''), embedding(client)),
+    sendRaw: promptLoggedTask(prompts, ({ texts: [first = ''] }) => first, rawSender(client)),
+    speak: promptLoggedTask(prompts, ({ text }) => text, speaking(client)),
     own: { generate: own, sendRaw: rawSender(own) },
     affords: checked(affordable),
     affordsVectors: async (call, context) => void (await embedding(affordable)(call, context)),

@@ -2,6 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import { Fault } from '#core/fault';
 import { nullable } from '#http/schemas';
 import { valueIn } from '#kit/json/value-in';
+import { instantOf } from '#kit/text/instant';
 
 /** What a request for a page of a list may say. */
 export const pageQuery = {
@@ -30,6 +31,13 @@ export function placeOf(list: string, cursor: string): readonly (string | number
   const [name, ...place] = wordsIn(cursor);
   if (name !== list || !place.every(isWord)) throw badCursor();
   return place;
+}
+
+/** The instant of an item, as `placeOf` gives it. @throws Fault `invalid` where it is none */
+export function instantAt(word: string | number | undefined): Date {
+  const instant = typeof word === 'string' ? instantOf(word) : undefined;
+  if (instant === undefined) throw badCursor();
+  return new Date(instant);
 }
 
 export const badCursor = () => new Fault('invalid', 'cursor must be a nextCursor of this list.', { field: 'cursor' });

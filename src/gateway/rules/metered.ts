@@ -301,10 +301,7 @@ class Meter {
     if (bound === undefined || !isConversation(this.#call)) return event;
     return {
       ...event,
-      ignored: [
-        ...event.ignored,
-        `max_tokens: no max_tokens was given; limited to ${bound} tokens, what your plan allows this request now. Give max_tokens to choose.`,
-      ],
+      ignored: [...event.ignored, `max_tokens: none was given; limited to ${bound} tokens, what your plan allows this request now.`],
     };
   }
 

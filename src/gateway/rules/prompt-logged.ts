@@ -1,7 +1,6 @@
 import { copied } from '#kit/text/copied';
 import type { GenerateCall } from '#core/call';
 import type { Turn } from '#core/conversation';
-import type { Embed } from '#core/embed';
 import type { Context } from '#core/context';
 import type { Events } from '#core/event';
 import { steps } from '#core/steps';
@@ -38,16 +37,19 @@ export function promptLogged(log: PromptLog, inner: Generate): Generate {
   );
 }
 
-/** The same for embeddings: the prompt is their first text, and there is no answer in words. */
-export const promptLoggedEmbed =
-  (log: PromptLog, inner: Embed): Embed =>
-  async (call, context) => {
+/** The same for a call whose answer is not words, such as vectors, sounds and pictures. @param promptIn its prompt */
+export const promptLoggedTask =
+  <Asked, More extends readonly unknown[], Done>(
+    log: PromptLog,
+    promptIn: (call: Asked) => string,
+    inner: (call: Asked, ...more: [...More, Context]) => Promise<Done>,
+  ) =>
+  async (call: Asked, ...more: [...More, Context]): Promise<Done> => {
     try {
-      return await inner(call, context);
+      return await inner(call, ...more);
     } finally {
-      const [first] = call.inputs;
-      const prompt = typeof first === 'string' ? first : '';
-      if (isOwn(context)) log.tell(toldOf(log, context, prompt, { text: '', length: 0 }));
+      const context = more.at(-1) as Context;
+      if (isOwn(context)) log.tell(toldOf(log, context, promptIn(call), { text: '', length: 0 }));
     }
   };
 
@@ -88,15 +90,18 @@ class Heard {
 
   /** The call is over. */
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: this.#text, length: this.#length }));
+    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: this.#text.replace(half, ''), length: this.#length }));
   }
 }
+
+/** What is left of a character at the end of a text that was cut there. */
+const half = /[\ud800-\udbff]$/;
 
 const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Context, prompt: string, answer: ToldRequest['answer']): ToldRequest => ({
   requestId,
   userId: caller.userId,
   address,
-  prompt: prompt.slice(0, most),
+  prompt: prompt.slice(0, most).replace(half, ''),
   promptLength: prompt.length,
   answer,
 });

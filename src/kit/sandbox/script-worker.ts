@@ -67,7 +67,8 @@ const prelude = `((call, begun, failed) => {
     },
     start: (script, given) => {
       if (typeof script !== 'function') return failed('The default export of the script must be a function.');
-      then((async () => script(given))(), (value) => begun(typeof value === 'string' ? value : stringify(value) ?? ''), (error) => failed(says(error)));
+      const shown = then((async () => script(given))(), (value) => typeof value === 'string' ? value : stringify(value) ?? '');
+      then(shown, begun, (error) => failed(says(error)));
     },
     says,
   };

@@ -81,6 +81,8 @@ test.concurrent.each([
     '() => { class A extends Array { static get [Symbol.species]() { return class { constructor() { return new Array(2 ** 26).fill(1); } }; } } return A.from([1]).map(String); }',
     'memory',
   ],
+  ['an answer that holds itself', '() => { const a = {}; a.a = a; return a; }', 'circular'],
+  ['an answer that JSON has no word for', 'async () => ({ n: 10n })', 'BigInt'],
   ['a proxy that never ends', '() => JSON.stringify(new Proxy([], { get: (_, name) => name === "length" ? 2 ** 31 : 1 }))', ''],
 ])('%s ends with a stated reason', { timeout: 120_000 }, async (_, code, reason) => {
   const began = performance.now();

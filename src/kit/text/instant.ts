@@ -1,10 +1,12 @@
 const form = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` for any other text. */
+const [first, end] = [Date.parse('0001-01-01'), Date.UTC(10_000, 0)];
+
+/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` for any other text, and outside the years 1 to 9999, which alone databases and four digits know. */
 export function instantOf(text: string): number | undefined {
   const [, day] = form.exec(text) ?? [];
   if (day === undefined) return undefined;
   const isDay = new Date(`${day}T00:00:00Z`).getUTCDate() === Number(day.slice(8)); // 30 February would become 2 March
   const instant = Date.parse(text);
-  return isDay && !Number.isNaN(instant) ? instant : undefined;
+  return isDay && instant >= first && instant < end ? instant : undefined;
 }

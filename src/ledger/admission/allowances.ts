@@ -24,6 +24,7 @@ export function noteAllowances(progress: Progress, holds: readonly Hold[], clock
       tokens = { limit, remaining, reset: minute ? minute.reset(now) : secondsLeft(account, clock.now()) };
     }
   }
+  progress.isMeasured = true;
   if (requests) progress.requests = requests;
   if (tokens) progress.tokens = tokens;
 }

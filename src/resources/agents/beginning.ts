@@ -115,9 +115,13 @@ async function textsOf(files: readonly UploadedFile[], { userId }: Caller, signa
   if (files.length > 0 && !convert) throw new Fault('unsupported', 'file: files are not read by this server.', { field: 'file' });
   const texts: { name: string; text: string }[] = [];
   for (const { filename, content } of files) {
-    const { text } = await convert!(content, { filename, owner: String(userId), signal });
-    if (text.length > mostOfFile) throw new Fault('too-large', `file: its text is longer than ${mostOfFile} characters.`, { field: 'file' });
-    texts.push({ name: filename.slice(0, 200).toWellFormed(), text: text.toWellFormed() });
+    const name = filename.slice(0, 200).toWellFormed();
+    const { text } = await convert!(content, { filename, owner: String(userId), signal }).catch((error: unknown) => {
+      if (!(error instanceof Fault)) throw error;
+      throw new Fault(error.code, `file ${name}: ${error.message}`, { ...error.details, field: 'file' });
+    });
+    if (text.length > mostOfFile) throw new Fault('too-large', `file ${name}: its text is longer than ${mostOfFile} characters.`, { field: 'file' });
+    texts.push({ name, text: text.toWellFormed() });
   }
   return texts;
 }

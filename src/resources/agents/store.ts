@@ -121,7 +121,7 @@ function versionsOf(
     async versions(reader, id, { before, limit }) {
       await editable(reader, id);
       const { rows } = await sql<AgentVersion>`
-        select ${versionColumns} from agent_version where agent_id = ${id} and (${before}::int = 0 or version < ${before}::int) order by version desc limit ${limit}`.execute(
+        select ${versionColumns} from agent_version where agent_id = ${id} and (${before}::bigint = 0 or version < ${before}::bigint) order by version desc limit ${limit}`.execute(
         store.db,
       );
       return rows;

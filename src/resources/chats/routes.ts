@@ -4,7 +4,7 @@ import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route'
 import { closed, nullable, optionalOrNull, shownAs } from '#http/schemas';
 import { lineField, multiline } from '../text-fields.ts';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
-import { badCursor, cursorOf, idBefore, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, idBefore, instantAt, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import type { ChatMessage } from './messages.ts';
 import { longestTitle, type ChatStore } from './store.ts';
@@ -199,7 +199,6 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
 function placeBefore(cursor: string | undefined): { readonly at: Date; readonly id: string } | undefined {
   if (cursor === undefined) return undefined;
   const [at, id, ...rest] = placeOf('chats', cursor);
-  const time = new Date(String(at));
-  if (typeof at !== 'string' || typeof id !== 'string' || rest.length > 0 || !Number.isFinite(time.getTime()) || !/^[0-9a-f-]{36}$/.test(id)) throw badCursor();
-  return { at: time, id };
+  if (typeof id !== 'string' || rest.length > 0 || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw badCursor();
+  return { at: instantAt(at), id };
 }

@@ -5,6 +5,7 @@ import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
 import { pageById, pageQuery, pageSchema } from '../pagination.ts';
+import type { Reader } from '#store/grants';
 import { grantRoutes, type Sharing } from '../sharing.ts';
 import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
@@ -69,7 +70,7 @@ const datasetShown = shownAs(DatasetObject);
 const shown = ({ fullName, ownerId, model, dimensions, building, ...dataset }: Dataset & DatasetSizes) =>
   datasetShown({ ...dataset, dataset: fullName, owner: ownerId, embedding: { model, dimensions, building } });
 
-const wholeOf = (datasets: Datasets) => async (dataset: Dataset) => shown({ ...dataset, ...(await datasets.sizes(dataset.id)) });
+const wholeOf = (datasets: Datasets) => async (reader: Reader, dataset: Dataset) => shown({ ...dataset, ...(await datasets.sizes(dataset.id, reader)) });
 
 /** @throws Fault `invalid` for a name that is no embedding model of the caller's */
 function embeddingIn({ hasModel }: Pick<DatasetRoutesDeps, 'hasModel'>, caller: Caller, name: string): string {
@@ -120,7 +121,8 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
       async answer({ caller, query, input: { classification, isTabular = false, embedding, ...input } }) {
         const name = shortName(input.name, 'name');
         const model = embedding === undefined ? defaultModel() : embeddingIn({ hasModel }, caller, embedding);
-        return whole(await datasets.add(ownerOf(caller, query), { name, classification: classificationOf(name, classification), isTabular, model }));
+        const made = await datasets.add(ownerOf(caller, query), { name, classification: classificationOf(name, classification), isTabular, model });
+        return whole(readerOf(caller, query), made);
       },
     }),
   ];
@@ -136,7 +138,10 @@ function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: Data
       summary: 'A dataset that you may use.',
       query: OwnerQuery,
       output: DatasetObject,
-      answer: async ({ caller, params, query }) => whole(await datasets.one(readerOf(caller, query), datasetIn(params))),
+      async answer({ caller, params, query }) {
+        const reader = readerOf(caller, query);
+        return whole(reader, await datasets.one(reader, datasetIn(params)));
+      },
     }),
     nounRoute({
       ...common,
@@ -157,7 +162,7 @@ function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: Data
         const changed = await datasets.change(reader, before.id, { ...change, ...(embedding === undefined || builds ? {} : { model: embedding }) });
         if (payer) await secondIndex.begin(payer, changed, embedding!);
         else if (embedding !== undefined) await secondIndex.stop(before.id);
-        return whole(await datasets.one(reader, before.id));
+        return whole(reader, await datasets.one(reader, before.id));
       },
     }),
     nounRoute({
@@ -169,7 +174,7 @@ function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: Data
       output: DatasetObject,
       async answer({ caller, params, query }) {
         const reader = readerOf(caller, query);
-        const before = await whole(await datasets.one(reader, datasetIn(params), 'owner'));
+        const before = await whole(reader, await datasets.one(reader, datasetIn(params), 'owner'));
         await removal.datasets(reader, [before.id]);
         return before;
       },

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { shownName } from '#core/known-models';
 import { unknownThing } from '#http/noun-route';
-import { allows, includes, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, includes, levelOf, readableFiles, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import { fullNameOf, type Classification } from './names.ts';
@@ -52,7 +52,8 @@ export interface Datasets {
   one(reader: Reader, id: number, right?: Right | 'owner', inside?: Access): Promise<Dataset>;
   /** By id, those behind `after`. */
   list(reader: Reader, asked: { after: number; limit: number }): Promise<readonly (Dataset & DatasetSizes)[]>;
-  sizes(id: number): Promise<DatasetSizes>;
+  /** Of the files that the reader may read; without one, of all. */
+  sizes(id: number, reader?: Reader): Promise<DatasetSizes>;
   /** All of them: what others have shared first. */
   all(reader: Reader): Promise<readonly Dataset[]>;
   /** @throws as `add` and `one` */
@@ -70,9 +71,9 @@ const own = (reader: Reader) => sql`datasets.id, owner_id as "ownerId", name, fu
   datasets.created_at as "createdAt", datasets.updated_at as "updatedAt",
   ${levelOf('dataset', reader, columns)} as level`;
 
-const sizesColumns = sql`
+const sizesFor = (reader: Reader | undefined) => sql`
   (select jsonb_build_object('files', count(*), 'passages', coalesce(sum(passages), 0), 'bytes', coalesce(sum(bytes), 0))
-    from dataset_files where dataset_id = datasets.id and dataset_files.deleted_at is null) as sizes`;
+    from dataset_files where dataset_id = datasets.id and ${reader ? readableFiles(reader) : sql`dataset_files.deleted_at is null`}) as sizes`;
 
 export function openDatasets(store: Store): Datasets {
   const find = async (reader: Reader, where: RawBuilder<unknown>, { db }: Access): Promise<Row | undefined> => {
@@ -98,14 +99,14 @@ export function openDatasets(store: Store): Datasets {
     one,
     async list(reader, { after, limit }) {
       const { rows } = await sql<Row & { readonly sizes: DatasetSizes }>`
-        select ${own(reader)}, ${sizesColumns} from datasets
+        select ${own(reader)}, ${sizesFor(reader)} from datasets
         where deleted_at is null and datasets.id > ${after} and ${allows('dataset', 'read', reader, columns)} order by datasets.id limit ${limit}`.execute(
         store.db,
       );
       return rows.map(({ sizes, ...row }) => ({ ...seen(row), ...sizes }));
     },
-    async sizes(id) {
-      const { rows } = await sql<{ sizes: DatasetSizes }>`select ${sizesColumns} from datasets where id = ${id}`.execute(store.db);
+    async sizes(id, reader) {
+      const { rows } = await sql<{ sizes: DatasetSizes }>`select ${sizesFor(reader)} from datasets where id = ${id}`.execute(store.db);
       return rows[0]?.sizes ?? { files: 0, passages: 0, bytes: 0 };
     },
     async all(reader) {

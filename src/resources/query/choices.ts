@@ -25,10 +25,14 @@ export interface Asked {
 /** The persona of a question that names none. */
 const defaultPersona = 1;
 
-/** Names that mean the chat model of the settings: `openai_gpt` is what older clients send. */
+/** Names that mean the usual model, unless the settings give them to another one: `openai_gpt` is what older clients send. */
 const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
 
-export const modelIn = (given: string | null | undefined, usual: string): string => (anyModel.has(given ?? '') ? usual : given!);
+export function modelIn(given: string | null | undefined, usual: string, models: KnownModels): string {
+  const name = given ?? '';
+  const named = anyModel.has(name) ? models.find(name) : undefined;
+  return anyModel.has(name) && !(named && models.list().includes(named)) ? usual : name;
+}
 
 /** The model that is to answer, or the first of those that the client chose. @throws Fault `invalid` where there is none of the name */
 export function modelOf(name: string, models: KnownModels, { targets }: Context): Model | undefined {

@@ -65,7 +65,7 @@ export function deepQuery(deps: QueryDeps, { caller, fields, files, whole: whole
     });
 
   return new Conversation({
-    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns }),
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat, deps.models(caller)), turns }),
     generate: inBothVerbs(async function* (call, context) {
       yield await answer(call, context);
     }, answer),

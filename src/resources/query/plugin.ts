@@ -61,7 +61,7 @@ function answering(deps: QueryDeps, run: PluginRun, { caller, fields, values, te
     throw new Fault('invalid', 'mode: this plugin makes its answer itself, so there is nothing to research.', { field: 'mode' });
   const uuid = randomUUID();
   return new Conversation({
-    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat), turns: [textTurn('user', '')] }),
+    call: plainCall({ dialect: 'native', model: modelIn(fields.model, deps.defaults().chat, deps.models(caller)), turns: [textTurn('user', '')] }),
     generate: preparing((call) => Promise.resolve(call), run.generate),
     streams: streams ?? fields.streaming ?? undefined,
     app: fields.app_name ?? undefined,

@@ -217,7 +217,7 @@ test('follow-up questions that do not come in ten seconds are none, and their ca
     yield [];
   };
   const { all, given } = scripted({ deps: { clock, generate } });
-  const { call, generate: answering, whole } = followUp(all, { message: conversation('And they?') });
+  const { call, generate: answering, whole } = followUp(all, { message: conversation('And they?') }, given.caller);
   expect(await whole(fold(await wholeAnswer(answering, call, given)), given)).toMatchObject({ message: '', questions: [] });
   expect(asked?.reason).toBeInstanceOf(Cancelled);
 });

@@ -58,7 +58,7 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   return new Conversation({
     call: plainCall({
       dialect: 'native',
-      model: modelIn(fields.model, deps.defaults().chat),
+      model: modelIn(fields.model, deps.defaults().chat, deps.models(caller)),
       turns,
       ...(asked === undefined ? {} : { asked }),
       tools,

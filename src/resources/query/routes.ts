@@ -101,7 +101,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
       summary: 'Up to three questions that may follow a conversation.',
       input: FollowUpFields,
       output: Type.Object({ ...completionMembers, questions: Type.Array(Type.String()) }),
-      answer: ({ input }) => followUp(deps, input),
+      answer: ({ input, caller }) => followUp(deps, input, caller),
     }),
   ];
 }

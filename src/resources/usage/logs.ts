@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { badCursor, cursorOf, placeOf } from '../pagination.ts';
+import { badCursor, cursorOf, instantAt, placeOf } from '../pagination.ts';
 import type { Attempt, Tags } from '#core/context';
 import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
@@ -57,7 +57,7 @@ export function openLogs(store: Store): Logs {
       ...conditionsOf(wanted, sql`tags`),
       from === undefined ? undefined : sql`at >= ${new Date(from)}`,
       to === undefined ? undefined : sql`at < ${new Date(to)}`,
-      after && sql`at <= ${after.at}::timestamptz and (at, request_id, step) < (${after.at}::timestamptz, ${after.requestId}, ${after.step})`,
+      after && sql`at <= ${after.at}::timestamptz and (at, request_id, step) < (${after.at}::timestamptz, ${after.requestId}, ${after.step}::bigint)`,
     ].filter((rule) => rule !== undefined);
     const { rows } = await sql<Read<LoggedRow>>`
         select ${columns}, json_array_length(attempts) as attempts from usage
@@ -92,12 +92,6 @@ const cursorAt = ({ at, requestId, step }: LoggedRow) => cursorOf('logs', [at, r
 
 function readCursor(cursor: string): { at: string; requestId: string; step: number } {
   const [at, requestId, step] = placeOf('logs', cursor);
-  const isOurs = typeof at === 'string' && isInstant(at) && typeof requestId === 'string' && !requestId.includes('\0') && typeof step === 'number';
-  if (!isOurs) throw badCursor();
-  return { at, requestId, step };
-}
-
-function isInstant(text: string): boolean {
-  const date = new Date(text);
-  return !Number.isNaN(date.getTime()) && date.toISOString() === text;
+  if (typeof requestId !== 'string' || requestId.includes('\0') || typeof step !== 'number') throw badCursor();
+  return { at: instantAt(at).toISOString(), requestId, step };
 }

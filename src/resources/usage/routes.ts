@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, optionalOrNull } from '#http/schemas';
-import { instantOf } from '#kit/text/instant';
 import { Fault } from '#core/fault';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
 import { bookedFaces, ends } from '#core/usage-row';
+import { instantIn } from '../instant-field.ts';
 import { ownerOf, ownerQuery } from '../owner.ts';
 import { pageSchema } from '../pagination.ts';
 import type { UsageFilter } from './filters.ts';
@@ -140,6 +140,9 @@ const Detail = Type.Object({
   ),
 });
 
+/** What `format` makes of a list. */
+const files = ['text/csv', 'application/x-ndjson'];
+
 const text = Type.Optional(Type.String({ description: 'Its first 2,000 characters, where it is kept and may be seen.' }));
 
 const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Array(Detail), prompt: text, response: text });
@@ -194,6 +197,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       summary: 'What was used in a time, in sums.',
       query: closed({ ...usageQuery, ...whose }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
+      sends: files,
       async answer({ caller, params, query }) {
         const { format, groupBy = '' } = query;
         const only = await within(caller, params, query);
@@ -211,10 +215,11 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       summary: 'The log of requests, newest first.',
       query: closed({ ...logsQuery, ...whose }),
       output: pageSchema(Type.Object(logItem)),
+      sends: files,
       async answer({ caller, params, query }) {
         const { format, limit = 50, cursor, from, to } = query;
         const only = await within(caller, params, query);
-        const span = { from: from === undefined ? undefined : instant(from, 'from'), to: to === undefined ? undefined : instant(to, 'to') };
+        const span = { from: from === undefined ? undefined : instantIn('from', from), to: to === undefined ? undefined : instantIn('to', to) };
         const wanted = { ...span, ...filterOf(query), ...only };
         return format === undefined ? reading.logs({ ...wanted, limit, cursor }) : report(format, 'logs', Object.keys(logItem), reading.allLogs(wanted));
       },
@@ -241,8 +246,8 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
 async function monthOr({ from, to }: { readonly from?: string | undefined; readonly to?: string | undefined }, timeNow: () => Promise<number>) {
   const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-  const begin = from === undefined ? Date.UTC(year, month) : instant(from, 'from');
-  const end = to === undefined ? Date.UTC(year, month + 1) : instant(to, 'to');
+  const begin = from === undefined ? Date.UTC(year, month) : instantIn('from', from);
+  const end = to === undefined ? Date.UTC(year, month + 1) : instantIn('to', to);
   if (end < begin) throw new Fault('invalid', 'to must not be before from.', { field: 'to' });
   return { from: begin, to: end };
 }
@@ -260,12 +265,6 @@ function tagIn(text: string): { readonly name: string; readonly value: string } 
 }
 
 const detail = (row: LogDetail) => ({ ...row, attempts: row.attempts.length, tries: row.attempts });
-
-function instant(text: string, field: string): number {
-  const found = instantOf(text);
-  if (found === undefined) throw new Fault('invalid', `${field} must be a time in ISO 8601 such as 2026-11-01 or 2026-11-01T12:00:00Z.`, { field });
-  return found;
-}
 
 function groupsIn(text: string): readonly Group[] {
   const words = text.split(',').map((word) => word.trim());

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
 import type { Store } from '#store/open';
-import { badCursor, cursorOf, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
+import { instantIn } from '../instant-field.ts';
+import { badCursor, cursorOf, instantAt, pageOf, pageQuery, pageSchema, placeOf } from '../pagination.ts';
 import type { VoteStore } from './store.ts';
 
 /** Votes against answers, in the words of the native interface. */
@@ -77,17 +77,11 @@ const shown = shownAs(VoteObject);
 /** Auditors see that there was a vote, and no prompts. */
 const withoutTexts = (vote: ReturnType<typeof shown>) => ({ ...vote, message: null, answer: null, passages: [] });
 
-function timeIn(field: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = /^\d{4}-\d\d-\d\d([T ][\d:.]{4,15}(Z|[+-]\d\d:?\d\d)?)?$/.test(text) ? new Date(text) : undefined;
-  if (time && Number.isFinite(time.getTime())) return time;
-  throw new Fault('invalid', `${field} must be a time in ISO 8601.`, { field });
-}
+const timeIn = (field: string, text: string | undefined) => (text === undefined ? undefined : new Date(instantIn(field, text)));
 
 function placeBefore(cursor: string | undefined): { readonly at: Date; readonly id: number } | undefined {
   if (cursor === undefined) return undefined;
   const [at, id, ...rest] = placeOf('votes', cursor);
-  const time = new Date(String(at));
-  if (typeof at !== 'string' || typeof id !== 'number' || rest.length > 0 || !Number.isFinite(time.getTime())) throw badCursor();
-  return { at: time, id };
+  if (typeof id !== 'number' || rest.length > 0) throw badCursor();
+  return { at: instantAt(at), id };
 }

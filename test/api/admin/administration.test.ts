@@ -210,6 +210,12 @@ onBothDatabases('administration', ({ place }) => {
       ['GET', '/users?query=%00', undefined, /./],
       ['GET', '/usage?from=yesterday', undefined, /^from must be a time in ISO 8601/],
       ['GET', '/usage?from=2026-02-30', undefined, /^from must be a time in ISO 8601/],
+      ['GET', '/usage?from=0000-01-01', undefined, /^from must be a time in ISO 8601/],
+      ['GET', '/logs?to=0000-01-01', undefined, /^to must be a time in ISO 8601/],
+      ['GET', '/logs?to=9999-12-31T23:59:59-12:00', undefined, /^to must be a time in ISO 8601/],
+      ['GET', '/votes?from=0000-01-01', undefined, /^from must be a time in ISO 8601/],
+      ['GET', '/votes?from=2026-02-30', undefined, /^from must be a time in ISO 8601/],
+      ['GET', '/votes?to=2026-11-27T10:00:00', undefined, /^to must be a time in ISO 8601/],
       ['GET', '/usage?from=2026-02-02&to=2026-02-01', undefined, /^to must not be before from/],
       ['GET', '/usage?groupBy=model,secrets', undefined, /^groupBy must be words out of/],
     ];

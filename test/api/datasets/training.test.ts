@@ -288,6 +288,12 @@ onBothDatabases('files in datasets', (database) => {
     await ada.ask('PUT', `${one}/grants`, { items: [{ team: team['id'], right: 'read' }] });
     for (const address of [one, passagePath, `${one}/original`]) expect([address, (await bob.ask('GET', address)).status]).toEqual([address, 404]);
     expect(items(await bob.ask('GET', path)).map(({ filename }) => filename)).toEqual(['raw.md']);
+    const sizes = async ({ ask }: Person) => {
+      const listed = items(await ask('GET', '/server/mine/datasets')).find((dataset) => dataset['id'] === id);
+      return [(await ask('GET', `/server/mine/datasets/${id}`)).body, listed!].map(({ files, passages }) => [files, passages]);
+    };
+    const counted = [await sizes(ada), await sizes(bob)];
+    expect(counted).toEqual([Array.from({ length: 2 }, () => [2, 2]), Array.from({ length: 2 }, () => [1, 1])]);
     const { dataset } = (await ada.ask('GET', passagePath)).body;
     const own = await newDataset(bob, 'of bob');
     await upload(url, bob, '/server/train-with-file', 'a <b>.txt', 'A text of bob.', { dataset: own });

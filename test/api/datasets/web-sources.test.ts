@@ -60,6 +60,8 @@ onBothDatabases('web sources', ({ place }) => {
     expect(await sources.files()).toEqual([]);
     expect((await ada.ask('GET', `/server/mine/datasets/${datasetId}/files/${file!.id}`)).status).toBe(404);
     expect((await ada.ask('GET', `/server/mine/jobs?kind=source`)).body['items']).toHaveLength(8);
+    const missing = [{ what: `${web.host}/handbook`, reason: 'It is not there (404).' }];
+    expect(counts(await sources.sync(id))).toEqual({ state: 'done', seen: 0, changed: 0, deleted: 0, failures: missing });
   });
 
   test('a sitemap is followed with those that it names, and what is wrong with it deletes nothing', { timeout: long }, async () => {

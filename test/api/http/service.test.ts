@@ -91,6 +91,9 @@ test('the document names every type and status of an answer: streams, sounds, fi
   for (const path of ['chat/completions', 'responses']) expect(typesOf(`post ${chatcompat}/${path}`)).toEqual(['application/json', 'text/event-stream']);
   expect(typesOf('post /server/get-text-to-speech')).toEqual(['audio/*']);
   expect(typesOf('get /server/mine/datasets/{id}/files/{file}/original')).toEqual(['*/*']);
+  for (const place of ['admin', 'mine', 'mine/teams/{id}'])
+    for (const list of ['usage', 'logs'])
+      expect([place, typesOf(`get /server/${place}/${list}`)]).toEqual([place, ['application/json', 'text/csv', 'application/x-ndjson']]);
   for (const path of ['train', 'train-with-file', 'train-with-array']) expect(typesOf(`post /server/${path}`, '202')).toEqual(['application/json']);
   for (const path of ['/server/mine/datasets/{id}/files', '/server/mine/datasets/{id}/sources/{source}/sync']) {
     expect(Object.keys(paths[path]?.['post']?.responses ?? {}).filter((status) => status.startsWith('2'))).toEqual(['202']);

@@ -76,6 +76,9 @@ onBothDatabases('agents', ({ place }) => {
       form.set('file', new Blob(['The heron eats forty-two fish.']), 'heron.txt');
       const withFile = await fetch(`${all.server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
       expect([withFile.status, await withFile.json()]).toMatchObject([200, { execution_status: 'completed' }]);
+      form.append('file', new Blob(['']), 'blank.txt');
+      const withBlank = await fetch(`${all.server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': ada.key }, body: form });
+      expect([withBlank.status, await withBlank.json()]).toMatchObject([422, { response: expect.stringMatching(/^file blank\.txt: /) as string }]);
       const list = (await ada.ask('GET', '/server/mine/runs?limit=2&kind=agent&state=completed')).body as { items: { id: number }[]; nextCursor: string };
       expect(list.items).toHaveLength(2);
       const rest = (await ada.ask('GET', `/server/mine/runs?cursor=${list.nextCursor}&agentId=${id}`)).body as { items: { id: number }[] };

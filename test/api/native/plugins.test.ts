@@ -594,6 +594,11 @@ describe('a script', () => {
     await expect.poll(logged, { timeout: 30_000 }).toMatchObject({ end: 'completed', model: 'built-in', steps });
   });
 
+  test('whose answer is no JSON is told why', async () => {
+    await script('ring', 'export default () => { const ring = {}; ring.ring = ring; return ring; }');
+    expect(await run('ring')).toMatchObject({ status: 422, body: { response: expect.stringContaining('circular') as string } });
+  });
+
   test('searches datasets, booked under the application and the tags of its request', async () => {
     const dataset = (await ada.ask('POST', '/user/add-dataset', { dataset: 'ponds' })).body['dataset'] as string;
     expect((await ada.ask('POST', '/server/train', { content: 'The heron lives at the north pond.', force_dataset: dataset })).status).toBe(200);

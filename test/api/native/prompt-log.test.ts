@@ -93,6 +93,26 @@ onBothDatabases('the prompt log', (database) => {
     expect(Math.abs((streamed!['response_length'] as number) - long.length)).toBeLessThan(long.length / 10);
   });
 
+  test('no character is cut in two', { timeout: 120_000 }, async () => {
+    const house = await gateway();
+    const ada = await person(house);
+    const long = `a${'🦆'.repeat(1500)}`;
+    house.upstream.script(ok({ text: long }));
+    await ada.ask('POST', chat, says(long));
+    await expect.poll(async () => (await logsOf(ada.ask)).length, soon).toBe(1);
+    const kept = `a${'🦆'.repeat(999)}`;
+    expect((await logsOf(ada.ask))[0]).toMatchObject({ prompt: kept, response: kept, prompt_length: 3001, response_length: 3001 });
+  });
+
+  test('texts to be spoken and texts to be judged are logged too', { timeout: 120_000 }, async () => {
+    const house = await gateway('  omni: { kind: moderation, targets: [{ provider: fake, model: omni }] }\n');
+    const ada = await person(house);
+    expect((await ada.ask('POST', '/server/chatcompat/v1/audio/speech', { model: 'built-in-speech', input: 'Speak this', voice: 'slt' })).status).toBe(200);
+    await ada.ask('POST', '/v1/moderations', { model: 'omni', input: 'Judge this' });
+    await expect.poll(async () => (await logsOf(ada.ask)).map(({ prompt }) => prompt), soon).toEqual(['Judge this', 'Speak this']);
+    for (const one of await logsOf(ada.ask)) expect(one).toMatchObject({ response: '', prompt_length: 10, prompt_truncated: false, ip: '127.0.0.1' });
+  });
+
   test('a question about a dataset is logged with its answer, and not as what was looked up for it', { timeout: 120_000 }, async () => {
     const house = await gateway();
     const ada = await person(house);

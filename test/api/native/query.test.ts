@@ -40,6 +40,10 @@ const completion = (message: string) => ({
 
 const heron = 'Say exactly: heron';
 
+interface Named {
+  readonly model: string;
+}
+
 describe('a question', () => {
   test(
     proves(['server.query', 'server.query-message', 'service.server-root', 'auth.native-header'], 'is answered as one object, by a key or by a token'),
@@ -47,6 +51,8 @@ describe('a question', () => {
       const answer = await ada.ask('POST', '/server/query', { message: heron });
       expect([answer.status, answer.body]).toEqual([200, completion('heron')]);
       expect(answer.headers.get('x-ratelimit-limit-requests')).toBeTruthy();
+      const refused = await ada.ask('POST', '/server/query', { message: heron, model: 'nobody' });
+      expect([refused.status, refused.headers.get('x-ratelimit-limit-requests')]).toEqual([400, null]); // nothing was held against any limit
       expect((await all.nobody('POST', '/server/query', { message: heron })).status).toBe(401);
       expect((await ada.ask('GET', '/server/query')).status).toBe(405);
     },
@@ -60,6 +66,23 @@ describe('a question', () => {
       { user: 'me', message: heron, id: 7 },
     ];
     expect((await ada.ask('POST', '/server/query', { message })).body['message']).toBe('heron');
+  });
+
+  test('that names no model of its own, as `auto` and `openai_gpt`, has the usual one, or the one to which the settings give that name', async () => {
+    const upstream = await startUpstream();
+    const own = await startTestServer({ upstream: upstream.url, yaml: '  mine: { targets: [{ provider: fake, model: mine }], aliases: [openai_gpt] }\n' });
+    try {
+      const { admin } = visitorsOf(own);
+      const servedFor = async (path: string, model: string) => ((await admin('POST', path, { message: heron, model })).body['provenance'] as Named).model;
+      const served = (model: string) => Promise.all(['/server/query', '/server/follow-up-questions'].map((path) => servedFor(path, model)));
+      expect([await served('openai_gpt'), await served('auto')]).toEqual([
+        ['mine', 'mine'],
+        ['gpt-4o-mini', 'gpt-4o-mini'],
+      ]);
+    } finally {
+      await own.close();
+      await upstream.close();
+    }
   });
 
   test('has figures of its usage where they are wanted, under every name that clients read', async () => {

@@ -67,7 +67,7 @@ export interface PageAsked {
   readonly within?: (url: URL) => boolean;
   /** What the site to which a redirect leads has against it. */
   readonly refusal?: Refusal;
-  /** A page that is no document, or leads elsewhere, is a failure; else it is passed over. */
+  /** A page that is no document, leads elsewhere or never was there is a failure; else it is passed over. */
   readonly mustBeRead?: true | undefined;
   /** Called with the addresses that the page leads to, those of redirects among them. */
   readonly links?: ((links: readonly URL[]) => Promise<void>) | undefined;
@@ -85,7 +85,7 @@ export async function readPage(web: ListingDeps, url: URL, { known, within, refu
     case 'unchanged':
       return known ? await unchanged(known, links) : { type: 'failed', reason: 'It answered 304 without being asked whether it has changed.' };
     case 'gone':
-      return { type: 'gone' };
+      return mustBeRead && !known ? { type: 'failed', reason: `It is not there (${found.status}).` } : { type: 'gone' };
     case 'elsewhere':
       await links?.([found.url]);
       return mustBeRead ? { type: 'failed', reason: 'It redirects to another host.' } : { type: 'passed-over' };
