@@ -125,8 +125,6 @@ export interface Progress {
   readonly attempts: Attempt[];
   /** The target of the last attempt. */
   target?: AnsweringTarget;
-  /** Whether a call was held against the limits of its caller; only then an absent allowance means that there is no such limit. */
-  isMeasured?: true;
   requests?: Allowance;
   tokens?: Allowance;
   /** Guardrails that found something and allowed it. */

@@ -9,7 +9,8 @@ import type { Headers } from '#http/headers';
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
-  const headers = allowances(progress);
+  const headers =
+    progress.requests || progress.tokens ? [...allowance('requests', progress.requests), ...allowance('tokens', progress.tokens)] : unlimitedHeaders;
   if (!started) return headers;
   return [
     ...headers,
@@ -17,12 +18,6 @@ export function answerHeaders(progress: Progress, started: Started | undefined):
     ...whoAnswered(progress),
     ...warningsIn(progress.warnings ? [...started.ignored, ...progress.warnings] : started.ignored),
   ];
-}
-
-/** Nothing is said of limits against which nothing was held, such as of a call for a model that is not there. */
-function allowances({ isMeasured, requests, tokens }: Progress): Headers {
-  if (!isMeasured) return none;
-  return requests || tokens ? [...allowance('requests', requests), ...allowance('tokens', tokens)] : unlimitedHeaders;
 }
 
 const warningsIn = (warnings: readonly string[]): Headers => (warnings.length > 0 ? ['x-dragoman-warnings', inHeader(warnings.join('; '))] : none);

@@ -71,7 +71,6 @@ export function openLedger(deps: LedgerDeps): Ledger {
       throw error;
     }
     if (holds.length > 0) noteAllowances(context.progress, holds, clock);
-    context.progress.isMeasured = true;
     return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
   };
 

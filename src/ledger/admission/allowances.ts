@@ -24,7 +24,6 @@ export function noteAllowances(progress: Progress, holds: readonly Hold[], clock
       tokens = { limit, remaining, reset: minute ? minute.reset(now) : secondsLeft(account, clock.now()) };
     }
   }
-  progress.isMeasured = true;
   if (requests) progress.requests = requests;
   if (tokens) progress.tokens = tokens;
 }
