@@ -1,8 +1,9 @@
+import { LineTooLong } from '#kit/upstream/sse';
 import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Usage } from '#core/event';
-import { Fault, noRoom } from '#core/fault';
+import { Fault, noRoom, type FaultDetails } from '#core/fault';
 import type { Patience, TargetContext } from '#core/context';
 
 /** Most bytes of a whole answer, and of the body of a refusal. */
@@ -102,6 +103,7 @@ export const asRefusal = (error: unknown, { input, output }: Pick<Usage, 'input'
 
 /** Converts a connection error to a fault. */
 export function upstreamFault(error: unknown, begun = false): unknown {
+  if (error instanceof LineTooLong) return new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
   if (!(error instanceof UpstreamError)) return error;
   const details = { cause: error, elsewhere: true };
   switch (error.problem) {
@@ -109,14 +111,12 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return new Fault('overloaded', 'The provider cannot be reached.', details);
     case 'broken':
       if (!begun && isTls(error)) return new Fault('overloaded', 'No secure connection (TLS) to the provider can be made.', details);
-      return begun
-        ? new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' })
-        : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
+      return begun ? brokenOff(details) : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
     case 'slow-head':
     case 'slow-body':
       return new Fault('timed-out', 'The provider was silent for too long.', details);
     case 'garbled':
-      return new Fault('upstream-failed', 'The answer of the provider is not valid HTTP.', details);
+      return begun ? brokenOff(details) : new Fault('upstream-failed', 'The answer of the provider is not valid HTTP.', details);
     case 'too-large':
       return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
     case 'no-room':
@@ -127,6 +127,9 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return error.problem satisfies never;
   }
 }
+
+const brokenOff = (details: FaultDetails) =>
+  new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' });
 
 /** Did the handshake fail, or the certificate? */
 function isTls(error: Error): boolean {

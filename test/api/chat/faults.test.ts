@@ -6,6 +6,7 @@ import {
   array,
   badRequest,
   bom,
+  bytes,
   closesIdle,
   comments,
   contentType,
@@ -374,5 +375,21 @@ describe('a connection', () => {
     }
     upstream.script(times(50, closesIdle(1)));
     for (let round = 0; round < 50; round++) expect((await server.ask(chat, request)).status).toBe(200);
+  });
+
+  test(proves('F-21', 'that was kept alive costs nobody an error either where all others are closed, too'), async () => {
+    const statuses = async (count: number) => (await Promise.all(Array.from({ length: count }, () => server.ask(chat, request)))).map(({ status }) => status);
+    for (let round = 0; round < 10; round++) {
+      upstream.script(times(16, pace(5)));
+      expect(await statuses(16)).toEqual(Array(16).fill(200));
+      upstream.script(times(40, dropReused()));
+      expect(await statuses(8)).toEqual(Array(8).fill(200));
+      upstream.reset();
+    }
+  });
+
+  test('with something that is not HTTP is a 502 that says so', async () => {
+    const { status, refusal } = await whole(bytes('SSH-2.0-OpenSSH_9.2\r\n'));
+    expect([status, refusal().error.message]).toEqual([502, 'The answer of the provider fake is not valid HTTP.']);
   });
 });
