@@ -88,6 +88,7 @@ class MessageReader implements Reader {
   #finished = false;
   #isOver = false; // some proxies send more after the last event
   #usage: JsonObject = {};
+  #isCounted = false; // the output, at the end of the answer
   readonly #queries = new Map<string, string>(); // of the provider's searches, by their ids
 
   constructor(model: string, ignored: readonly string[]) {
@@ -146,7 +147,7 @@ class MessageReader implements Reader {
   }
 
   close(): readonly GenerateEvent[] {
-    const last = usageOf(this.#usage);
+    const last = this.#isCounted ? usageOf(this.#usage) : undefined;
     return last ? [{ type: 'usage', usage: last }] : [];
   }
 
@@ -281,7 +282,9 @@ class MessageReader implements Reader {
   }
 
   #finish(event: Loose, events: GenerateEvent[]): void {
-    this.#count(event['usage']);
+    const { usage } = event;
+    this.#count(usage);
+    this.#isCounted ||= isObject(usage) && isCount(usage['output_tokens']);
     const delta = isObject(event['delta']) ? event['delta'] : {};
     const raw = delta['stop_reason'];
     if (typeof raw !== 'string' || raw === '' || this.#finished) return;

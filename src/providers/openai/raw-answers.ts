@@ -53,16 +53,21 @@ export function checkBeginning(contentType: string, first: Uint8Array): void {
   if (text === '') throw not('an answer');
   if (isEvents(contentType)) {
     if (!/^(?:ï»¿)?\s*(?:(?:data|event|id|retry)?:|$)/.test(text)) throw not('a stream of events');
-  } else if ((isPage(mime) || isJson(mime)) && !sound.test(text)) throw not('a sound');
+  } else if (mayBeText(mime) ? !sound.test(text) : refusal.test(text)) throw not('a sound');
 }
 
 /** The first bytes of MP3, AAC, WAV, AIFF, Ogg, FLAC, MP4 and WebM. */
 const sound = /^(?:ID3|\xff[\xe0-\xff]|RIFF|FORM|OggS|fLaC|.{4}ftyp|.E\xdf\xa3)/s;
+
+/** An error in the place of a sound, whatever its type says. */
+const refusal = /^\s*\{\s*"(?:error|detail|message)"/;
 
 export const isEvents = (contentType: string): boolean => mimeOf(contentType) === 'text/event-stream';
 
 const mimeOf = (contentType: string): string => contentType.split(';', 1)[0]!.trim().toLowerCase();
 const isPage = (mime: string): boolean => mime === 'text/html' || mime === 'application/xhtml+xml';
 const isJson = (mime: string): boolean => mime === 'application/json' || mime.endsWith('+json');
+
+const mayBeText = (mime: string): boolean => mime.startsWith('text/') || isPage(mime) || isJson(mime);
 
 const not = (what: string) => new Fault('upstream-failed', `The provider sent something that is not ${what}.`, { elsewhere: true });

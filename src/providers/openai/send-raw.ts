@@ -64,7 +64,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     return call.write(bytes);
   };
   const untold = () => {
-    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - reported;
+    const fresh = (call.saysText ? Math.ceil((watched?.textBytes ?? size) / bytesPerToken) : 0) - reported;
     reported += fresh;
     return fresh;
   };

@@ -219,6 +219,8 @@ describe('no answer is passed on or booked', () => {
     await fails('subtitles', says(/./, 'text/vtt', ''));
     await fails('speech', says(/./, 'audio/mpeg', ''));
     await fails('speech', says(/./, 'text/event-stream', 'null'));
+    await fails('speech', says(/./, 'text/plain', 'OK'));
+    await fails('speech', says(/./, 'audio/mpeg', '{\n  "error": {"message": "no"}}'));
   });
 });
 

@@ -103,6 +103,7 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
   test.each([
     ['an error', () => events(first, failure('server_error'), last)],
     ['their end without the last event', () => events(first)],
+    ['their end within the last event', () => says(/./, 'text/event-stream', (textOf(first) + textOf(last)).slice(0, -40))],
     ['a connection that breaks off', () => cut({ afterBytes: textOf(first).length + 10, how: 'reset' }, events(first, last))],
   ])('that fail by %s end with a fault in our words, and are booked as cut', async (_how, behaviour) => {
     upstream.script(behaviour());
@@ -125,6 +126,14 @@ test('the SDK throws where a stream of pictures fails', async () => {
   };
   await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' });
   expect(seen).toEqual(['image_generation.partial_image']);
+});
+
+test('of a transcript that breaks off the text is booked, and nothing of what stands around it', async () => {
+  const delta = textOf({ type: 'transcript.text.delta', delta: 'four', logprobs: [{ token: 'four', logprob: -0.1, bytes: [102, 111, 117, 114] }] });
+  upstream.script(says(/./, 'text/event-stream', `${delta}${' '.repeat(400_000)}\n\n${delta}${'x'.repeat(400_000)}`));
+  const answer = await kinds.transcript.ask('one');
+  expect(await answer.text()).toContain('"upstream_error"');
+  expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', provenance: 'partial', outputTokens: 2 });
 });
 
 test('comments without end before the first event are not held back', async () => {
