@@ -4,7 +4,7 @@ import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { argumentsOf } from '../shared/arguments.ts';
-import { characters } from '../shared/read-fields.ts';
+import { characters, isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
 import { faultOfError, malformed } from './faults.ts';
