@@ -136,7 +136,18 @@ export function openKnownDatasets({
     forgetVectors: cache.sweep,
     log: problemsTo(log),
   });
-  const training = { store, datasets, ingestion, index, cache, embed, affords, defaultModel, ...wordsOf(calls, settings) };
+  const training = {
+    store,
+    datasets,
+    ingestion,
+    index,
+    cache,
+    embed,
+    affords,
+    defaultModel,
+    requestSeconds: () => settings().limits.requestSeconds,
+    ...wordsOf(calls, settings),
+  };
   return {
     datasets,
     permitted: async (caller) => (await datasets.all(caller)).map(permissionsOf),
