@@ -1,3 +1,4 @@
+import { faultInAnswer } from '#dialects/openai/faults';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 import type { RawRequest } from '#core/raw-request';
@@ -25,7 +26,7 @@ const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']
 /** Some vendors list the pictures that failed among the others: https://www.volcengine.com/docs/82379/1541523 */
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
-/** Judges a whole answer. @throws Fault `upstream-failed` where it is none */
+/** Judges a whole answer. @throws Fault `upstream-failed` where it is none, or the fault that its error means */
 export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<void> {
   const { name, is } = wholes[operation]!;
   const mime = mimeOf(contentType);
@@ -34,7 +35,8 @@ export async function checkWhole({ operation, body }: Asked, contentType: string
     return;
   }
   const answer = await jsonOf(bytes);
-  if (!isObject(answer) || !is(answer)) throw not(name);
+  if (!isObject(answer)) throw not(name);
+  if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */

@@ -224,6 +224,20 @@ describe('no answer is passed on or booked', () => {
   });
 });
 
+test.each([
+  ['rate_limit_exceeded', 'rate_limit_error', 429],
+  ['overloaded', 'server_error', 503],
+  ['invalid_api_key', 'authentication_error', 502],
+  ['content_policy_violation', 'invalid_request_error', 400],
+])('an error %s in the place of an answer has the meaning that it has as a refusal', async (code, type, status) => {
+  for (const operation of ['pictures', 'moderations', 'transcript'] as const) {
+    upstream.script(says(/./, 'application/json', JSON.stringify({ error: { code, type, message: 'no' } })));
+    const failed = await asked[operation].ask('one');
+    expect([operation, failed.status]).toEqual([operation, status]);
+    expect(await loggedAs(server, failed.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-failed', status, planTokens: 0 });
+  }
+});
+
 describe('vendors differ:', () => {
   test('a list of pictures may have failed ones among the others, and megabytes in one text', async () => {
     for (const body of [
