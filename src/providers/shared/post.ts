@@ -24,17 +24,23 @@ export async function post(
   }
 }
 
-/** The whole body of an answer. */
+/** The whole body of an answer, without a byte order mark, which is no JSON. */
 export const whole = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> =>
-  response.whole(wholeBytes, memory).catch((error: unknown) => {
+  response.whole(wholeBytes, memory).then(withoutMark, (error: unknown) => {
     throw upstreamFault(error, true);
   });
 
 /** The same in the pieces in which it arrived. */
 export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<readonly Uint8Array[]> =>
-  response.pieces(wholeBytes, memory).catch((error: unknown) => {
-    throw upstreamFault(error, true);
-  });
+  response.pieces(wholeBytes, memory).then(
+    (pieces) => (pieces[0]?.[0] === mark[0] ? [withoutMark(Buffer.concat(pieces))] : pieces),
+    (error: unknown) => {
+      throw upstreamFault(error, true);
+    },
+  );
+
+const mark = [0xef, 0xbb, 0xbf] as const;
+const withoutMark = (bytes: Uint8Array): Uint8Array => (mark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(mark.length) : bytes);
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export class AwaitingWords {
@@ -81,7 +87,7 @@ export class AwaitingWords {
 /** The beginning of the body of a refusal, as text. */
 export async function refusalText(response: UpstreamResponse): Promise<string> {
   try {
-    return Buffer.from(await response.whole(refusalBytes)).toString('utf8');
+    return Buffer.from(withoutMark(await response.whole(refusalBytes))).toString('utf8');
   } catch {
     return '';
   }

@@ -47,6 +47,7 @@ import {
   rawJsonTail,
   redirect,
   refusal,
+  says,
   secretWord,
   sliced,
   startUpstream,
@@ -81,6 +82,8 @@ afterAll(async () => {
 afterEach(() => upstream.reset());
 
 const request = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: 'one two three four five six' }] };
+
+const choice = { index: 0, message: { role: 'assistant', content: 'one two three' }, finish_reason: 'stop' };
 
 interface Refusal {
   readonly error: { readonly message: string; readonly type: string; readonly code: string };
@@ -233,6 +236,7 @@ describe('a whole answer', () => {
     ['a 100 that nobody asked for', () => informational(100)],
     ['several 1xx of every kind', () => informational(103, 100, 100, 102, 100)],
     ['no content type', () => contentType('')],
+    ['a byte order mark', () => says(/./, 'application/json', `\uFEFF${JSON.stringify({ id: 'c', choices: [choice] })}`)],
   ])(proves(['F-17', 'F-19'], 'with %s is read'), async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
     expect(status).toBe(200);
