@@ -66,9 +66,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
   /** Sends a request on a connection of its own, which is closed behind its answer. */
   const askAlone = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
     const dispatcher = opened(request.url.origin, connectSeconds() * 1000);
-    const asked = ask(dispatcher, method, request, watch);
-    retire(dispatcher);
-    return asked;
+    return ask(dispatcher, method, request, watch).finally(() => retire(dispatcher)); // not before: a proxy is connected to first
   };
   const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> =>
     ask(dispatcherOf(request.url.origin), method, request, watch).catch((error: unknown) => {

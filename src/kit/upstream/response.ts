@@ -357,7 +357,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
 function problemOf(error: Error, code: string): UpstreamProblem {
   if (refusedCodes.has(code)) return 'refused';
-  return code === 'UND_ERR_HEADERS_OVERFLOW' || error instanceof errors.HTTPParserError ? 'garbled' : 'broken';
+  return garbledCodes.has(code) || error instanceof errors.HTTPParserError ? 'garbled' : 'broken';
 }
 
 const refusedCodes = new Set([
@@ -370,4 +370,6 @@ const refusedCodes = new Set([
   'ETIMEDOUT',
   'EADDRNOTAVAIL',
 ]);
+/** The second: also of a head with two lengths. */
+const garbledCodes = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const brokenCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

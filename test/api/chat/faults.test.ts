@@ -392,8 +392,12 @@ describe('a connection', () => {
     }
   });
 
-  test('with something that is not HTTP is a 502 that says so', async () => {
-    const { status, refusal } = await whole(bytes('SSH-2.0-OpenSSH_9.2\r\n'));
+  test.each([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\n{}'],
+    ['a length and chunks', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+  ])('with %s, which is not HTTP, is a 502 that says so', async (_name, answer) => {
+    const { status, refusal } = await whole(bytes(answer));
     expect([status, refusal().error.message]).toEqual([502, 'The answer of the provider fake is not valid HTTP.']);
   });
 });
