@@ -31,6 +31,13 @@ export class RawEvents {
   #isOurs = false;
   #isComplete = false;
   #frame: Judged | undefined;
+  /** Pictures that are still to come; absent: their number is not known. */
+  #pictures: number | undefined;
+
+  /** @param pictures how many were asked for */
+  constructor(pictures?: number) {
+    this.#pictures = pictures;
+  }
 
   /** @returns what may be forwarded: `check` afterwards. @throws LineTooLong */
   push(bytes: Uint8Array): readonly Uint8Array[] {
@@ -100,9 +107,9 @@ export class RawEvents {
     this.#frame = undefined;
   }
 
-  #ended({ isComplete, isLast, text }: Judged): void {
+  #ended({ isComplete, isLast, isPicture, text }: Judged): void {
     this.#isComplete ||= isComplete;
-    this.isOver ||= isLast;
+    this.isOver ||= isLast || (isPicture && this.#pictures !== undefined && --this.#pictures <= 0);
     const says = text ?? this.#frameBytes;
     this.textBytes = isComplete ? Math.max(this.textBytes, says) : this.textBytes + says; // the last event repeats all
   }
@@ -121,6 +128,7 @@ export class RawEvents {
     this.#frame = {
       isComplete: /\.(?:completed|done)$/.test(kind) || kind === '[DONE]',
       isLast: last.test(kind),
+      isPicture: kind === 'image_generation.completed',
       isJson: isJson(data),
       text: hasData ? says : 0,
     };
@@ -155,6 +163,7 @@ interface Judged {
   readonly isComplete: boolean;
   /** Nothing more comes behind it. */
   readonly isLast: boolean;
+  readonly isPicture: boolean;
   readonly isJson: boolean;
   /** Bytes of its text; absent: all of it. */
   readonly text: number | undefined;
@@ -173,7 +182,7 @@ const jsonEnds: ReadonlySet<number> = new Set(Buffer.from('}] \r\n'));
 /** Streams of these events end with one that says so. */
 const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 
-/** The last event of a stream. A picture that is complete may be one of several. */
+/** The last event of a stream, whatever was asked for. */
 const last = /^(?:(?:transcript\.text|speech\.audio)\.done|\[DONE\])$/;
 
 /** The data of a whole frame. */

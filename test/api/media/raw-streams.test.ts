@@ -93,10 +93,9 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
   });
 
   test('that are complete are not held up by a connection that stays open', async () => {
-    const done = last.type.endsWith('.done') ? '' : 'data: [DONE]\n\n'; // a picture that is complete may be one of several
-    upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last) + done)));
+    upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last))));
     const answer = await ask('one');
-    expect(await answer.text()).toBe(textOf(first) + textOf(last) + done);
+    expect(await answer.text()).toBe(textOf(first) + textOf(last));
     expect(await bookedOf(answer)).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
   });
 
@@ -126,6 +125,15 @@ test('the SDK throws where a stream of pictures fails', async () => {
   };
   await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' });
   expect(seen).toEqual(['image_generation.partial_image']);
+});
+
+test('two pictures are over with the second one, or with [DONE]', async () => {
+  const two = textOf(kinds.pictures.last) + textOf(kinds.pictures.last);
+  for (const body of [two, `${textOf(kinds.pictures.last)}data: [DONE]\n\n`]) {
+    upstream.script(neverEnds(says(/./, 'text/event-stream', body)));
+    const answer = await client.images.generate({ model: 'one', prompt: 'two cats', n: 2, stream: true }).asResponse();
+    expect(await answer.text()).toBe(body);
+  }
 });
 
 test('of a transcript that breaks off the text is booked, and nothing of what stands around it', async () => {
