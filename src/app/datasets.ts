@@ -185,8 +185,9 @@ const instruction =
   'Summarise the following text. Keep its names, numbers, dates and statements, in the language of the text, in a quarter of its length at most. Answer with the summary alone.\n\n';
 
 /** Counting and condensing of texts. */
-function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pick<TrainingDeps, 'countTokens' | 'summarize'> {
+function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pick<TrainingDeps, 'countTokens' | 'summarize' | 'requestSeconds'> {
   return {
+    requestSeconds: () => settings().limits.requestSeconds,
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
     async summarize({ text, model = settings().defaults.chat, caller, requestId, signal, choices }) {
       const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {

@@ -120,3 +120,25 @@ test.each([
   });
   expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ end: 'completed', inputTokens: 3, outputTokens: 1 });
 });
+
+test('the count with which a stream of the messages API begins is not that of its answer', async () => {
+  const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+  const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage: { input_tokens: 9, output_tokens: 1 } };
+  upstream.script({
+    name: 'uncounted end',
+    answer: () =>
+      pieces([
+        event('message_start', { message }),
+        event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+        event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'word '.repeat(100) } }),
+        event('content_block_stop', { index: 0 }),
+        event('message_delta', { delta: { stop_reason: 'end_turn' } }),
+        event('message_stop', {}),
+      ]),
+  });
+  const answer = await askFace(server, 'messages', { model: 'messages', content: 'hello', stream: true });
+  const row = await loggedAs(server, answer.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'completed', provenance: 'estimated', inputTokens: 9 });
+  expect(row.outputTokens).toBeGreaterThan(50);
+  expect(usagesIn(answer).at(-1)).toMatchObject({ output_tokens: row.outputTokens });
+});

@@ -4,7 +4,7 @@ import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { argumentsOf } from '../shared/arguments.ts';
-import { characters } from '../shared/read-fields.ts';
+import { characters, isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -88,6 +88,7 @@ class MessageReader implements Reader {
   #finished = false;
   #isOver = false; // some proxies send more after the last event
   #usage: JsonObject = {};
+  #isCounted = false; // the output, at the end of the answer
   readonly #queries = new Map<string, string>(); // of the provider's searches, by their ids
 
   constructor(model: string, ignored: readonly string[]) {
@@ -146,7 +147,7 @@ class MessageReader implements Reader {
   }
 
   close(): readonly GenerateEvent[] {
-    const last = usageOf(this.#usage);
+    const last = this.#isCounted ? usageOf(this.#usage) : undefined;
     return last ? [{ type: 'usage', usage: last }] : [];
   }
 
@@ -281,7 +282,9 @@ class MessageReader implements Reader {
   }
 
   #finish(event: Loose, events: GenerateEvent[]): void {
-    this.#count(event['usage']);
+    const { usage } = event;
+    this.#count(usage);
+    this.#isCounted ||= isObject(usage) && isCount(usage['output_tokens']);
     const delta = isObject(event['delta']) ? event['delta'] : {};
     const raw = delta['stop_reason'];
     if (typeof raw !== 'string' || raw === '' || this.#finished) return;

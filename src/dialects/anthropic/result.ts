@@ -34,6 +34,7 @@ export function decodeResult(body: unknown, model: string, ignored: readonly str
       type: 'message_delta',
       delta: { stop_reason: body['stop_reason'], stop_sequence: body['stop_sequence'] ?? null, stop_details: body['stop_details'] ?? null },
       context_management: body['context_management'] ?? null,
+      usage: body['usage'] ?? null,
     }),
   ];
   if (!answer.isFinished()) throw malformed();

@@ -5,6 +5,7 @@ import { isObject } from '#core/json';
 import { readLongList, writeLongList } from '#kit/json/long-list';
 import { BadJson } from '#kit/json/scan';
 import { isCount } from '../shared/read-fields.ts';
+import { faultOfError } from './faults.ts';
 
 /** Embedding responses ↔ result. */
 
@@ -56,12 +57,13 @@ export async function decodePredictResult(bytes: Uint8Array, count: number): Pro
   };
 }
 
+/** @throws Fault `upstream-failed` where it is no JSON, or the fault that an error in the place of an answer means */
 async function read(bytes: Uint8Array, list: string): Promise<unknown> {
-  try {
-    return await readLongList(bytes, list);
-  } catch (error) {
+  const body = await readLongList(bytes, list).catch((error: unknown) => {
     throw error instanceof BadJson ? malformed() : error;
-  }
+  });
+  if (isObject(body) && isObject(body['error']) && body[list] === undefined) throw faultOfError(body['error']);
+  return body;
 }
 
 function listOf(value: unknown, count: number): readonly unknown[] {

@@ -94,6 +94,12 @@ export function faultOfError(error: unknown): Fault {
   return faultOfRefusal({ ...refusal, status: statusOf(refusal) }, undefined);
 }
 
+/** The fault that is where a task's answer of status 200 should be: `{"error": {…}}`, or vLLM's `{"object": "error", …}`; undefined where there is none. */
+export function faultInAnswer(answer: Readonly<Record<string, unknown>>): Fault | undefined {
+  if (isObject(answer['error'])) return faultOfError(answer['error']);
+  return answer['object'] === 'error' ? faultOfError(answer) : undefined;
+}
+
 function statusOf({ code, type }: Refusal): number {
   const number = Number(code);
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;

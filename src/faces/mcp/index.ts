@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { contextOf } from '../answer.ts';
-import { Fault } from '#core/fault';
+import { Fault, faultOf } from '#core/fault';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Face, Route } from '#http/route';
 import { asPlatformSignal } from '#kit/async/platform-signal';
@@ -39,11 +39,7 @@ export function mcp(deps: McpFaceDeps): Face {
   return {
     name: 'mcp',
     roots: [path],
-    refusal: ({ message, details }, requestId) => ({
-      jsonrpc: '2.0',
-      id: null,
-      error: { code: details.reason === 'not-json' ? parseError : -32_000, message, data: { error_ref: requestId } },
-    }),
+    refusal: (fault, requestId) => refusalOf(fault, requestId, null),
     otherRefusals: ['id', 1.5].map((id) => ({ jsonrpc: '2.0', id, error: { code: -32_600, message: 'Of the protocol.' } })),
     routes: [
       {
@@ -60,6 +56,12 @@ export function mcp(deps: McpFaceDeps): Face {
   };
 }
 
+const refusalOf = ({ message, details }: Fault, requestId: string, id: unknown) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code: details.reason === 'not-json' ? parseError : -32_000, message, data: { error_ref: requestId } },
+});
+
 async function answered(deps: McpFaceDeps, asked: Asked): Promise<void> {
   const { exchange, json } = asked;
   if (!deps.isOwn(exchange.header('host'), exchange.header('origin')))
@@ -75,7 +77,7 @@ async function answered(deps: McpFaceDeps, asked: Asked): Promise<void> {
       'search looks up passages of the datasets of the user. plugin__… run plugins of the user, agent__… run agents, and the other tools are those of the MCP servers of the user.',
     resourceTemplate: { uriTemplate: fileTemplate, name: 'file', description: 'The text of a file in a dataset.' },
   });
-  await send(exchange, response, trouble);
+  await send(exchange, response, trouble, json);
 }
 
 /** Those that the protocol knows; never a credential. */
@@ -87,7 +89,7 @@ function headersOf({ incoming: { headers } }: Exchange): Record<string, string> 
 }
 
 /** The head goes out with the first piece: until then what concerns the whole request is refused with its status. */
-async function send(exchange: Exchange, { status, headers, body }: Response, trouble: Trouble): Promise<void> {
+async function send(exchange: Exchange, { status, headers, body }: Response, trouble: Trouble, json: unknown): Promise<void> {
   const type = headers.get('content-type');
   const isStream = type?.startsWith('text/event-stream') === true;
   const head = [
@@ -97,22 +99,33 @@ async function send(exchange: Exchange, { status, headers, body }: Response, tro
   ];
   const pieces: Uint8Array[] = [];
   let isOpen = false;
-  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
-    exchange.signal.throwIfAborted();
-    if (trouble.error && !isOpen) throw trouble.error;
-    if (!isStream) {
-      exchange.need(piece.length);
-      pieces.push(piece);
-      continue;
+  try {
+    for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
+      exchange.signal.throwIfAborted();
+      if (trouble.error && !isOpen) throw trouble.error;
+      if (!isStream) {
+        exchange.need(piece.length);
+        pieces.push(piece);
+        continue;
+      }
+      if (!isOpen) exchange.open(status, head);
+      isOpen = true;
+      if (!exchange.write(piece)) await exchange.drained();
     }
-    if (!isOpen) exchange.open(status, head);
-    isOpen = true;
-    if (!exchange.write(piece)) await exchange.drained();
+    exchange.signal.throwIfAborted();
+  } catch (error) {
+    if (isOpen && !exchange.left) exchange.end(lastMessage(faultOf(error), exchange.id, json));
+    throw error;
   }
-  exchange.signal.throwIfAborted();
   if (!isOpen && trouble.error) throw trouble.error;
   if (!isStream) return exchange.send(status, head, Buffer.concat(pieces));
   if (!isOpen) exchange.open(status, head);
   exchange.end();
   if (trouble.error) throw trouble.error; // the client was told in the stream
+}
+
+/** Ends a stream that has begun: a client waits for the answer to its request, also when the connection is closed. */
+function lastMessage(fault: Fault, requestId: string, json: unknown): string {
+  const { id = null } = json as { readonly id?: unknown };
+  return `event: message\ndata: ${JSON.stringify(refusalOf(fault, requestId, id))}\n\n`;
 }

@@ -63,15 +63,17 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     return dispatcher;
   };
   const watch = watcher(clock);
-  const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
-    const dispatcher = dispatcherOf(request.url.origin);
-    return ask(dispatcher, method, request, watch).catch((error: unknown) => {
-      // No response has started: retried once, on a fresh connection.
-      if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection)
-        return ask(dispatcher, method, request, watch);
+  /** Sends a request on a connection of its own, which is closed behind its answer. */
+  const askAlone = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
+    const dispatcher = opened(request.url.origin, connectSeconds() * 1000);
+    return ask(dispatcher, method, request, watch).finally(() => retire(dispatcher)); // not before: a proxy is connected to first
+  };
+  const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> =>
+    ask(dispatcherOf(request.url.origin), method, request, watch).catch((error: unknown) => {
+      // No response has started: retried once. The other connections of the pool may have been closed, too, when the server restarted.
+      if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection) return askAlone(method, request);
       throw error;
     });
-  };
   return {
     post: (request) => send('POST', request),
     get: (request) => send('GET', { ...request, body: '' }),

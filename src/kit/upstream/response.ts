@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Dispatcher } from 'undici';
+import { errors, type Dispatcher } from 'undici';
 import type { Memory } from '../memory/byte-budget.ts';
 import { ClientLeft } from '../async/client-left.ts';
 import type { Clock } from '../async/clock.ts';
@@ -280,7 +280,7 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     if (this.#error || this.#ended) return;
     const code = (error as { code?: string }).code ?? '';
     const stale = this.status === 0 && this.reused && brokenCodes.has(code);
-    this.#fail(new UpstreamError(problemOf(code), stale ? new StaleConnection(error.message) : error));
+    this.#fail(new UpstreamError(problemOf(error, code), stale ? new StaleConnection(error.message) : error));
   }
 
   #arrived(chunk: Uint8Array): void {
@@ -355,9 +355,9 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
   }
 }
 
-function problemOf(code: string): UpstreamProblem {
+function problemOf(error: Error, code: string): UpstreamProblem {
   if (refusedCodes.has(code)) return 'refused';
-  return code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') ? 'garbled' : 'broken';
+  return garbledCodes.has(code) || error instanceof errors.HTTPParserError ? 'garbled' : 'broken';
 }
 
 const refusedCodes = new Set([
@@ -370,4 +370,6 @@ const refusedCodes = new Set([
   'ETIMEDOUT',
   'EADDRNOTAVAIL',
 ]);
+/** The second: also of a head with two lengths. */
+const garbledCodes = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH']);
 const brokenCodes = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

@@ -1,3 +1,4 @@
+import { faultInAnswer } from '#dialects/openai/faults';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 import type { RawRequest } from '#core/raw-request';
@@ -25,7 +26,7 @@ const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']
 /** Some vendors list the pictures that failed among the others: https://www.volcengine.com/docs/82379/1541523 */
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
-/** Judges a whole answer. @throws Fault `upstream-failed` where it is none */
+/** Judges a whole answer. @throws Fault `upstream-failed` where it is none, or the fault that its error means */
 export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<void> {
   const { name, is } = wholes[operation]!;
   const mime = mimeOf(contentType);
@@ -34,7 +35,8 @@ export async function checkWhole({ operation, body }: Asked, contentType: string
     return;
   }
   const answer = await jsonOf(bytes);
-  if (!isObject(answer) || !is(answer)) throw not(name);
+  if (!isObject(answer)) throw not(name);
+  if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */
@@ -53,16 +55,21 @@ export function checkBeginning(contentType: string, first: Uint8Array): void {
   if (text === '') throw not('an answer');
   if (isEvents(contentType)) {
     if (!/^(?:ï»¿)?\s*(?:(?:data|event|id|retry)?:|$)/.test(text)) throw not('a stream of events');
-  } else if ((isPage(mime) || isJson(mime)) && !sound.test(text)) throw not('a sound');
+  } else if (mayBeText(mime) ? !sound.test(text) : refusal.test(text)) throw not('a sound');
 }
 
 /** The first bytes of MP3, AAC, WAV, AIFF, Ogg, FLAC, MP4 and WebM. */
 const sound = /^(?:ID3|\xff[\xe0-\xff]|RIFF|FORM|OggS|fLaC|.{4}ftyp|.E\xdf\xa3)/s;
+
+/** An error in the place of a sound, whatever its type says. */
+const refusal = /^\s*\{\s*"(?:error|detail|message)"/;
 
 export const isEvents = (contentType: string): boolean => mimeOf(contentType) === 'text/event-stream';
 
 const mimeOf = (contentType: string): string => contentType.split(';', 1)[0]!.trim().toLowerCase();
 const isPage = (mime: string): boolean => mime === 'text/html' || mime === 'application/xhtml+xml';
 const isJson = (mime: string): boolean => mime === 'application/json' || mime.endsWith('+json');
+
+const mayBeText = (mime: string): boolean => mime.startsWith('text/') || isPage(mime) || isJson(mime);
 
 const not = (what: string) => new Fault('upstream-failed', `The provider sent something that is not ${what}.`, { elsewhere: true });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Fault } from '#core/fault';
+import { LineTooLong } from '#kit/upstream/sse';
 import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 import { RawEvents } from './raw-events.ts';
 
@@ -46,6 +47,31 @@ describe.each(['\n', '\r\n'])('with %j at the ends of lines, cut anywhere,', (en
   test('an end without the last event is a failure', () => {
     for (const size of sizes) expect(forwardedOf(frame(picture, end), size)).toEqual({ out: frame(picture, end), fault: 'upstream-failed' });
   });
+});
+
+test('the last event that breaks off is a failure, and one that only lacks its blank line is none', () => {
+  for (const one of [last, { type: 'transcript.text.done', text: 'hello', usage: { input_tokens: 1, output_tokens: 2 } }])
+    for (const size of [1, 100, 100_000]) {
+      const whole = `data: ${JSON.stringify(one)}`;
+      expect(forwardedOf(whole, size)).toEqual({ out: whole });
+      expect(forwardedOf(`${whole}\n`, size)).toEqual({ out: `${whole}\n` });
+      expect(forwardedOf(whole.slice(0, -5), size)).toMatchObject({ fault: 'upstream-failed' });
+    }
+});
+
+test('the text of events is counted without what stands around it, once', () => {
+  const events = new RawEvents();
+  const said = ['Hello ', 'world, ', 'grüß dich'].map((delta) => frame({ type: 'transcript.text.delta', delta })).join('');
+  events.push(Buffer.from(`: comment\n\n${' '.repeat(5000)}\n\n${said}`));
+  expect(events.textBytes).toBe(24);
+  events.push(Buffer.from(frame({ type: 'transcript.text.done', text: 'Hello world, grüß dich' })));
+  expect(events.textBytes).toBe(24);
+});
+
+test('a line without end is a failure', () => {
+  const events = new RawEvents();
+  const push = () => events.push(Buffer.alloc(1 << 20, 'a'));
+  expect(() => Array.from({ length: 65 }, push)).toThrow(LineTooLong);
 });
 
 test('an error without a blank line behind it, and one that is no JSON, are failures', () => {

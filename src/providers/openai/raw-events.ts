@@ -1,5 +1,6 @@
 import { faultOfError } from '#dialects/openai/faults';
 import { bareErrors } from '#dialects/shared/bare-error';
+import { LineTooLong } from '#kit/upstream/sse';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
 
@@ -12,6 +13,9 @@ export class RawEvents {
   spoken = false;
   /** The frame behind which nothing more comes has arrived. */
   isOver = false;
+  /** About how many bytes of text the events had. */
+  textBytes = 0;
+  #frameBytes = 0;
   /** The beginning of a frame that is not judged yet, or what there is of an error. */
   #head: Uint8Array[] = [];
   #headBytes = 0;
@@ -26,9 +30,16 @@ export class RawEvents {
   #error: unknown;
   #isOurs = false;
   #isComplete = false;
-  #isLast = false;
+  #frame: Judged | undefined;
+  /** Pictures that are still to come; absent: their number is not known. */
+  #pictures: number | undefined;
 
-  /** @returns what may be forwarded: `check` afterwards */
+  /** @param pictures how many were asked for */
+  constructor(pictures?: number) {
+    this.#pictures = pictures;
+  }
+
+  /** @returns what may be forwarded: `check` afterwards. @throws LineTooLong */
   push(bytes: Uint8Array): readonly Uint8Array[] {
     const out: Uint8Array[] = [];
     let from = 0;
@@ -52,11 +63,19 @@ export class RawEvents {
   /** The bytes behind the last frame. @throws Fault for an error, or where the last event is missing */
   end(): readonly Uint8Array[] {
     const out: Uint8Array[] = [];
-    if (this.#headBytes > 0) this.#take(nothing, true, out);
+    const isHalf = this.#isHalf();
+    if (this.#headBytes > 0 && !isHalf) this.#take(nothing, true, out);
     this.check();
-    if (this.#isOurs && !this.#isComplete)
+    if (isHalf || (this.#isOurs && !this.#isComplete && this.#frame?.isComplete !== true))
       throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { elsewhere: true, reason: 'stream-cut' });
     return out;
+  }
+
+  /** Is the last frame, which no blank line ends, JSON that breaks off? Of a long one only the end is known. */
+  #isHalf(): boolean {
+    if (this.#isPassing) return this.#frame?.isJson === true && !jsonEnds.has(this.#lastByte!);
+    const data = dataOf(this.#text());
+    return isJson(data) && parsed(data) === undefined;
   }
 
   #isBlank(bytes: Uint8Array, end: number, start: number): boolean {
@@ -68,6 +87,8 @@ export class RawEvents {
   /** Takes a piece of the current frame; nothing behind an error. @param ends it is the frame's last one */
   #take(piece: Uint8Array, ends: boolean, out: Uint8Array[]): void {
     if (this.#error !== undefined) return;
+    this.#frameBytes += piece.length;
+    if (this.#frameBytes > mostFrame) throw new LineTooLong(mostFrame);
     const isEmpty = ends && this.#headBytes === 0; // a blank line between frames
     if (this.#isPassing || isEmpty) add(out, piece);
     else {
@@ -78,10 +99,19 @@ export class RawEvents {
       if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
     }
     if (!ends) return;
-    this.isOver ||= this.#isLast;
+    if (this.#frame) this.#ended(this.#frame);
     if (this.#isError) this.#error = parsed(this.#bare ?? dataOf(this.#text())) ?? {};
     this.#forget();
     this.#isPassing = false;
+    this.#frameBytes = 0;
+    this.#frame = undefined;
+  }
+
+  #ended({ isComplete, isLast, isPicture, text }: Judged): void {
+    this.#isComplete ||= isComplete;
+    this.isOver ||= isLast || (isPicture && this.#pictures !== undefined && --this.#pictures <= 0);
+    const says = text ?? this.#frameBytes;
+    this.textBytes = isComplete ? Math.max(this.textBytes, says) : this.textBytes + says; // the last event repeats all
   }
 
   #judge(isWhole: boolean, out: Uint8Array[]): void {
@@ -89,13 +119,19 @@ export class RawEvents {
     const hasData = text.includes('data:') && /^data:/m.test(text);
     const name = text.includes('event:') ? (/^event:[ ]?([^\r\n]{0,100})/m.exec(text)?.[1] ?? '') : '';
     this.#bare = isWhole && !hasData ? this.#bareError(text) : undefined;
-    const { type, isError } = hasData ? judged(dataIn(text, isWhole)) : { type: '', isError: this.#bare !== undefined };
+    const data = hasData ? dataIn(text, isWhole) : '';
+    const { type, isError, says } = hasData ? judged(data) : { type: '', isError: this.#bare !== undefined };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
     this.#isOurs ||= ours.test(kind);
-    this.#isComplete ||= /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
-    this.#isLast ||= last.test(kind);
+    this.#frame = {
+      isComplete: /\.(?:completed|done)$/.test(kind) || kind === '[DONE]',
+      isLast: last.test(kind),
+      isPicture: kind === 'image_generation.completed',
+      isJson: isJson(data),
+      text: hasData ? says : 0,
+    };
     this.spoken ||= hasData;
     this.#isPassing = true;
     for (const piece of this.#head) add(out, piece);
@@ -121,16 +157,32 @@ function add(out: Uint8Array[], piece: Uint8Array): void {
 }
 
 const nothing = new Uint8Array();
+/** A frame with content. */
+interface Judged {
+  /** One picture, the transcript or the sound is complete. */
+  readonly isComplete: boolean;
+  /** Nothing more comes behind it. */
+  readonly isLast: boolean;
+  readonly isPicture: boolean;
+  readonly isJson: boolean;
+  /** Bytes of its text; absent: all of it. */
+  readonly text: number | undefined;
+}
+
 const newline = 10;
 const carriageReturn = 13;
+/** Most bytes of a frame: as many as a whole answer may have. */
+const mostFrame = 67_108_864;
 /** Bytes of a frame by which it is judged, and most bytes of an error. */
 const mostHead = 1024;
 const mostError = 65_536;
+/** The last byte of JSON that is whole, or a blank one behind it. */
+const jsonEnds: ReadonlySet<number> = new Set(Buffer.from('}] \r\n'));
 
 /** Streams of these events end with one that says so. */
 const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 
-/** The last event of a stream. A picture that is complete may be one of several. */
+/** The last event of a stream, whatever was asked for. */
 const last = /^(?:(?:transcript\.text|speech\.audio)\.done|\[DONE\])$/;
 
 /** The data of a whole frame. */
@@ -140,16 +192,23 @@ const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?(
 const dataIn = (text: string, isWhole: boolean): string => (isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
 
 /** @param data of a frame, or the beginning of it */
-function judged(data: string): { readonly type: string; readonly isError: boolean } {
-  if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false };
-  const event = /^\s*\{/.test(data) && /"(?:type|error)"/.test(data) ? parsed(data) : undefined; // what is no JSON costs ten times as much
+function judged(data: string): { readonly type: string; readonly isError: boolean; readonly says?: number } {
+  if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false, says: 0 };
+  const event = isJson(data) && /"(?:type|error)"/.test(data) ? parsed(data) : undefined; // what is no JSON costs ten times as much
   if (isObject(event)) {
     const type = textOf(event['type']);
-    return { type, isError: type === 'error' || (type === '' && isObject(event['error'])) }; // the event of one picture that failed has a type of its own
+    const says = event['delta'] ?? event['text'];
+    return {
+      type,
+      isError: type === 'error' || (type === '' && isObject(event['error'])), // the event of one picture that failed has a type of its own
+      ...(typeof says === 'string' ? { says: Buffer.byteLength(says) } : {}),
+    };
   }
   const [, type = ''] = /^\s*\{\s*"type"\s*:\s*"([^"]{0,100})"/.exec(data) ?? [];
   return { type, isError: type === 'error' || /^\s*\{\s*"error"\s*:\s*\{/.test(data) };
 }
+
+const isJson = (data: string): boolean => /^\s*\{/.test(data);
 
 function parsed(text: string): unknown {
   try {

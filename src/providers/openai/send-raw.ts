@@ -23,7 +23,7 @@ const tailBytes = 16_384;
 const bytesPerToken = 4;
 
 /** What is needed of a request in order to forward it. */
-type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' | 'open' | 'write' | 'drained'>;
+type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' | 'open' | 'write' | 'drained'> & Partial<Pick<RawRequest, 'counts'>>;
 
 /** Forwards a request with the model name replaced, and its answer as it came: a sound or a stream as it comes, any other once it is complete and judged. @throws Fault */
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
@@ -64,7 +64,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     return call.write(bytes);
   };
   const untold = () => {
-    const fresh = (call.saysText ? Math.ceil(size / bytesPerToken) : 0) - reported;
+    const fresh = (call.saysText ? Math.ceil((watched?.textBytes ?? size) / bytesPerToken) : 0) - reported;
     reported += fresh;
     return fresh;
   };
@@ -73,7 +73,7 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     const first = await beginning(awaiting);
     const contentType = response.headers['content-type'] ?? unknownType;
     checkBeginning(contentType, first);
-    if (isEvents(contentType)) watched = new RawEvents();
+    if (isEvents(contentType)) watched = new RawEvents(call.counts?.pictures);
     const held = watched ? await upToContent(watched, first, awaiting) : [first];
     yield begun(model);
     awaiting.spoke();

@@ -1,8 +1,9 @@
+import { LineTooLong } from '#kit/upstream/sse';
 import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Usage } from '#core/event';
-import { Fault, noRoom } from '#core/fault';
+import { Fault, noRoom, type FaultDetails } from '#core/fault';
 import type { Patience, TargetContext } from '#core/context';
 
 /** Most bytes of a whole answer, and of the body of a refusal. */
@@ -23,17 +24,23 @@ export async function post(
   }
 }
 
-/** The whole body of an answer. */
+/** The whole body of an answer, without a byte order mark, which is no JSON. */
 export const whole = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<Uint8Array> =>
-  response.whole(wholeBytes, memory).catch((error: unknown) => {
+  response.whole(wholeBytes, memory).then(withoutMark, (error: unknown) => {
     throw upstreamFault(error, true);
   });
 
 /** The same in the pieces in which it arrived. */
 export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<readonly Uint8Array[]> =>
-  response.pieces(wholeBytes, memory).catch((error: unknown) => {
-    throw upstreamFault(error, true);
-  });
+  response.pieces(wholeBytes, memory).then(
+    (pieces) => (pieces[0]?.[0] === mark[0] ? [withoutMark(Buffer.concat(pieces))] : pieces),
+    (error: unknown) => {
+      throw upstreamFault(error, true);
+    },
+  );
+
+const mark = [0xef, 0xbb, 0xbf] as const;
+const withoutMark = (bytes: Uint8Array): Uint8Array => (mark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(mark.length) : bytes);
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export class AwaitingWords {
@@ -80,7 +87,7 @@ export class AwaitingWords {
 /** The beginning of the body of a refusal, as text. */
 export async function refusalText(response: UpstreamResponse): Promise<string> {
   try {
-    return Buffer.from(await response.whole(refusalBytes)).toString('utf8');
+    return Buffer.from(withoutMark(await response.whole(refusalBytes))).toString('utf8');
   } catch {
     return '';
   }
@@ -102,6 +109,7 @@ export const asRefusal = (error: unknown, { input, output }: Pick<Usage, 'input'
 
 /** Converts a connection error to a fault. */
 export function upstreamFault(error: unknown, begun = false): unknown {
+  if (error instanceof LineTooLong) return new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
   if (!(error instanceof UpstreamError)) return error;
   const details = { cause: error, elsewhere: true };
   switch (error.problem) {
@@ -109,14 +117,12 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return new Fault('overloaded', 'The provider cannot be reached.', details);
     case 'broken':
       if (!begun && isTls(error)) return new Fault('overloaded', 'No secure connection (TLS) to the provider can be made.', details);
-      return begun
-        ? new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' })
-        : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
+      return begun ? brokenOff(details) : new Fault('overloaded', 'The provider closed the connection without an answer.', details);
     case 'slow-head':
     case 'slow-body':
       return new Fault('timed-out', 'The provider was silent for too long.', details);
     case 'garbled':
-      return new Fault('upstream-failed', 'The answer of the provider is not valid HTTP.', details);
+      return begun ? brokenOff(details) : new Fault('upstream-failed', 'The answer of the provider is not valid HTTP.', details);
     case 'too-large':
       return new Fault('upstream-failed', 'The answer of the provider is too large.', details);
     case 'no-room':
@@ -127,6 +133,9 @@ export function upstreamFault(error: unknown, begun = false): unknown {
       return error.problem satisfies never;
   }
 }
+
+const brokenOff = (details: FaultDetails) =>
+  new Fault('upstream-failed', 'The provider broke off in the middle of its answer.', { ...details, reason: 'stream-cut' });
 
 /** Did the handshake fail, or the certificate? */
 function isTls(error: Error): boolean {

@@ -88,6 +88,8 @@ export interface Ingestion {
   beginWithin(inside: Access, caller: Caller, dataset: Dataset, from: KeptFile): Promise<Begun & { readonly formerJob: string | null }>;
   /** Waits for the end of a job. @throws Fault as it failed */
   ended(jobId: string, signal?: AbortSignal): Promise<Job>;
+  /** The same for at most so many seconds. @returns false where it goes on */
+  endedWithin(seconds: number, jobId: string, signal: AbortSignal): Promise<boolean>;
 }
 
 export interface KeptFile {
@@ -155,6 +157,19 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
     const { id, size: bytes } = await blobs.put(content instanceof Blob ? content.stream() : content, fileBytes());
     return { filename, bytes, source: { ...source, blob: id }, labels };
   }
+  /** @returns undefined where it goes on beyond the time */
+  const ended = async (jobId: string, until: number, signal?: AbortSignal): Promise<Job | undefined> => {
+    for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
+      const job = await jobs.find(jobId);
+      if (!job) throw new Fault('not-found', 'There is no such job.');
+      if (job.state === 'done') return job;
+      if (job.state === 'failed') throw failureOf(job, clock.now());
+      if (job.state === 'cancelled') throw new Fault('conflict', 'The job was cancelled.');
+      if (clock.monotonic() >= until) return undefined;
+      await clock.sleep(wait, signal);
+    }
+  };
+
   return {
     async begin(caller, dataset, incoming) {
       await affords({ caller, model: dataset.model });
@@ -175,16 +190,8 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       (await queue(caller, dataset, [{ filename, bytes, source: { form: 'copy', fileId, blob } }]))[0]!,
     beginWithin: (inside, caller, dataset, { filename, blob, bytes, sourceId }) =>
       queueOne(inside, caller, dataset, { filename, bytes, source: { form: 'file', blob }, sourceId }),
-    async ended(jobId, signal) {
-      for (let wait = shortestWait; ; wait = Math.min(wait * 1.5, longestWait)) {
-        const job = await jobs.find(jobId);
-        if (!job) throw new Fault('not-found', 'There is no such job.');
-        if (job.state === 'done') return job;
-        if (job.state === 'failed') throw failureOf(job, clock.now());
-        if (job.state === 'cancelled') throw new Fault('conflict', 'The job was cancelled.');
-        await clock.sleep(wait, signal);
-      }
-    },
+    ended: async (jobId, signal) => (await ended(jobId, Infinity, signal))!,
+    endedWithin: async (seconds, jobId, signal) => (await ended(jobId, clock.monotonic() + seconds * 1000, signal)) !== undefined,
   };
 }
 

@@ -29,6 +29,8 @@ export interface TrainingDeps {
   /** Condenses a text. @throws Fault, `not-found` for an unknown model */
   readonly summarize: (asked: ToSummarize) => Promise<string>;
   readonly countTokens: (text: string, caller: Caller, signal: AbortSignal) => Promise<number>;
+  /** Longest wait for the end of a job: the answer is then that it goes on. */
+  readonly requestSeconds: () => number;
 }
 
 interface ToSummarize extends Pick<Context, 'caller' | 'requestId' | 'signal'> {
@@ -111,7 +113,7 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const filename = `${nameFrom(title) || 'content'}-${hashOf(bytes)}.txt`;
       const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'text', title }, labels: choices });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
-      await deps.ingestion.ended(begun.jobId, signal);
+      if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
       const [vectors, tokens] = [await trained.vectors(into, begun.fileId), await deps.countTokens(content, caller, signal)];
       return { response: learned(tokens), embedding: vectors.length > 0 ? meanOf(vectors) : await vectorBy(into.model).catch(withoutModel) };
     },
@@ -123,7 +125,7 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     ...common,
     path: '/server/train-with-file',
     spends: true,
-    summary: 'Puts a file into a dataset. From 1 MB on, with async, and beyond 1,000 vectors, the answer is 202 with a job_id.',
+    summary: 'Puts a file into a dataset. From 1 MB on, with async, beyond 1,000 vectors, and after `limits.requestSeconds`, the answer is 202 with a job_id.',
     input: Type.Object({ dataset: optionalOrNull(dataset), force_dataset: optionalOrNull(dataset), async: optionalOrNull(Type.Boolean()) }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
     others: { 202: Accepting },
@@ -136,7 +138,7 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
         const filename = filenameOf(file.filename, 'its name');
         const begun = await deps.ingestion.begin(caller, into, { filename, content: file.content, source: { form: 'file' }, labels });
         if (input.async === true || file.size >= largeBytes) return accepted(filename, begun.jobId);
-        await deps.ingestion.ended(begun.jobId, signal);
+        if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
         if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
         return { response: 'Successfully imported', embedding: (await trained.vectors(into, begun.fileId)).map((one) => Array.from(one)) };
       } catch (error) {
@@ -151,7 +153,7 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     ...common,
     path: '/server/train-with-array',
     spends: true,
-    summary: 'Puts texts into a dataset. From 1 MB on, and beyond 1,000 vectors, the answer is 202 with a job_id.',
+    summary: 'Puts texts into a dataset. From 1 MB on, beyond 1,000 vectors, and after `limits.requestSeconds`, the answer is 202 with a job_id.',
     input: Type.Object({
       data: Type.Array(Type.String(), { minItems: 1, maxItems: 10_000 }),
       dataset: optionalOrNull(dataset),
@@ -172,7 +174,7 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const filename = input.filename ? filenameOf(input.filename, 'filename') : `${nameFrom(title) || 'array'}-${hashOf(bytes)}.json`;
       const begun = await deps.ingestion.begin(caller, into, { filename, content: bytes, source: { form: 'array', title }, labels });
       if (bytes.length >= largeBytes) return accepted(filename, begun.jobId);
-      await deps.ingestion.ended(begun.jobId, signal);
+      if (!(await deps.ingestion.endedWithin(deps.requestSeconds(), begun.jobId, signal))) return accepted(filename, begun.jobId);
       if (!(await trained.fit(into, begun.fileId))) return withoutVectors(filename, begun.jobId);
       return { response: 'Successfully imported', embedding: await trained.vectorsOfEach(into, begun.fileId, data) };
     },

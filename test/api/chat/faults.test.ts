@@ -6,6 +6,7 @@ import {
   array,
   badRequest,
   bom,
+  bytes,
   closesIdle,
   comments,
   contentType,
@@ -46,6 +47,7 @@ import {
   rawJsonTail,
   redirect,
   refusal,
+  says,
   secretWord,
   sliced,
   startUpstream,
@@ -80,6 +82,8 @@ afterAll(async () => {
 afterEach(() => upstream.reset());
 
 const request = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: 'one two three four five six' }] };
+
+const choice = { index: 0, message: { role: 'assistant', content: 'one two three' }, finish_reason: 'stop' };
 
 interface Refusal {
   readonly error: { readonly message: string; readonly type: string; readonly code: string };
@@ -232,6 +236,7 @@ describe('a whole answer', () => {
     ['a 100 that nobody asked for', () => informational(100)],
     ['several 1xx of every kind', () => informational(103, 100, 100, 102, 100)],
     ['no content type', () => contentType('')],
+    ['a byte order mark', () => says(/./, 'application/json', `\uFEFF${JSON.stringify({ id: 'c', choices: [choice] })}`)],
   ])(proves(['F-17', 'F-19'], 'with %s is read'), async (_how, behaviour) => {
     const { status, text } = await whole(behaviour());
     expect(status).toBe(200);
@@ -374,5 +379,25 @@ describe('a connection', () => {
     }
     upstream.script(times(50, closesIdle(1)));
     for (let round = 0; round < 50; round++) expect((await server.ask(chat, request)).status).toBe(200);
+  });
+
+  test(proves('F-21', 'that was kept alive costs nobody an error either where all others are closed, too'), async () => {
+    const statuses = async (count: number) => (await Promise.all(Array.from({ length: count }, () => server.ask(chat, request)))).map(({ status }) => status);
+    for (let round = 0; round < 10; round++) {
+      upstream.script(times(16, pace(5)));
+      expect(await statuses(16)).toEqual(Array(16).fill(200));
+      upstream.script(times(40, dropReused()));
+      expect(await statuses(8)).toEqual(Array(8).fill(200));
+      upstream.reset();
+    }
+  });
+
+  test.each([
+    ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 9\r\n\r\n{}'],
+    ['a length and chunks', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+  ])('with %s, which is not HTTP, is a 502 that says so', async (_name, answer) => {
+    const { status, refusal } = await whole(bytes(answer));
+    expect([status, refusal().error.message]).toEqual([502, 'The answer of the provider fake is not valid HTTP.']);
   });
 });

@@ -508,4 +508,14 @@ onBothDatabases('files in datasets', (database) => {
     const rows = items(await ada.ask('GET', '/server/mine/logs'));
     expect(rows.filter(({ balance }) => balance === 'inference')).toEqual([]);
   });
+
+  test('that takes longer than a request may goes on, and the answer names its job', { timeout: long }, async () => {
+    const { all, ada } = await twoPeople(await place(), { yaml: 'limits: { requestSeconds: 1 }\n', convert: readText });
+    const dataset = await newDataset(ada, 'takes long');
+    const { status, body } = await upload(all.server.url, ada, '/server/train-with-file', 'slow.txt', hours, { dataset });
+    expect([status, body['embedding']]).toEqual([202, '']);
+    const job = `/server/mine/jobs/${body['job_id'] as string}`;
+    expect((await ada.ask('GET', job)).body['state']).toMatch(/waiting|running/);
+    await ada.ask('POST', `${job}/cancel`);
+  });
 });

@@ -430,6 +430,15 @@ test.each([
   expect(await answer.text()).not.toContain(providerKey);
 });
 
+test.each([
+  ['{"error":{"code":"rate_limit_exceeded","type":"rate_limit_error","message":"no"}}', 429],
+  ['{"error":{"code":503,"message":"no"}}', 503],
+  ['{"object":"error","type":"invalid_request_error","message":"no"}', 400],
+])('%s in place of vectors has the meaning that it has as a refusal', async (body, status) => {
+  upstream.script(always(says(/embeddings/, 'application/json', body)));
+  expect((await embed({ model: 'text-embedding-3-small', input: 'a' })).status).toBe(status);
+});
+
 test('a connection that breaks is tried elsewhere', async () => {
   upstream.script(times(2, drop())); // on a connection kept alive it is asked once more
   good();

@@ -8,6 +8,7 @@ import {
   googleVectors,
   html,
   malformed,
+  says,
   notFound,
   on,
   startUpstream,
@@ -204,6 +205,12 @@ describe('the platform', () => {
     upstream.script(always(behaviour));
     const { status, answer } = await ask('text-embedding-005', 'batchEmbedContents', batch(['a', 'b']));
     expect([status, answer.error?.status]).toEqual([502, 'INTERNAL']);
+  });
+
+  test('an error in place of vectors has the meaning that it has as a refusal', async () => {
+    upstream.script(always(says(/./, 'application/json', '{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"no"}}')));
+    const { status, answer } = await ask('text-embedding-005', 'batchEmbedContents', batch(['a', 'b']));
+    expect([status, answer.error?.status]).toEqual([429, 'RESOURCE_EXHAUSTED']);
   });
 
   test('that counts nothing is booked by an estimate', async () => {

@@ -370,3 +370,21 @@ test.each([
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
   expect((await Promise.all(answers.slice(0, 2).map((answer) => answer.text()))).join('')).not.toContain('"isError":true');
 });
+
+test('a stream that takes too long ends with an error for its request', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  mcp.script(({ method }) => (method === 'tools/list' ? { tools: [toolNamed('one')] } : undefined));
+  const yaml = `outbound: { allow: ["${mcp.origin}"] }\nlimits: { requestSeconds: 16 }\n`; // the stream begins with a comment after 15
+  const all = await visited(await anyPlace(), { yaml });
+  const ada = await person(all);
+  await ada.ask('POST', servers, { name: 's', url: mcp.url, approval: 'never' });
+  await approve(ada, ((await ada.ask('GET', servers)).body as unknown as { items: { id: number }[] }).items[0]!.id, 'one');
+  const answer = await fetch(`${all.server.url}/server/mcp`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${ada.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 's__one', arguments: {} } }),
+  });
+  const text = await answer.text();
+  const [, message = ''] = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text) ?? [];
+  expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: -32_000, message: 'The answer took too long.' } });
+});

@@ -219,7 +219,23 @@ describe('no answer is passed on or booked', () => {
     await fails('subtitles', says(/./, 'text/vtt', ''));
     await fails('speech', says(/./, 'audio/mpeg', ''));
     await fails('speech', says(/./, 'text/event-stream', 'null'));
+    await fails('speech', says(/./, 'text/plain', 'OK'));
+    await fails('speech', says(/./, 'audio/mpeg', '{\n  "error": {"message": "no"}}'));
   });
+});
+
+test.each([
+  ['rate_limit_exceeded', 'rate_limit_error', 429],
+  ['overloaded', 'server_error', 503],
+  ['invalid_api_key', 'authentication_error', 502],
+  ['content_policy_violation', 'invalid_request_error', 400],
+])('an error %s in the place of an answer has the meaning that it has as a refusal', async (code, type, status) => {
+  for (const operation of ['pictures', 'moderations', 'transcript'] as const) {
+    upstream.script(says(/./, 'application/json', JSON.stringify({ error: { code, type, message: 'no' } })));
+    const failed = await asked[operation].ask('one');
+    expect([operation, failed.status]).toEqual([operation, status]);
+    expect(await loggedAs(server, failed.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-failed', status, planTokens: 0 });
+  }
 });
 
 describe('vendors differ:', () => {

@@ -93,16 +93,16 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
   });
 
   test('that are complete are not held up by a connection that stays open', async () => {
-    const done = last.type.endsWith('.done') ? '' : 'data: [DONE]\n\n'; // a picture that is complete may be one of several
-    upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last) + done)));
+    upstream.script(neverEnds(says(/./, 'text/event-stream', textOf(first) + textOf(last))));
     const answer = await ask('one');
-    expect(await answer.text()).toBe(textOf(first) + textOf(last) + done);
+    expect(await answer.text()).toBe(textOf(first) + textOf(last));
     expect(await bookedOf(answer)).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
   });
 
   test.each([
     ['an error', () => events(first, failure('server_error'), last)],
     ['their end without the last event', () => events(first)],
+    ['their end within the last event', () => says(/./, 'text/event-stream', (textOf(first) + textOf(last)).slice(0, -40))],
     ['a connection that breaks off', () => cut({ afterBytes: textOf(first).length + 10, how: 'reset' }, events(first, last))],
   ])('that fail by %s end with a fault in our words, and are booked as cut', async (_how, behaviour) => {
     upstream.script(behaviour());
@@ -125,6 +125,23 @@ test('the SDK throws where a stream of pictures fails', async () => {
   };
   await expect(reading()).rejects.toMatchObject({ code: 'upstream_error' });
   expect(seen).toEqual(['image_generation.partial_image']);
+});
+
+test('two pictures are over with the second one, or with [DONE]', async () => {
+  const two = textOf(kinds.pictures.last) + textOf(kinds.pictures.last);
+  for (const body of [two, `${textOf(kinds.pictures.last)}data: [DONE]\n\n`]) {
+    upstream.script(neverEnds(says(/./, 'text/event-stream', body)));
+    const answer = await client.images.generate({ model: 'one', prompt: 'two cats', n: 2, stream: true }).asResponse();
+    expect(await answer.text()).toBe(body);
+  }
+});
+
+test('of a transcript that breaks off the text is booked, and nothing of what stands around it', async () => {
+  const delta = textOf({ type: 'transcript.text.delta', delta: 'four', logprobs: [{ token: 'four', logprob: -0.1, bytes: [102, 111, 117, 114] }] });
+  upstream.script(says(/./, 'text/event-stream', `${delta}${' '.repeat(400_000)}\n\n${delta}${'x'.repeat(400_000)}`));
+  const answer = await kinds.transcript.ask('one');
+  expect(await answer.text()).toContain('"upstream_error"');
+  expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', provenance: 'partial', outputTokens: 2 });
 });
 
 test('comments without end before the first event are not held back', async () => {

@@ -6,6 +6,7 @@ import { readLongList, writeLongList } from '#kit/json/long-list';
 import { BadJson, parseJson } from '#kit/json/scan';
 import { PieceReader } from '#kit/text/piece-reader';
 import { isCount } from '../../shared/read-fields.ts';
+import { faultInAnswer } from '../faults.ts';
 
 /** An embeddings response ↔ result. */
 
@@ -13,11 +14,12 @@ import { isCount } from '../../shared/read-fields.ts';
  * A provider's response → the answer to a call.
  *
  * @param model the model's upstream name, for answers that do not report one
- * @throws Fault `upstream-failed` where it is not an embeddings response
+ * @throws Fault `upstream-failed` where it is not an embeddings response, or the fault that its error means
  */
 export async function decodeResult(bytes: Uint8Array, call: EmbedCall, model: string): Promise<Omit<Embedded, 'ignored'>> {
   const body = await read(bytes);
-  if (!isObject(body) || !Array.isArray(body['data'])) throw malformed();
+  if (!isObject(body)) throw malformed();
+  if (!Array.isArray(body['data'])) throw faultInAnswer(body) ?? malformed();
   const vectors = call.inputs.map((): Vector | undefined => undefined);
   for (const [at, one] of (body['data'] as readonly unknown[]).entries()) {
     if (!isObject(one)) throw malformed();
