@@ -129,6 +129,7 @@ export interface CustomTool extends Declared {
   readonly name: string;
   readonly description?: string;
   readonly format?: JsonObject;
+  readonly extra?: Extra;
 }
 
 /** A tool type that only its own dialect knows: carried, not understood. */

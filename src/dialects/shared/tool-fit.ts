@@ -162,7 +162,7 @@ class ToolFitting {
 /** The only argument of a function that stands for a tool of free text. */
 const inputName = 'input';
 
-function standIn({ description, format }: CustomTool, name: string): FunctionTool {
+function standIn({ description, format, extra }: CustomTool, name: string): FunctionTool {
   const told = [description ?? '', grammarOf(format)].filter((one) => one !== '').join('\n\n');
   const input = { type: 'string', description: 'All of the input of the tool, as plain text.' };
   return {
@@ -170,6 +170,7 @@ function standIn({ description, format }: CustomTool, name: string): FunctionToo
     name,
     ...(told === '' ? {} : { description: told }),
     parameters: { type: 'object', properties: { [inputName]: input }, required: [inputName], additionalProperties: false },
+    ...(extra === undefined ? {} : { extra }),
   };
 }
 

@@ -125,10 +125,9 @@ function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): read
       return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, ...(strict === undefined ? {} : { strict }) }];
     }
     case 'custom': {
-      const { name, description, format } = tool;
-      return [
-        { type: 'custom', name, ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) },
-      ];
+      const { name, description, format, extra } = tool;
+      const described = { ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) };
+      return [{ ...withoutNotes(own(extra, dialect)), type: 'custom', name, ...described }];
     }
     case 'foreign':
       if (tool.dialect === dialect && tool.field === undefined) return [tool.value];
