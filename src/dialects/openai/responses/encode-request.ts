@@ -17,6 +17,7 @@ import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
+import { withinLimit } from '../../shared/token-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -57,7 +58,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     model,
     ...(instructions === undefined ? {} : { instructions }),
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
-    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
+    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(withinLimit(call, quirks.mostTokens, dialect, ignored), quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
     ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
