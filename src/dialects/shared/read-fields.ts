@@ -50,7 +50,7 @@ export function dataOf(url: string): { readonly mediaType: string; readonly base
   const comma = url.indexOf(',');
   const head = url.slice('data:'.length, Math.min(comma, longestHead));
   const mark = head.lastIndexOf(';');
-  if (comma < 0 || head.slice(mark) !== ';base64' || !/^(?:[\w.+-]{1,64}\/[\w.+-]{1,64}|$|;)/.test(head)) return undefined;
+  if (comma < 0 || head.slice(mark) !== ';base64' || !/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?:$|;)/.test(head)) return undefined;
   return { mediaType: head.slice(0, mark), base64: url.slice(comma + 1) };
 }
 

@@ -7,7 +7,7 @@ import type { FileQuirks } from '../own-files.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasResultMedia } from './order-messages.ts';
-import { hasLongId } from './short-ids.ts';
+import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { limitLearned, type LimitQuirks } from '../../shared/token-limit.ts';
@@ -63,6 +63,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   const limited = limitLearned(fault, call, known, dialect);
   if (limited) return limited;
   const { field = '' } = details;
+  if (idPlace.test(field) && hasUnboundedId(call.turns) && !known.boundedIds) return { ...known, boundedIds: true };
   switch (field.replace(/[.[].{0,99}$/, '')) {
     case 'stream_options':
       return call.stream && known.usage !== false && !own(call.extra, dialect)['.stream_options'] ? { ...known, usage: false } : undefined;
@@ -84,6 +85,9 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
       return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }
 }
+
+/** https://github.com/anomalyco/opencode/issues/12653 */
+const idPlace = /^messages\b.{1,40}(?:tool_calls\b.{1,12}\.id|tool_call_id)$/;
 
 /** Those of clients of other wires are functions anyway. */
 const hasCustomTools = (call: GenerateCall): boolean => !isTranslated(call, dialect) && hasOtherTools(call);
