@@ -17,6 +17,7 @@ import { describedSchema } from '../shared/read-fields.ts';
 import { withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
 import { cacheMark, type Notes } from './encode-messages.ts';
+import { withFewMarks } from './few-marks.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
 import { withinLimit } from '../shared/token-limit.ts';
@@ -81,8 +82,9 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
+  const sent = translated && notes.isMarked ? withFewMarks(body, ignored) : body;
   return {
-    body,
+    body: sent,
     ignored: [...ignored],
     ...(decided.length > 0 ? { decided } : {}),
     ...(unpromised === undefined ? {} : { unpromised }),

@@ -58,7 +58,7 @@ class Flattening {
         properties.set(name, known.set(JSON.stringify(one), one));
       }
     };
-    if (isObject(schema['properties'])) add(schema['properties'] as JsonObject);
+    if (isObject(schema['properties'])) add(schema['properties']);
     const required = new Set(textsIn(schema['required']));
     const told: string[] = [];
     for (const name of alternatives) {
@@ -104,7 +104,7 @@ function resolved(schema: Json, root: JsonObject): JsonObject | undefined {
   for (let step = 0; step < deepest && isObject(found) && typeof found['$ref'] === 'string'; step++) {
     const [, place, name] = /^#\/(\$defs|definitions)\/([^/]{1,200})$/.exec(found['$ref']) ?? [];
     const all = place === undefined ? undefined : root[place];
-    found = isObject(all) && Object.hasOwn(all, name!) ? (all as JsonObject)[name!]! : null;
+    found = isObject(all) && Object.hasOwn(all, name!) ? (all)[name!]! : null;
   }
-  return isObject(found) ? (found as JsonObject) : undefined;
+  return isObject(found) ? (found) : undefined;
 }
