@@ -1,5 +1,6 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { withCurrentSchema } from '../shared/current-schema.ts';
 import { alternatives, withFlatRoot } from '../shared/flat-root.ts';
 import type { NameRule } from '../shared/tool-names.ts';
 
@@ -18,7 +19,7 @@ const refusedAtRoot = [...alternatives, 'enum', 'not'];
  * @returns the same object where nothing has to change
  */
 export function fittedFunction(given: FunctionTool, ignored: Set<string>): FunctionTool {
-  const tool = withFlatRoot(given, refusedAtRoot, ignored);
+  const tool = withFlatRoot(withCurrentSchema(given), refusedAtRoot, ignored);
   const { parameters, strict } = tool;
   const whole = parameters && objectSchema(parameters);
   const drops = strict === true && parameters !== undefined && !isClosed(parameters);

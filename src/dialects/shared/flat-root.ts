@@ -104,7 +104,7 @@ function resolved(schema: Json, root: JsonObject): JsonObject | undefined {
   for (let step = 0; step < deepest && isObject(found) && typeof found['$ref'] === 'string'; step++) {
     const [, place, name] = /^#\/(\$defs|definitions)\/([^/]{1,200})$/.exec(found['$ref']) ?? [];
     const all = place === undefined ? undefined : root[place];
-    found = isObject(all) && Object.hasOwn(all, name!) ? (all)[name!]! : null;
+    found = isObject(all) && Object.hasOwn(all, name!) ? all[name!]! : null;
   }
-  return isObject(found) ? (found) : undefined;
+  return isObject(found) ? found : undefined;
 }
