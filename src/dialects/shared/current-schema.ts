@@ -24,9 +24,9 @@ function schemaOf(schema: Json): Json {
   const set = (name: string, before: Json | undefined, now: Json) => {
     if (now !== before) changed[name] = now;
   };
-  for (const name of maps) if (isObject(schema[name])) set(name, schema[name], mapped(schema[name] as JsonObject));
+  for (const name of maps) if (isObject(schema[name])) set(name, schema[name], mapped(schema[name]));
   for (const name of lists) if (Array.isArray(schema[name])) set(name, schema[name], listed(schema[name] as readonly Json[]));
-  for (const name of single) if (isObject(schema[name])) set(name, schema[name], schemaOf(schema[name] as Json));
+  for (const name of single) if (isObject(schema[name])) set(name, schema[name], schemaOf(schema[name]));
   Object.assign(changed, typeOf(schema), boundsOf(schema));
   Object.assign(changed, elementsOf({ ...schema, ...changed } as JsonObject));
   if (Object.keys(changed).length === 0) return schema;
@@ -40,7 +40,7 @@ function mapped(schemas: JsonObject): JsonObject {
 
 function listed(schemas: readonly Json[]): Json {
   const current = schemas.map(schemaOf);
-  return current.every((one, at) => one === schemas[at]) ? (schemas as Json) : current;
+  return current.every((one, at) => one === schemas[at]) ? schemas : current;
 }
 
 /** In draft 3 a property says itself that it is required. */
