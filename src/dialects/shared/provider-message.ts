@@ -20,7 +20,7 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
   if (!requestStatuses.has(status) || fault.details.key) return fault;
   const sentence = firstSentence(message);
-  const mostTokens = mostTokensIn(message);
+  const mostTokens = fault.details.reason === 'context-length' ? undefined : mostTokensIn(message);
   const details = { ...fault.details, ...(mostTokens === undefined ? {} : { mostTokens }) };
   return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...details, said: sentence });
 }

@@ -17,7 +17,7 @@ const aboutLimit = /max_tokens|max_completion_tokens|max_output_tokens|maxOutput
  * a value <= 128000, but got 300000 instead.` (OpenAI, Doubao: Gitlawb/openclaude#331), `max_tokens: 17000 > 8192, which is the maximum allowed number of output
  * tokens for …` (Claude: olimorris/codecompanion.nvim#1028), `must be less than or equal to `8192`` (Groq), `exceeds the model limit of 8192` (Bedrock)
  */
-const mostPattern = /(?:at most|<=|less than or equal to|model limit of|[^>=<] >) [`'"]?(\d{1,9})\b/;
+const mostPattern = /(?:^max_tokens: \d{1,10} >|at most|<=|less than or equal to|model limit of) [`'"]?(\d{1,9})\b/;
 /** `the valid range of max_tokens is [1, 8192]` (DeepSeek), `Range of max_tokens should be [1, 8192]` (Qwen) */
 const rangePattern = /\[ ?\d{1,6}, ?(\d{1,9}) ?\]/;
 /** `the supported range is from 1 (inclusive) to 65537 (exclusive)` (Gemini) */
