@@ -46,7 +46,7 @@ export const wordsIn = (parts: readonly Part[]): string => parts.map((part) => (
 export interface MediaPart {
   readonly type: 'media';
   readonly kind: 'image' | 'audio' | 'video' | 'file';
-  /** MIME type, if the client gave one. */
+  /** MIME type, if the client gave one, with its parameters. */
   readonly mediaType?: string;
   readonly base64?: string;
   readonly url?: string;
@@ -129,6 +129,7 @@ export interface CustomTool extends Declared {
   readonly name: string;
   readonly description?: string;
   readonly format?: JsonObject;
+  readonly extra?: Extra;
 }
 
 /** A tool type that only its own dialect knows: carried, not understood. */

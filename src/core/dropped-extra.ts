@@ -17,7 +17,7 @@ export function droppedExtra({ extra, turns, tools }: GenerateCall, dialect: str
       noteDropped(part.extra, dialect, names);
     }
   }
-  for (const tool of tools) if (tool.type === 'function') noteDropped(tool.extra, dialect, names);
+  for (const tool of tools) if (tool.type !== 'foreign') noteDropped(tool.extra, dialect, names);
   return [...names];
 }
 

@@ -9,8 +9,10 @@ const { upstream, server } = await scriptedServer(({ url }) => ({
   yaml: `
 providers:
   elsewhere: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
+  chat: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
   azure: { dialect: openai-responses, kind: azure, apiVersion: v1, baseUrl: "${url}", apiKeys: [k] }
 models:
+  on-chat: { targets: [{ provider: chat }] }
 ${Array.from({ length: 40 }, (_, at) => `  m${at}: { targets: [{ provider: elsewhere }] }\n`).join('')}${['gpt-5', 'gpt-5.1', 'gpt-4o'].map((name) => `  ${name}: { targets: [{ provider: azure }] }\n`).join('')}routing: { cooldownSeconds: 0 }
 `,
 }));
@@ -354,4 +356,13 @@ test('a model goes on thinking for a client of the same API that returns its rea
   const input = [{ role: 'user', content: 'hi' }, ...output, { type: 'function_call_output', call_id: 'call_owl', output: 'an owl' }];
   expect((await ask('responses', model, { tools, input })).status).toBe(200);
   expect(sent()['input']).toMatchObject([{ role: 'user' }, { type: 'reasoning', encrypted_content: 'sealed' }, { type: 'function_call' }, {}]);
+});
+
+test('members of a tool of free text arrive, and are named where no provider knows them', async () => {
+  upstream.script(always(ok()));
+  const tool = { type: 'custom', name: 'exec', description: 'Runs.', defer_loading: true, allowed_callers: ['programmatic'] };
+  expect((await ask('responses', 'gpt-5', { tools: [tool] })).status).toBe(200);
+  expect(sent()['tools']).toEqual([tool]);
+  const { headers } = await ask('responses', 'on-chat', { tools: [tool] });
+  expect(headers.get('x-dragoman-warnings')).toMatch(/defer_loading.*allowed_callers|allowed_callers.*defer_loading/);
 });

@@ -4,6 +4,7 @@ import { isTextType } from '#core/text-types';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { idOf } from './call-ids.ts';
+import { typeIn } from '../shared/media-type.ts';
 import { dialect } from './wire.ts';
 
 /** What is noted while a conversation is encoded. */
@@ -167,23 +168,23 @@ const longestType = 100;
 const shownType = ({ mediaType, url }: MediaPart) => (mediaType === undefined ? (url === undefined ? 'it' : 'this address') : mediaType.slice(0, longestType));
 
 /** Files of text are sent as text, whatever their type. @returns undefined for a type that the wire does not have */
-function sourceOf({ kind, base64, mediaType, url, fileId }: MediaPart, { isTranslated }: Notes): JsonObject | undefined {
+function sourceOf(part: MediaPart, { isTranslated }: Notes): JsonObject | undefined {
+  const { kind, base64, mediaType, url, fileId } = part;
   if (fileId !== undefined) return { type: 'file', file_id: fileId };
   if (url !== undefined) return /^https?:/i.test(url) ? { type: 'url', url } : undefined;
   if (base64 === undefined) return undefined;
   if (!isTranslated && !(kind === 'file' && mediaType?.startsWith('text/')))
     return { type: 'base64', media_type: mediaType ?? (kind === 'image' ? 'image/png' : 'application/pdf'), data: base64 };
-  const type = typeOf(kind, mediaType, base64);
+  const type = typeOf(part, base64);
   if (isTextType(type)) return plainText(Buffer.from(base64, 'base64').toString('utf8'));
   return imageTypes.has(type) || type === 'application/pdf' ? { type: 'base64', media_type: type, data: base64 } : undefined;
 }
 
 /** The MIME type; a file without one is taken for a PDF, unless it begins like a ZIP archive, which documents of offices are. */
-function typeOf(kind: MediaPart['kind'], mediaType: string | undefined, base64: string): string {
-  const type = mediaType?.split(';', 1)[0]!.trim().toLowerCase();
-  if (type === 'image/jpg') return 'image/jpeg';
-  if (type !== undefined && type !== '') return type;
-  if (kind === 'image') return 'image/png';
+function typeOf(part: MediaPart, base64: string): string {
+  const type = typeIn(part);
+  if (type !== undefined) return type;
+  if (part.kind === 'image') return 'image/png';
   return base64.startsWith('UEsD') ? 'application/zip' : 'application/pdf';
 }
 

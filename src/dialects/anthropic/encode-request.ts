@@ -17,8 +17,10 @@ import { describedSchema } from '../shared/read-fields.ts';
 import { withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
 import { cacheMark, type Notes } from './encode-messages.ts';
+import { withFewMarks } from './few-marks.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
+import { withinLimit } from '../shared/token-limit.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -41,8 +43,10 @@ export interface RequestOptions {
  * @returns `ignored`: what this wire does not support, as `field: reason`
  * @throws Fault `invalid` where nothing of a message can be sent
  */
-export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks = {}, { mostTokens, caching }: RequestOptions = {}): EncodedRequest {
-  const ignored = new Set([...droppedFields(call), ...ignoredIn(call, supports(quirks))]);
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: RequestOptions = {}): EncodedRequest {
+  const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
+  const mostTokens = quirks.mostTokens ?? options.mostTokens;
+  const call = withinLimit(asked, mostTokens, dialect, ignored);
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, isMarked: false };
   const ownFields = own(call.extra, dialect);
@@ -73,12 +77,14 @@ export function encodeRequest(call: GenerateCall, model: string, quirks: Quirks 
     ...(thinking ? { thinking } : {}),
     ...(translated ? encodeUser(call, quirks, ignored, decided) : {}),
   };
-  if (caching === 'auto' && !notes.isMarked && !quirks.withoutCaching && body['cache_control'] === undefined) body['cache_control'] = { type: 'ephemeral' };
+  if (options.caching === 'auto' && !notes.isMarked && !quirks.withoutCaching && body['cache_control'] === undefined)
+    body['cache_control'] = { type: 'ephemeral' };
   const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
+  const sent = translated && notes.isMarked ? withFewMarks(body, ignored) : body;
   return {
-    body,
+    body: sent,
     ignored: [...ignored],
     ...(decided.length > 0 ? { decided } : {}),
     ...(unpromised === undefined ? {} : { unpromised }),

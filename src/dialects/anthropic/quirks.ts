@@ -2,12 +2,13 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isForced } from '../shared/tool-choice.ts';
+import { limitLearned, type LimitQuirks } from '../shared/token-limit.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 
 /** How a provider's model differs from the others of this wire. */
-export interface Quirks {
+export interface Quirks extends LimitQuirks {
   /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
   /** It accepts neither. */
@@ -53,7 +54,10 @@ type Lesson = (refusal: Refusal, call: GenerateCall, known: Quirks) => Quirks | 
  * Learns from a refusal how the model differs. What a client of this wire sent itself is between it and the provider, except sampling fields and system messages
  * that the model does not know.
  */
-export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { details } = fault;
+  const limited = limitLearned(fault, call, known, dialect);
+  if (limited) return limited;
   const refusal = refusalOf(details);
   const lessons = isTranslated(call, dialect) ? [...lessonsForAll, ...lessonsOfTranslated] : lessonsForAll;
   for (const lesson of lessons) {

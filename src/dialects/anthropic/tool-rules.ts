@@ -1,3 +1,5 @@
+import { withCurrentSchema } from '../shared/current-schema.ts';
+import { alternatives, withFlatRoot } from '../shared/flat-root.ts';
 import type { ToolRules } from '../shared/tool-fit.ts';
 import { dialect } from './wire.ts';
 
@@ -7,5 +9,5 @@ export const toolRules: ToolRules = {
   names: { fits: /^[a-zA-Z0-9_-]+$/, longest: 128 },
   custom: false,
   namespaces: false,
-  fitted: (tool) => tool,
+  fitted: (tool, ignored) => withFlatRoot(withCurrentSchema(tool), alternatives, ignored),
 };

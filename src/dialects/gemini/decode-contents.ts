@@ -139,7 +139,11 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
     type: 'media',
     kind: kindOf(mediaType),
     ...(mediaType === undefined ? {} : { mediaType }),
-    ...(blob ? base64At(blob.data, `${field}.inlineData.data`) : isUploaded ? { fileId: file!.fileUri } : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
+    ...(blob
+      ? base64At(inStandardBase64(blob.data), `${field}.inlineData.data`)
+      : isUploaded
+        ? { fileId: file!.fileUri }
+        : mediaAt(file!.fileUri, `${field}.fileData.fileUri`)),
     ...(typeof name.displayName === 'string' ? { name: name.displayName } : {}),
     ...carriedAs({
       ...others,
@@ -147,6 +151,18 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
       ...(isEmpty(inner) && typeof name.displayName !== 'string' ? {} : { '.inner': inner }),
     }),
   };
+}
+
+/**
+ * Bytes are written in either alphabet of base64 here, with or without padding (https://protobuf.dev/programming-guides/json/), and Google's SDK for Python writes
+ * them in that for URLs. Other wires take the standard one alone.
+ */
+function inStandardBase64(data: string): string {
+  if (!data.includes('-') && !data.includes('_') && data.length % 4 === 0) return data;
+  const length = data.endsWith('=') ? data.indexOf('=', data.length - 2) : data.length;
+  const decoded = Buffer.from(data, 'base64');
+  const isWhole = length % 4 !== 1 && decoded.length === Math.floor((length * 3) / 4); // other characters are passed over
+  return isWhole ? decoded.toString('base64') : data;
 }
 
 /** Files of the API, and of the cloud's storage, which only its own account can read; a path like theirs at another host is anybody's. https://ai.google.dev/api/files */

@@ -4,6 +4,7 @@ import { isLoss } from '../shared/lost-thoughts.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
+import { typeIn } from '../shared/media-type.ts';
 import { dialect } from './wire.ts';
 
 interface ContentOptions extends ContentsOptions {
@@ -57,7 +58,7 @@ function partsOf(part: Part, names: ReadonlyMap<string, string>, options: Conten
     case 'thought':
       return thoughtParts(part, options, ignored);
     case 'media':
-      return mediaParts(part, ignored);
+      return mediaParts(part, options, ignored);
     case 'tool-call':
       return [callPart(part, options, ignored)];
     case 'tool-result':
@@ -89,13 +90,13 @@ function textParts({ text, ...part }: Pick<TextPart, 'text' | 'extra'>): readonl
   return text === '' && carried['thoughtSignature'] === undefined ? [] : [{ text, ...carried }];
 }
 
-function mediaParts(part: MediaPart, ignored: Set<string>): readonly JsonObject[] {
+function mediaParts(part: MediaPart, { isTranslated }: ContentOptions, ignored: Set<string>): readonly JsonObject[] {
   const { '.inner': inner, '.uploaded': isUploaded, ...carried } = own(part.extra, dialect);
   const { kind, base64, name, detail = 'auto' } = part;
   const url = isUploaded ? part.fileId : part.url;
   if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');
   if (detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
-  const mimeType = part.mediaType ?? guessedType(kind, url ?? name ?? '');
+  const mimeType = (isTranslated ? typeIn(part) : part.mediaType) ?? guessedType(kind, url ?? name ?? '');
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
   if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
   if (url !== undefined) return [{ fileData: { mimeType, fileUri: url, ...(inner ? named : {}) }, ...carried }];
@@ -137,13 +138,14 @@ function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, isTran
 function resultParts(
   { id, parts, failed, extra }: ToolResultPart,
   names: ReadonlyMap<string, string>,
-  { ids, isTranslated, mediaBeside }: ContentOptions,
+  options: ContentOptions,
   ignored: Set<string>,
 ): readonly JsonObject[] {
+  const { ids, isTranslated, mediaBeside } = options;
   const { '.unnamed': unnamed, '.name': ownName, ...carried } = own(extra, dialect);
   for (const part of parts) if (part.type === 'foreign') ignored.add(unsupportedPart(part));
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-  const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, ignored) : []));
+  const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, options, ignored) : []));
   // The wire has one text, and for others only media. Each was one of its own: gemini-cli joins them with line ends.
   const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : '\n');
   // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369

@@ -13,6 +13,7 @@ import { encodeConversation } from './encode-contents.ts';
 import { encodeThinking } from './encode-thinking.ts';
 import { support, supports } from './capabilities.ts';
 import { bareRefs } from './schema.ts';
+import { withinLimit } from '../shared/token-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -37,7 +38,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const config = {
     ...membersOf('generationConfig', notes),
     ...(notes['.config'] as JsonObject | undefined),
-    ...encodeSampling(call, quirks, translated, ignored),
+    ...encodeSampling(withinLimit(call, quirks.mostTokens, dialect, ignored), quirks, translated, ignored),
     ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
     ...encodeThinking(call, quirks, ignored),
   };

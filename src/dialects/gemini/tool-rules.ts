@@ -1,3 +1,4 @@
+import { withCurrentSchema } from '../shared/current-schema.ts';
 import type { ToolRules } from '../shared/tool-fit.ts';
 import { dialect } from './wire.ts';
 
@@ -7,5 +8,5 @@ export const toolRules: ToolRules = {
   names: { fits: /^[a-zA-Z_][a-zA-Z0-9_.:-]*$/, longest: 128 },
   custom: false,
   namespaces: false,
-  fitted: (tool) => tool,
+  fitted: withCurrentSchema,
 };

@@ -1,5 +1,7 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { withCurrentSchema } from '../shared/current-schema.ts';
+import { alternatives, withFlatRoot } from '../shared/flat-root.ts';
 import type { NameRule } from '../shared/tool-names.ts';
 
 /** https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools */
@@ -8,13 +10,16 @@ export const functionNames: NameRule = { fits: /^[a-zA-Z0-9_-]+$/, longest: 64 }
 /** Characters of a function's description: langchain-ai/open_deep_research#80, getsentry/sentry-mcp#106 */
 export const longestDescription = 1024;
 
+const refusedAtRoot = [...alternatives, 'enum', 'not'];
+
 /**
  * A function as OpenAI's wires take it: its parameters are an object with properties, and `strict` goes only with a schema that leaves nothing open.
  * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas, kiro-gateway#182
  *
  * @returns the same object where nothing has to change
  */
-export function fittedFunction(tool: FunctionTool, ignored: Set<string>): FunctionTool {
+export function fittedFunction(given: FunctionTool, ignored: Set<string>): FunctionTool {
+  const tool = withFlatRoot(withCurrentSchema(given), refusedAtRoot, ignored);
   const { parameters, strict } = tool;
   const whole = parameters && objectSchema(parameters);
   const drops = strict === true && parameters !== undefined && !isClosed(parameters);

@@ -1,4 +1,5 @@
 import { Fault } from '#core/fault';
+import { mostTokensIn } from './token-limit.ts';
 
 /** The provider's own message about a request that it refused, reduced to what a client may read. */
 
@@ -19,7 +20,9 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
   if (!requestStatuses.has(status) || fault.details.key) return fault;
   const sentence = firstSentence(message);
-  return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...fault.details, said: sentence });
+  const mostTokens = fault.details.reason === 'context-length' ? undefined : mostTokensIn(message);
+  const details = { ...fault.details, ...(mostTokens === undefined ? {} : { mostTokens }) };
+  return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...details, said: sentence });
 }
 
 /** The first sentence of a message, on one line and at most 300 characters; account ids, keys, e-mail addresses and host names in it are masked. */

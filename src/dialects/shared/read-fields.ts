@@ -44,13 +44,18 @@ const mostTokens = 1_000_000_000;
 /** Is it a plausible token count: an integer from 0 to 1,000,000,000? */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;
 
-/** The parts of `data:image/png;base64,…`; undefined for other data URLs (with parameters, not base64), which stay URLs. */
+/** The parts of `data:image/png;base64,…`; undefined for data URLs that are not base64, which stay URLs. The type keeps its parameters. */
 export function dataOf(url: string): { readonly mediaType: string; readonly base64: string } | undefined {
   if (!url.startsWith('data:')) return undefined;
   const comma = url.indexOf(',');
-  const head = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64});base64$/.exec(url.slice(0, Math.min(comma, 200)));
-  return comma < 0 || !head ? undefined : { mediaType: head[1]!, base64: url.slice(comma + 1) };
+  const head = url.slice('data:'.length, Math.min(comma, longestHead));
+  const mark = head.lastIndexOf(';');
+  if (comma < 0 || head.slice(mark) !== ';base64' || !/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?:$|;)/.test(head)) return undefined;
+  return { mediaType: head.slice(0, mark), base64: url.slice(comma + 1) };
 }
+
+/** Characters before the data: a MIME type and its parameters. */
+const longestHead = 200;
 
 /**
  * Media by its URL: the content of a data URL, else the address.

@@ -33,6 +33,7 @@ export function fittedTools(call: GenerateCall, rules: ToolRules): Fitted | unde
 }
 
 function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean): boolean {
+  if (translated && hasRepeated(tools)) return true;
   const { names, custom, namespaces } = rules;
   const isLong = (name: string) => translated && !isFitName(name, names);
   for (const tool of tools) {
@@ -47,6 +48,18 @@ function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: b
     }
   }
   return false;
+}
+
+/** Is a tool declared more than once? Claude and Gemini refuse that: anthropics/claude-code#10687 */
+function hasRepeated(tools: readonly Tool[]): boolean {
+  const names = tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name]));
+  return new Set(names).size < names.length;
+}
+
+/** The tools with the last declaration of each name. */
+function withoutRepeated(tools: readonly Tool[]): readonly Tool[] {
+  const last = new Map(tools.flatMap((tool) => (tool.type === 'foreign' ? [] : [[tool.name, tool] as const])));
+  return tools.filter((tool) => tool.type === 'foreign' || last.get(tool.name) === tool);
 }
 
 class ToolFitting {
@@ -70,7 +83,9 @@ class ToolFitting {
 
   fitted(call: GenerateCall): Fitted {
     for (const tool of call.tools) if (tool.type !== 'foreign' && isFitName(tool.name, this.#rules.names)) this.#names.of(tool);
-    const tools = call.tools.flatMap((tool) => this.#tool(tool));
+    const isRepeated = this.#translated && hasRepeated(call.tools);
+    if (isRepeated) this.#ignored.add('tools: of tools with one name the last is sent.');
+    const tools = (isRepeated ? withoutRepeated(call.tools) : call.tools).flatMap((tool) => this.#tool(tool));
     const turns = call.turns.map((turn) => this.#turn(turn));
     const { toolChoice: choice } = call;
     const toolChoice = choice && this.#choice(choice);
@@ -162,7 +177,7 @@ class ToolFitting {
 /** The only argument of a function that stands for a tool of free text. */
 const inputName = 'input';
 
-function standIn({ description, format }: CustomTool, name: string): FunctionTool {
+function standIn({ description, format, extra }: CustomTool, name: string): FunctionTool {
   const told = [description ?? '', grammarOf(format)].filter((one) => one !== '').join('\n\n');
   const input = { type: 'string', description: 'All of the input of the tool, as plain text.' };
   return {
@@ -170,6 +185,7 @@ function standIn({ description, format }: CustomTool, name: string): FunctionToo
     name,
     ...(told === '' ? {} : { description: told }),
     parameters: { type: 'object', properties: { [inputName]: input }, required: [inputName], additionalProperties: false },
+    ...(extra === undefined ? {} : { extra }),
   };
 }
 

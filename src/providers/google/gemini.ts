@@ -9,6 +9,7 @@ import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
+import { withOutputLimit } from '../catalogue.ts';
 import { inPath } from '../shared/vertex-places.ts';
 import { contentTarget } from './target.ts';
 import { quirksAt } from './models.ts';
@@ -26,7 +27,7 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, dialect.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt(vendor, one), baseUrl, one), lessons?.of(name, dialect.name, baseUrl)),
     embedding: batchEmbed,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
     countRequest: (body: JsonObject, model: string) => ({ generateContentRequest: { model: `models/${model.replace(/^models\//, '')}`, ...body } }),

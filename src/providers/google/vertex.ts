@@ -1,3 +1,4 @@
+import { withOutputLimit } from '../catalogue.ts';
 import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
 import type { JsonObject } from '#core/json';
@@ -22,7 +23,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one), lessons?.of(name, gemini.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt('vertex', one), baseUrl, one), lessons?.of(name, gemini.name, baseUrl)),
     countRequest: ({ contents, systemInstruction, tools }: JsonObject): JsonObject => ({
       contents: contents!,
       ...(systemInstruction ? { systemInstruction } : {}),

@@ -15,7 +15,15 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
     case 'azure': {
       if (!reasoningOf(model) && hasManyVendors(baseUrl)) return undefined;
       const { refused, ...reasoning } = reasoningQuirks(model);
-      return { maxTokensDefault: 'max_completion_tokens', ...freeTools, anyRoot: false, ...reasoning, refused: { ...unstored, ...refused } };
+      return {
+        maxTokensDefault: 'max_completion_tokens',
+        boundedIds: true,
+        thoughts: 'refused',
+        ...freeTools,
+        anyRoot: false,
+        ...reasoning,
+        refused: { ...unstored, ...refused },
+      };
     }
     case 'deepseek': // https://api-docs.deepseek.com/guides/thinking_mode
       return { ...plain, maxTokensField: 'max_tokens', textOnly: true, developer: false, schemas: false, thoughts: 'demanded', mostStops: 16 };

@@ -54,6 +54,7 @@ import { speak, voices } from './speak.ts';
 import { quirksAt, returnsThoughts } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
+import { withOutputLimit } from '../catalogue.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
@@ -64,13 +65,17 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
-  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, chat.name, baseUrl));
+  const quirks = knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt(vendor, one, baseUrl), baseUrl, one), lessons?.of(name, chat.name, baseUrl));
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one), lessons?.of(name, `${chat.name} tools`, baseUrl));
   const embedQuirks = knownQuirks<EmbedQuirks>(clock, undefined, lessons?.of(name, embeddings, baseUrl));
   const responsesPlace = responsesAddress(address);
   const responsesParts = {
     ...shared,
-    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one, baseUrl), lessons?.of(name, responses.name, baseUrl)),
+    quirks: knownQuirks<ResponsesQuirks>(
+      clock,
+      (one) => withOutputLimit(responsesQuirksAt(vendor, one, baseUrl), baseUrl, one),
+      lessons?.of(name, responses.name, baseUrl),
+    ),
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };

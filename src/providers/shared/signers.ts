@@ -12,8 +12,16 @@ const signers = new Map<string, string>();
 const mostKnown = 20_000;
 const shortest = 16;
 const keyLength = 48;
+const mostPadding = 2;
 
-const keyOf = (signature: string, userId: number): string => copied(`${userId} ${signature.slice(-keyLength)}`);
+/** Clients that decode base64 return a signature in the alphabet for URLs, or without its padding: to Gemini they are the same. */
+function keyOf(signature: string, userId: number): string {
+  const end = signature
+    .slice(-keyLength - mostPadding)
+    .replace(/={1,2}$/, '')
+    .slice(-keyLength); // of the same characters, however it is padded
+  return copied(`${userId} ${end.replaceAll('-', '+').replaceAll('_', '/')}`);
+}
 
 function* signaturesIn(extra: Extra | undefined, dialect: string): Generator<string> {
   const members = own(extra, dialect);

@@ -10,6 +10,8 @@ export interface TurnQuirks {
   readonly developer?: boolean;
   /** It accepts only ids of tool calls that are nine letters and digits. */
   readonly shortIds?: boolean;
+  /** It refuses ids of tool calls of more than 40 characters, such as those of vLLM. */
+  readonly boundedIds?: boolean;
   /** False: it refuses a user message right after the result of a tool. */
   readonly userAfterTool?: boolean;
   /** It accepts no content but text. */
@@ -17,11 +19,12 @@ export interface TurnQuirks {
 }
 
 /** The turns of a call as a model with these quirks accepts them. */
-export function adaptedTurns(call: GenerateCall, { developer, shortIds, textOnly }: TurnQuirks): readonly Turn[] {
+export function adaptedTurns(call: GenerateCall, { developer, shortIds, boundedIds, textOnly }: TurnQuirks): readonly Turn[] {
   const translated = isTranslated(call, dialect);
   let turns = joined(call.turns, translated);
   if (developer === false) turns = turns.map((turn) => (isDeveloper(turn) ? withoutRole(turn) : turn));
   if (shortIds) turns = withParts(turns, (part) => withId(part, shortId));
+  if (boundedIds && !translated) turns = withParts(turns, withBoundedId);
   if (textOnly && translated) turns = withParts(turns, unsent);
   return translated ? withParts(turns, translatedPart) : turns;
 }
@@ -41,9 +44,11 @@ const withParts = (turns: readonly Turn[], changed: (part: Part) => Part): reado
     return parts.some((part, at) => part !== turn.parts[at]) ? { ...turn, parts } : turn;
   });
 
+const withBoundedId = (part: Part): Part => withId(part, (id) => boundedId(id));
+
 /** Ids within OpenAI's length (https://github.com/vercel/ai/issues/8132), and arguments that are JSON, as Ollama wants them. */
 function translatedPart(part: Part): Part {
-  const fit = withId(part, boundedId);
+  const fit = withBoundedId(part);
   return fit.type === 'tool-call' && !fit.custom && fit.json.trim() === '' ? { ...fit, json: '{}' } : fit;
 }
 

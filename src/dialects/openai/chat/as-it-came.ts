@@ -7,7 +7,7 @@ import { encodeToolChoice } from './encode-request.ts';
 import { hasOlderFunctions, isOlderTurn } from './older-functions.ts';
 import { maxTokensName, type Quirks } from './quirks.ts';
 import { hasFitThoughts } from './returned-thoughts.ts';
-import { hasLongId } from './short-ids.ts';
+import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import { dialect, type ChatMessage, type ChatRequest, type ChatTool } from './wire.ts';
 
 /**
@@ -26,13 +26,13 @@ export function isAsItCame(request: ChatRequest, tools: readonly Tool[], toolCho
 
 /** Does a model with these quirks accept the bytes of a client of this wire? What it refuses whatever the spelling is between the two. */
 export function acceptsAsItCame(call: GenerateCall, quirks: Quirks): boolean {
-  const { maxTokensField: only, seedField, developer, shortIds, allowedTools, schemas, jsonObjects, thoughts, usage, olderFunctions } = quirks;
+  const { maxTokensField: only, seedField, developer, shortIds, boundedIds, allowedTools, schemas, jsonObjects, thoughts, usage, olderFunctions } = quirks;
   const { turns, toolChoice, output, sampling } = call;
   if (only !== undefined && sampling.maxTokens !== undefined && maxTokensName(call, { maxTokensDefault: only }) !== only) return false;
   if (!olderFunctions && (hasOlderFunctions(call) || turns.some(isOlderTurn))) return false;
   if (seedField !== undefined && sampling.seed !== undefined) return false;
   if (developer === false && turns.some(isDeveloper)) return false;
-  if (shortIds && hasLongId(turns)) return false;
+  if ((shortIds && hasLongId(turns)) || (boundedIds && hasUnboundedId(turns))) return false;
   if (!hasFitThoughts(turns, thoughts)) return false;
   if (usage === false && own(call.extra, dialect)['.stream_options']) return false;
   if (allowedTools === false && toolChoice?.type === 'allowed') return false;

@@ -28,6 +28,7 @@ import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
+import { withinLimit } from '../../shared/token-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -41,6 +42,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const call = translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked;
   const ignored = new Set(droppedExtra(call, dialect).flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
+  const { sampling } = withinLimit(call, quirks.mostTokens, dialect, ignored);
   const notes = own(call.extra, dialect);
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
@@ -51,7 +53,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...carried,
     model,
     messages: withThoughts(instructed(placed(messages, call, quirks, ignored), output.instruction), quirks.thoughts, ignored),
-    ...encodeSampling(translated ? withFewStops(call.sampling, quirks, ignored) : call.sampling, maxTokensName(call, quirks), quirks.seedField),
+    ...encodeSampling(translated ? withFewStops(sampling, quirks, ignored) : sampling, maxTokensName(call, quirks), quirks.seedField),
     ...(hasOlderFunctions(call) && !translated ? encodeFunctions(call) : {}),
     ...encodeTools(call, quirks, ignored),
     ...(output.format ? { response_format: output.format } : {}),

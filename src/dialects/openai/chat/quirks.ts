@@ -7,13 +7,14 @@ import type { FileQuirks } from '../own-files.ts';
 import { sentEffort, type EffortQuirks } from './efforts.ts';
 import { outputLearned, type OutputQuirks } from './encode-output.ts';
 import { hasResultMedia } from './order-messages.ts';
-import { hasLongId } from './short-ids.ts';
+import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
+import { limitLearned, type LimitQuirks } from '../../shared/token-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends EffortQuirks, FileQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends EffortQuirks, FileQuirks, LimitQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
@@ -51,14 +52,18 @@ export function maxTokensName({ extra }: Pick<GenerateCall, 'extra'>, { maxToken
  * Learns from the refusal of a field that the model does not accept, or accepts under another name or with other values. A refused value does not cost the field.
  * Fields that a client of this wire sent are not changed, except where another spelling means the same.
  */
-export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
+  const { details } = fault;
   if (details.reason === 'role-unknown') return known.developer !== false && call.turns.some(isDeveloper) ? { ...known, developer: false } : undefined;
   if (details.reason === 'role-order')
     return known.userAfterTool !== false && (isTranslated(call, dialect) || hasResultMedia(call)) ? { ...known, userAfterTool: false } : undefined;
   if (details.reason === 'text-only') return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
   if (/\bprefix true\b/i.test(details.said ?? '') && isBegun(call) && !known.prefix) return { ...known, prefix: true };
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
+  const limited = limitLearned(fault, call, known, dialect);
+  if (limited) return limited;
   const { field = '' } = details;
+  if (idPlace.test(field) && hasUnboundedId(call.turns) && !known.boundedIds) return { ...known, boundedIds: true };
   switch (field.replace(/[.[].{0,99}$/, '')) {
     case 'stream_options':
       return call.stream && known.usage !== false && !own(call.extra, dialect)['.stream_options'] ? { ...known, usage: false } : undefined;
@@ -80,6 +85,9 @@ export function learn({ details }: Fault, call: GenerateCall, known: Quirks = {}
       return thoughtField.test(field ?? '') ? thoughtsLearned(details, call, known) : optionalLearned(details, call, known);
   }
 }
+
+/** https://github.com/anomalyco/opencode/issues/12653 */
+const idPlace = /^messages\b.{1,40}(?:tool_calls\b.{1,12}\.id|tool_call_id)$/;
 
 /** Those of clients of other wires are functions anyway. */
 const hasCustomTools = (call: GenerateCall): boolean => !isTranslated(call, dialect) && hasOtherTools(call);

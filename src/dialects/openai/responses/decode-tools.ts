@@ -29,7 +29,9 @@ function toolOf(tool: WireTool, field: string): Tool {
   }
   if (!isGiven(name)) throw missing(`${field}.name`);
   const described = isGiven(description) ? { description } : {};
-  if (type === 'custom') return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(bounded(format, `${field}.format`)) } : {}) };
+  const carried = carriedAs(rest(tool, callableMembers));
+  if (type === 'custom')
+    return { type, name, ...described, ...(isGiven(format) ? { format: nestedGrammar(bounded(format, `${field}.format`)) } : {}), ...carried };
   const kind = parameters?.['type'];
   if (isGiven(kind) && kind !== 'object') throw invalid(`${field}.parameters.type`, 'must be "object"');
   return {
@@ -38,11 +40,11 @@ function toolOf(tool: WireTool, field: string): Tool {
     ...described,
     ...(isGiven(parameters) ? { parameters: bounded(parameters, `${field}.parameters`) } : {}),
     ...(isGiven(strict) ? { strict } : {}),
-    ...carriedAs(rest(tool, functionMembers)),
+    ...carried,
   };
 }
 
-const functionMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
+const callableMembers = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format']);
 
 /** https://developers.openai.com/api/docs/guides/function-calling#defining-namespaces */
 function namespaceOf({ name, description, tools }: JsonObject): Namespace | undefined {

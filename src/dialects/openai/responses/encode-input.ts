@@ -6,6 +6,7 @@ import { isFromClient } from './decode-input.ts';
 import { urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
+import { boundedId } from '../chat/short-ids.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -69,8 +70,11 @@ function encodeResult({ id, parts, failed, extra }: ToolResultPart, isCustom: bo
   const [first] = parts;
   const content = encodeContent(parts, ignored);
   const output: Json = parts.length === 1 && first?.type === 'text' ? first.text : content.length === 0 ? '' : content;
-  return { ...withoutNotes(carried), type: isCustom ? 'custom_tool_call_output' : 'function_call_output', call_id: id, output };
+  return { ...withoutNotes(carried), type: isCustom ? 'custom_tool_call_output' : 'function_call_output', call_id: callId(id), output };
 }
+
+/** Longer ids are refused: AnswerDotAI/fastllm#45, openclaw/openclaw#875 */
+const callId = (id: string): string => boundedId(id, 64);
 
 function encodeContent(parts: readonly Part[], ignored: Set<string>): JsonObject[] {
   return parts.flatMap((part): readonly JsonObject[] => {
@@ -131,8 +135,8 @@ function encodeItem(part: Exclude<Part, { type: 'text' | 'refusal' }>, ignored: 
 function encodeCall({ id, name, json, custom, extra }: ToolCallPart): JsonObject {
   const carried = withoutNotes(own(extra, dialect));
   return custom
-    ? { ...carried, type: 'custom_tool_call', call_id: id, name, input: json }
-    : { ...carried, type: 'function_call', call_id: id, name, arguments: json };
+    ? { ...carried, type: 'custom_tool_call', call_id: callId(id), name, input: json }
+    : { ...carried, type: 'function_call', call_id: callId(id), name, arguments: json };
 }
 
 /** Only a thought of this wire can be sent back: it has encrypted or reasoning content. */

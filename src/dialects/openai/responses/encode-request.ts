@@ -17,6 +17,7 @@ import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
+import { withinLimit } from '../../shared/token-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -57,7 +58,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     model,
     ...(instructions === undefined ? {} : { instructions }),
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
-    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(call, quirks.atLeast16 === true, ignored) }),
+    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(withinLimit(call, quirks.mostTokens, dialect, ignored), quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
     ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
@@ -125,10 +126,9 @@ function encodeTool(tool: Tool, translated: boolean, ignored: Set<string>): read
       return [{ ...withoutNotes(own(extra, dialect)), type: 'function', name, ...described, ...(strict === undefined ? {} : { strict }) }];
     }
     case 'custom': {
-      const { name, description, format } = tool;
-      return [
-        { type: 'custom', name, ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) },
-      ];
+      const { name, description, format, extra } = tool;
+      const described = { ...(description === undefined ? {} : { description }), ...(format === undefined ? {} : { format: flatGrammar(format) }) };
+      return [{ ...withoutNotes(own(extra, dialect)), type: 'custom', name, ...described }];
     }
     case 'foreign':
       if (tool.dialect === dialect && tool.field === undefined) return [tool.value];
