@@ -1,7 +1,6 @@
 import type { Ability, Model } from '#core/target';
 import type { Price, Rates } from '#core/price';
 import catalogue from './catalogue.json' with { type: 'json' };
-import type { LimitQuirks } from '#dialects/shared/token-limit';
 import { hostOf } from './vendors.ts';
 
 /**
@@ -54,12 +53,6 @@ export function catalogued(address: string, model: string): CatalogueEntry | und
     if (found) return found;
   }
   return undefined;
-}
-
-/** What is known of a model at an address, and the largest token limit that it accepts. */
-export function withOutputLimit<Quirks extends LimitQuirks>(quirks: Quirks | undefined, address: string, model: string): Quirks | undefined {
-  const mostTokens = catalogued(address, model)?.limits.output;
-  return mostTokens === undefined ? quirks : ({ ...quirks, mostTokens } as Quirks);
 }
 
 /** Is this address its vendor's own, and the model one of that vendor's? */

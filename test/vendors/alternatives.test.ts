@@ -49,7 +49,7 @@ const either = {
 };
 const flat = {
   type: 'object',
-  description: 'Where it is.\nRequired, at least one of: path, or url.',
+  description: 'Where it is.\nSet at least one of these: path; or url.',
   properties: { all: { type: 'boolean' }, path: string, url: string },
 };
 
@@ -64,7 +64,7 @@ describe.each([
     expect(await sentSchema(face, model, either)).toMatchObject({
       status: 200,
       schema: flat,
-      warnings: expect.stringContaining('tools: the alternatives at the root'),
+      warnings: expect.stringContaining('at the root of a schema'),
     });
     expect((await sentSchema(face, model, either)).schema).not.toHaveProperty('anyOf');
     expect((await sentSchema(face, model, either, { 'x-dragoman-strict': 'true' })).status).toBe(400);
@@ -84,7 +84,7 @@ describe.each([
     };
     expect((await sentSchema('gencompat', model, schema)).schema).toEqual({
       type: 'object',
-      description: 'Required, exactly one of: x, or none of these.',
+      description: 'Set exactly one of these: x; or none of them.',
       properties: { kind: { anyOf: [{ const: 'a' }, { const: 'b' }] }, x: { type: 'integer' }, y: string },
       required: ['kind', 'y'],
       $defs: { A: a, B: b },

@@ -35,7 +35,7 @@ const marks = () => {
 test('the last marks of the tools, of the system text and of the messages are kept', async () => {
   const { status, headers } = await ask(5, { tools });
   expect([status, marks()]).toEqual([200, ['b', 'two', 'turn 3', 'turn 4']]);
-  expect(headers.get('x-dragoman-warnings')).toBe('cache_control: the provider accepts 4 marks, so the earlier ones are left out.');
+  expect(headers.get('x-dragoman-warnings')).toBe('cache_control: the provider accepts 4 cache breakpoints; the others were left out.');
   expect(vendors.requests).toHaveLength(1);
   expect(vendors.requests[0]!.body.tools[0].input_schema.properties).toHaveProperty('cache_control');
   expect((await ask(5, { tools }, { 'x-dragoman-strict': 'true' })).status).toBe(400);

@@ -13,7 +13,7 @@ const ask = (model: string, headers: Readonly<Record<string, string>> = {}) =>
 
 test.each(['claude-haiku-4-5', 'gemini-2.5-flash', 'gpt-4o-on-responses'])('%s gets the last of each name', async (model) => {
   const answer = await ask(model);
-  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'tools: of tools with one name the last is sent.']);
+  expect([answer.status, answer.headers.get('x-dragoman-warnings')]).toEqual([200, 'tools: several tools have the same name; only the last of them was sent.']);
   expect(await answer.text()).toContain('"name":"look"');
   const { text } = vendors.requests.at(-1)!;
   expect([...text.matchAll(/"description":"(\w+)"/g)].map(([, described]) => described)).toEqual(['other', 'last']);

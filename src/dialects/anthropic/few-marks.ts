@@ -12,7 +12,7 @@ export function withFewMarks(body: JsonObject, ignored: Set<string>): JsonObject
   const most = mostMarks - (body['cache_control'] === undefined ? 0 : 1);
   const all = groups.flat();
   if (all.length <= most) return body;
-  ignored.add(`cache_control: the provider accepts ${mostMarks} marks, so the earlier ones are left out.`);
+  ignored.add(`cache_control: the provider accepts ${mostMarks} cache breakpoints; the others were left out.`);
   const lasts = groups.flatMap((group) => group.slice(-1)).slice(-most);
   const others = all.filter((one) => !lasts.includes(one));
   const kept = new Set([...lasts, ...others.slice(others.length - (most - lasts.length))]);

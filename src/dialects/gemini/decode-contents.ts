@@ -154,8 +154,8 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
 }
 
 /**
- * Bytes are written in either alphabet of base64 here, with or without padding (https://protobuf.dev/programming-guides/json/), and Google's SDK for Python writes
- * them in that for URLs. Other wires take the standard one alone.
+ * Bytes may come as base64 or base64url, padded or not (https://protobuf.dev/programming-guides/json/), and Google's SDK for Python sends base64url. Other wires accept
+ * base64 alone.
  */
 function inStandardBase64(data: string): string {
   if (!data.includes('-') && !data.includes('_') && data.length % 4 === 0) return data;

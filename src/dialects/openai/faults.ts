@@ -94,7 +94,7 @@ export function faultOfError(error: unknown): Fault {
   return faultOfRefusal({ ...refusal, status: statusOf(refusal) }, undefined);
 }
 
-/** The fault that is where a task's answer of status 200 should be: `{"error": {…}}`, or vLLM's `{"object": "error", …}`; undefined where there is none. */
+/** The error that a response of status 200 contains in place of its result, `{"error": {…}}` or vLLM's `{"object": "error", …}`, as a fault; undefined where it contains none. */
 export function faultInAnswer(answer: Readonly<Record<string, unknown>>): Fault | undefined {
   if (isObject(answer['error'])) return faultOfError(answer['error']);
   return answer['object'] === 'error' ? faultOfError(answer) : undefined;

@@ -17,7 +17,10 @@ const longestTold = 1000;
 export function withFlatRoot(tool: FunctionTool, refused: readonly string[], ignored: Set<string>): FunctionTool {
   const { parameters } = tool;
   if (parameters === undefined || !refused.some((name) => name in parameters)) return tool;
-  ignored.add('tools: the alternatives at the root of a schema are told to the model in words, since the provider accepts none there.');
+  const found = refused.filter((name) => name in parameters).join(', ');
+  ignored.add(
+    `tools: the provider does not accept ${found} at the root of a schema. The properties of alternatives are merged, and the description says which are required.`,
+  );
   const flat = new Flattening(parameters).of(parameters, 0);
   const names = new Set<string>(refused);
   const left = Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.has(name)));
@@ -91,8 +94,8 @@ function common(branches: readonly Flat[]): readonly string[] {
 }
 
 function wordsOf(name: (typeof alternatives)[number], sets: readonly (readonly string[])[]): string {
-  const shown = sets.map((set) => (set.length === 0 ? 'none of these' : set.join(' and '))).join(', or ');
-  return `Required, ${name === 'oneOf' ? 'exactly' : 'at least'} one of: ${shown}.`.slice(0, longestTold);
+  const shown = sets.map((set) => (set.length === 0 ? 'none of them' : set.join(' and '))).join('; or ');
+  return `Set ${name === 'oneOf' ? 'exactly' : 'at least'} one of these: ${shown}.`.slice(0, longestTold);
 }
 
 const textsIn = (value: Json | undefined): readonly string[] =>

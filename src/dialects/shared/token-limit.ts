@@ -1,11 +1,17 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 
-/** The token limit of an answer, where a model accepts none as large as the client's: each model has its own, and agents send the same to all of them. */
+/** The output limit of a model: agents send the same `max_tokens` to every model. */
 export interface LimitQuirks {
-  /** The largest token limit that it accepts. Absent: unknown. */
-  readonly mostTokens?: number;
+  /** The largest token limit of an answer that it accepts. Absent: unknown. */
+  readonly mostTokens?: number | undefined;
 }
+
+/** The smaller of what was learned and what is configured. */
+export const leastLimit = (quirks: LimitQuirks, options: LimitQuirks): number | undefined =>
+  quirks.mostTokens === undefined || options.mostTokens === undefined
+    ? (quirks.mostTokens ?? options.mostTokens)
+    : Math.min(quirks.mostTokens, options.mostTokens);
 
 /** Characters of a provider's message in which a limit is looked for. */
 const mostRead = 600;
@@ -23,7 +29,7 @@ const rangePattern = /\[ ?\d{1,6}, ?(\d{1,9}) ?\]/;
 /** `the supported range is from 1 (inclusive) to 65537 (exclusive)` (Gemini) */
 const exclusivePattern = /\bto (\d{1,9}) \(exclusive\)/;
 
-/** The largest token limit of an answer that a refusal says is accepted. */
+/** Reads from a refusal the largest token limit of an answer that the model accepts. */
 export function mostTokensIn(message: string): number | undefined {
   const text = message.slice(0, mostRead);
   if (!aboutLimit.test(text)) return undefined;
@@ -33,17 +39,17 @@ export function mostTokensIn(message: string): number | undefined {
   return found > 0 ? found : undefined;
 }
 
-/** What a refusal teaches of the limit. What a client of the same wire wrote is between it and the provider. */
+/** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its limit is not changed. */
 export function limitLearned<Quirks extends LimitQuirks>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
   const { mostTokens } = details;
   if (mostTokens === undefined || !isTranslated(call, dialect) || mostTokens >= (known.mostTokens ?? Infinity)) return undefined;
   return mostTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, mostTokens } : undefined;
 }
 
-/** The call with a token limit that the model accepts; the same call where it does anyway. */
+/** Lowers the token limit of a call to the model's, with a warning. @returns the same call where nothing has to change */
 export function withinLimit(call: GenerateCall, mostTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
   const { maxTokens } = call.sampling;
   if (mostTokens === undefined || maxTokens === undefined || maxTokens <= mostTokens || !isTranslated(call, dialect)) return call;
-  ignored.add(`max_tokens: the answers of this model have at most ${mostTokens} tokens, so that is sent.`);
+  ignored.add(`max_tokens: lowered to ${mostTokens}, the most that this model accepts.`);
   return { ...call, sampling: { ...call.sampling, maxTokens: mostTokens } };
 }

@@ -84,7 +84,7 @@ class ToolFitting {
   fitted(call: GenerateCall): Fitted {
     for (const tool of call.tools) if (tool.type !== 'foreign' && isFitName(tool.name, this.#rules.names)) this.#names.of(tool);
     const isRepeated = this.#translated && hasRepeated(call.tools);
-    if (isRepeated) this.#ignored.add('tools: of tools with one name the last is sent.');
+    if (isRepeated) this.#ignored.add('tools: several tools have the same name; only the last of them was sent.');
     const tools = (isRepeated ? withoutRepeated(call.tools) : call.tools).flatMap((tool) => this.#tool(tool));
     const turns = call.turns.map((turn) => this.#turn(turn));
     const { toolChoice: choice } = call;

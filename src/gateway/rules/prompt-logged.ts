@@ -37,7 +37,7 @@ export function promptLogged(log: PromptLog, inner: Generate): Generate {
   );
 }
 
-/** The same for a call whose answer is not words, such as vectors, sounds and pictures. @param promptIn its prompt */
+/** The same for a task: its prompt is logged, and its answer is not. @param promptIn the prompt of a call, or an empty text */
 export const promptLoggedTask =
   <Asked, More extends readonly unknown[], Done>(
     log: PromptLog,

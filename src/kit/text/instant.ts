@@ -2,7 +2,7 @@ const form = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}
 
 const [first, end] = [Date.parse('0001-01-01'), Date.UTC(10_000, 0)];
 
-/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` for any other text, and outside the years 1 to 9999, which alone databases and four digits know. */
+/** An instant in ISO 8601 (`2026-11-01`, which is its midnight in UTC, or `2026-11-01T12:00:00Z`) → milliseconds since 1970; `undefined` for any other text, and for years outside 1 to 9999, which PostgreSQL and four digits cannot express. */
 export function instantOf(text: string): number | undefined {
   const [, day] = form.exec(text) ?? [];
   if (day === undefined) return undefined;

@@ -63,7 +63,7 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     return dispatcher;
   };
   const watch = watcher(clock);
-  /** Sends a request on a connection of its own, which is closed behind its answer. */
+  /** Sends a request on a new connection, which is closed after the answer. */
   const askAlone = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
     const dispatcher = opened(request.url.origin, connectSeconds() * 1000);
     return ask(dispatcher, method, request, watch).finally(() => retire(dispatcher)); // not before: a proxy is connected to first

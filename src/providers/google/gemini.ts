@@ -9,7 +9,6 @@ import { offeredAt } from '../shared/offered.ts';
 import { probesByKey } from '../shared/probe.ts';
 import { oneTarget, type ProviderFactory, type ProviderModule } from '../shared/provider.ts';
 import { batchEmbed } from './embed-content.ts';
-import { withOutputLimit } from '../catalogue.ts';
 import { inPath } from '../shared/vertex-places.ts';
 import { contentTarget } from './target.ts';
 import { quirksAt } from './models.ts';
@@ -27,16 +26,16 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, (key) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...signedWith(key) })),
-    quirks: knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt(vendor, one), baseUrl, one), lessons?.of(name, dialect.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one), lessons?.of(name, dialect.name, baseUrl)),
     embedding: batchEmbed,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
     countRequest: (body: JsonObject, model: string) => ({ generateContentRequest: { model: `models/${model.replace(/^models\//, '')}`, ...body } }),
   };
   const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));
-  const provider = oneTarget(probes, (model) => {
+  const provider = oneTarget(probes, (model, mostTokens) => {
     const word = inPath(model.replace(/^models\//, ''));
-    return contentTarget(name, { ...shared, model, path: word && `${base}/models/${word}` });
+    return contentTarget(name, { ...shared, model, mostTokens, path: word && `${base}/models/${word}` });
   });
   const offered = offeredAt({ upstreams, url, path: `${base}/models?pageSize=1000`, headers: signedWith(apiKeys[0]), refusal: dialect.decodeFault });
   return { ...provider, offered, needsContent: (part) => !isKnownThere(part, url) };

@@ -20,6 +20,7 @@ export interface ContentTargetDeps {
   /** The path of the model, to which the operation is appended; absent for an invalid name. */
   readonly path: string | undefined;
   readonly model: string;
+  readonly mostTokens: number | undefined;
   readonly credentials: Credentials;
   readonly upstreams: Upstreams;
   readonly quirks: KnownQuirks<Quirks>;
@@ -33,7 +34,7 @@ export interface ContentTargetDeps {
 /** @param provider its name in the settings */
 export function contentTarget(
   provider: string,
-  { url, path, embedding, quirks, clock, thoughts, countRequest, ...shared }: ContentTargetDeps,
+  { url, path, embedding, quirks, clock, thoughts, countRequest, mostTokens, ...shared }: ContentTargetDeps,
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {
@@ -45,6 +46,7 @@ export function contentTarget(
     quirks,
     clock,
     thoughts,
+    options: { mostTokens },
     address: ({ stream }) => addressOf(stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
   });
   const { decodeFault } = gemini;

@@ -1,4 +1,3 @@
-import { withOutputLimit } from '../catalogue.ts';
 import { gemini } from '#dialects/gemini/index';
 import type { Quirks } from '#dialects/gemini/quirks';
 import type { JsonObject } from '#core/json';
@@ -23,7 +22,7 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
     upstreams,
     clock,
     credentials: { inTurn: () => inTurn },
-    quirks: knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt('vertex', one), baseUrl, one), lessons?.of(name, gemini.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt('vertex', one), lessons?.of(name, gemini.name, baseUrl)),
     countRequest: ({ contents, systemInstruction, tools }: JsonObject): JsonObject => ({
       contents: contents!,
       ...(systemInstruction ? { systemInstruction } : {}),
@@ -49,11 +48,11 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
         }),
       );
     },
-    targets(model) {
+    targets(model, { mostTokens }) {
       const inside = modelPath(model, publisher);
       const embedding = predict(model);
       const [target, ...others] = locations.map(({ region, url, base, residency }) =>
-        contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, embedding }, { region, residency }),
+        contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, mostTokens, embedding }, { region, residency }),
       );
       return target && { target, others, order };
     },

@@ -6,6 +6,7 @@ import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
+import type { LimitQuirks } from '#dialects/shared/token-limit';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -54,7 +55,6 @@ import { speak, voices } from './speak.ts';
 import { quirksAt, returnsThoughts } from './chat-models.ts';
 import { quirksAt as responsesQuirksAt } from './responses-models.ts';
 import { chatRefusalsAt, isMissing, learnedFrom, wireFor, withoutReasoning, type ChatRefusals } from './tools-on-chat.ts';
-import { withOutputLimit } from '../catalogue.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's chat completions API: OpenAI, Azure, Mistral, Groq, vLLM, Ollama… */
@@ -65,17 +65,13 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const headersFor = headersOf(kind, headers);
   const shared = { upstreams, clock, credentials: keyCredentials(apiKeys, clock, headersFor) };
   const vendor = kind === 'azure' ? 'azure' : vendorOf(baseUrl);
-  const quirks = knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt(vendor, one, baseUrl), baseUrl, one), lessons?.of(name, chat.name, baseUrl));
+  const quirks = knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, chat.name, baseUrl));
   const refusals = knownQuirks(clock, (one) => chatRefusalsAt(vendor, one), lessons?.of(name, `${chat.name} tools`, baseUrl));
   const embedQuirks = knownQuirks<EmbedQuirks>(clock, undefined, lessons?.of(name, embeddings, baseUrl));
   const responsesPlace = responsesAddress(address);
   const responsesParts = {
     ...shared,
-    quirks: knownQuirks<ResponsesQuirks>(
-      clock,
-      (one) => withOutputLimit(responsesQuirksAt(vendor, one, baseUrl), baseUrl, one),
-      lessons?.of(name, responses.name, baseUrl),
-    ),
+    quirks: knownQuirks<ResponsesQuirks>(clock, (one) => responsesQuirksAt(vendor, one, baseUrl), lessons?.of(name, responses.name, baseUrl)),
     address: () => responsesPlace,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
@@ -83,7 +79,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  const provider = oneTarget(probes, (model) => {
+  const provider = oneTarget(probes, (model, mostTokens) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, {
         ...shared,
@@ -97,13 +93,13 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
           demands: () => quirks.of(model)?.thoughts === 'demanded',
         },
       }),
-      encode: (call, known) => requestBody(call, model, known, chat.fit),
+      encode: (call, known) => requestBody(call, model, known, chat.fit, { mostTokens }),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
     const apis: OpenAIApis = {
       endpoint,
       quiet: quiet(endpoint),
-      responses: generateEndpoint(responses, { ...responsesParts, model }),
+      responses: generateEndpoint(responses, { ...responsesParts, model, options: { mostTokens } }),
       refusals,
     };
     const operations = {
@@ -160,8 +156,8 @@ export const azureChat: ProviderModule = {
   make,
 };
 
-type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: object }, ChatRequest>;
-type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: object }>;
+type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: LimitQuirks }, ChatRequest>;
+type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: LimitQuirks }>;
 
 /** The APIs at one address that answer conversations. */
 interface OpenAIApis {

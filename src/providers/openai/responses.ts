@@ -10,7 +10,6 @@ import { responsesAddress } from './address.ts';
 import { headersOf } from './headers.ts';
 import { azure, openaiUrl } from './kinds.ts';
 import { quirksAt } from './responses-models.ts';
-import { withOutputLimit } from '../catalogue.ts';
 import { originOf, vendorOf } from '../vendors.ts';
 
 /** Any provider with OpenAI's Responses API. Responses are not stored there: each request contains the whole conversation. */
@@ -24,15 +23,15 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
     upstreams,
     clock,
     credentials: keyCredentials(apiKeys, clock, headersFor),
-    quirks: knownQuirks<Quirks>(clock, (one) => withOutputLimit(quirksAt(vendor, one, baseUrl), baseUrl, one), lessons?.of(name, responses.name, baseUrl)),
+    quirks: knownQuirks<Quirks>(clock, (one) => quirksAt(vendor, one, baseUrl), lessons?.of(name, responses.name, baseUrl)),
     address: () => address,
     thoughts: thoughts && { memory: thoughts, origin: originOf(baseUrl) },
   };
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
   const probeRequest = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  const provider = oneTarget(probes, (model) => {
-    const endpoint = generateEndpoint(responses, { ...shared, model });
+  const provider = oneTarget(probes, (model, mostTokens) => {
+    const endpoint = generateEndpoint(responses, { ...shared, model, options: { mostTokens } });
     return targetOf(
       name,
       endpoint,

@@ -14,7 +14,7 @@ const shortest = 16;
 const keyLength = 48;
 const mostPadding = 2;
 
-/** Clients that decode base64 return a signature in the alphabet for URLs, or without its padding: to Gemini they are the same. */
+/** A client that decodes base64 may return a signature as base64url or without padding. Gemini accepts either, so the key is the same. */
 function keyOf(signature: string, userId: number): string {
   const end = signature
     .slice(-keyLength - mostPadding)

@@ -73,7 +73,8 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     ...common,
     path: '/server/train',
     spends: true,
-    summary: 'Makes the vector of a text and, with force_dataset, puts it into that dataset.',
+    summary:
+      'Makes the vector of a text and, with force_dataset, puts it into that dataset. From 1 MB on, and when it takes longer than `limits.requestSeconds`, the answer is 202 with a job_id.',
     input: Type.Object({
       content: Type.String(),
       context: optionalOrNull(Type.String({ maxLength: 1000, description: 'A short title of the text.' })),
@@ -125,7 +126,8 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     ...common,
     path: '/server/train-with-file',
     spends: true,
-    summary: 'Puts a file into a dataset. From 1 MB on, with async, beyond 1,000 vectors, and after `limits.requestSeconds`, the answer is 202 with a job_id.',
+    summary:
+      'Puts a file into a dataset. The answer is 202 with a job_id from 1 MB on, with async, for more than 1,000 vectors, and when it takes longer than `limits.requestSeconds`.',
     input: Type.Object({ dataset: optionalOrNull(dataset), force_dataset: optionalOrNull(dataset), async: optionalOrNull(Type.Boolean()) }),
     output: Type.Object({ response: Type.String(), embedding: Type.Array(vector) }),
     others: { 202: Accepting },
@@ -153,7 +155,8 @@ function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
     ...common,
     path: '/server/train-with-array',
     spends: true,
-    summary: 'Puts texts into a dataset. From 1 MB on, beyond 1,000 vectors, and after `limits.requestSeconds`, the answer is 202 with a job_id.',
+    summary:
+      'Puts texts into a dataset. The answer is 202 with a job_id from 1 MB on, for more than 1,000 vectors, and when it takes longer than `limits.requestSeconds`.',
     input: Type.Object({
       data: Type.Array(Type.String(), { minItems: 1, maxItems: 10_000 }),
       dataset: optionalOrNull(dataset),

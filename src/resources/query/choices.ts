@@ -25,9 +25,10 @@ export interface Asked {
 /** The persona of a question that names none. */
 const defaultPersona = 1;
 
-/** Names that mean the usual model, unless the settings give them to another one: `openai_gpt` is what older clients send. */
+/** `openai_gpt` is what older clients send. */
 const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
 
+/** The model that a request names: `auto`, `default`, `openai_gpt` and no name mean `usual`, unless the caller has a model or alias of that name. */
 export function modelIn(given: string | null | undefined, usual: string, models: KnownModels): string {
   const name = given ?? '';
   const named = anyModel.has(name) ? models.find(name) : undefined;

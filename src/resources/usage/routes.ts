@@ -140,8 +140,8 @@ const Detail = Type.Object({
   ),
 });
 
-/** What `format` makes of a list. */
-const files = ['text/csv', 'application/x-ndjson'];
+/** Content types of the answer with `format`. */
+const reportTypes = ['text/csv', 'application/x-ndjson'];
 
 const text = Type.Optional(Type.String({ description: 'Its first 2,000 characters, where it is kept and may be seen.' }));
 
@@ -197,7 +197,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       summary: 'What was used in a time, in sums.',
       query: closed({ ...usageQuery, ...whose }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
-      sends: files,
+      sends: reportTypes,
       async answer({ caller, params, query }) {
         const { format, groupBy = '' } = query;
         const only = await within(caller, params, query);
@@ -215,7 +215,7 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
       summary: 'The log of requests, newest first.',
       query: closed({ ...logsQuery, ...whose }),
       output: pageSchema(Type.Object(logItem)),
-      sends: files,
+      sends: reportTypes,
       async answer({ caller, params, query }) {
         const { format, limit = 50, cursor, from, to } = query;
         const only = await within(caller, params, query);

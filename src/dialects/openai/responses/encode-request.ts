@@ -17,7 +17,7 @@ import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
-import { withinLimit } from '../../shared/token-limit.ts';
+import { leastLimit, withinLimit, type LimitQuirks } from '../../shared/token-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -30,7 +30,7 @@ const withLogprobs = 'message.output_text.logprobs';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: LimitQuirks = {}): EncodedRequest {
   const call = ownFilesOf(asked, dialect, quirks);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
@@ -52,13 +52,14 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
+  const limited = withinLimit(call, leastLimit(quirks, options), dialect, ignored);
   const body: Record<string, Json> = {
     ...carried,
     ...(user ? { user: user.user } : {}),
     model,
     ...(instructions === undefined ? {} : { instructions }),
     input: [...jsonWord(call), ...encodeInput(isTranslated(call, dialect) ? withAllResults(turns, ignored).map(withoutEmpty) : turns, ignored)],
-    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(withinLimit(call, quirks.mostTokens, dialect, ignored), quirks.atLeast16 === true, ignored) }),
+    ...encodeSampling({ ...call.sampling, maxTokens: tokenLimit(limited, quirks.atLeast16 === true, ignored) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(!isEquipped || choice === undefined ? {} : { tool_choice: choice }),
     ...(!isEquipped || call.parallelToolCalls === undefined ? {} : { parallel_tool_calls: call.parallelToolCalls }),
