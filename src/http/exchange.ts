@@ -413,5 +413,6 @@ export class Exchange implements Memory, NeededMemory {
 
 /** Gives up the head, which went out with the first piece: Node would keep it until the answer ends, in the hundred pieces that it was built from. */
 function forgetHead(response: ServerResponse): void {
-  (response as { _header?: string })._header = 'sent'; // that there is one is all that Node looks at from here on
+  const sent = response as { _header?: string; readonly _headerSent?: boolean };
+  if (sent._headerSent) sent._header = 'sent'; // that there is one is all that Node looks at from here on
 }

@@ -61,7 +61,7 @@ describe.each([
 ] as const)('%s', (model, own, most) => {
   test.each(['chat', 'responses', 'messages', 'gencompat'] as const)('accepts no larger limit, and a %s client is told', async (face) => {
     upstream.script(always(ok()));
-    expect((await ask(face, model, 300_000)).headers.get('x-dragoman-warnings') ?? '').toMatch(face === own ? /^$/ : new RegExp(`have at most ${most} tokens`));
+    expect((await ask(face, model, 300_000)).headers.get('x-dragoman-warnings') ?? '').toMatch(face === own ? /^$/ : new RegExp(`lowered to ${most}`));
     await ask(face, model, 100);
     expect(limits()).toEqual([face === own ? 300_000 : most, 100]); // what a client of the same API wrote is between it and the provider
     if (face !== own) expect((await ask(face, model, 300_000, { 'x-dragoman-strict': 'true' })).status).toBe(400);

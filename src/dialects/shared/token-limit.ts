@@ -14,35 +14,40 @@ export const leastLimit = (quirks: LimitQuirks, options: LimitQuirks): number | 
     : Math.min(quirks.mostTokens, options.mostTokens);
 
 /** Characters of a provider's message in which a limit is looked for. */
-const mostRead = 600;
-
-const aboutLimit = /max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens|maximum tokens|completion tokens|output tokens/;
+const mostRead = 300;
+/** No model has a smaller one: what says so speaks of something else. */
+const leastKnown = 256;
 
 /**
- * `max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.` (OpenAI), `integer above maximum value. Expected
- * a value <= 128000, but got 300000 instead.` (OpenAI, Doubao: Gitlawb/openclaude#331), `max_tokens: 17000 > 8192, which is the maximum allowed number of output
- * tokens for …` (Claude: olimorris/codecompanion.nvim#1028), `must be less than or equal to `8192`` (Groq), `exceeds the model limit of 8192` (Bedrock)
+ * The sentences in which providers tell it, from their beginning: behind that a message may repeat what some client wrote. OpenAI; OpenAI and Doubao
+ * (Gitlawb/openclaude#331); Claude (olimorris/codecompanion.nvim#1028); Groq; DeepSeek and Qwen; Bedrock.
  */
-const mostPattern = /(?:^max_tokens: \d{1,10} >|at most|<=|less than or equal to|model limit of) [`'"]?(\d{1,9})\b/;
-/** `the valid range of max_tokens is [1, 8192]` (DeepSeek), `Range of max_tokens should be [1, 8192]` (Qwen) */
-const rangePattern = /\[ ?\d{1,6}, ?(\d{1,9}) ?\]/;
-/** `the supported range is from 1 (inclusive) to 65537 (exclusive)` (Gemini) */
-const exclusivePattern = /\bto (\d{1,9}) \(exclusive\)/;
+const sentences = [
+  /^max_(?:completion_|output_)?tokens is too large: \d{1,10}\. This model supports at most ([\d,]{1,12}) completion tokens/,
+  /^[^"{}]{0,60}\bmax_(?:completion_|output_)?tokens\b[^"{}]{0,60}: integer above maximum value[.,] [Ee]xpected a value <= ([\d,]{1,12})/,
+  /^max_tokens: \d{1,10} > ([\d,]{1,12})/,
+  /^[`'"]?max_(?:completion_|output_)?tokens[`'"]? must be less than or equal to [`'"]?([\d,]{1,12})/,
+  /^[^"{}]{0,80}\b[Rr]ange of max_(?:completion_|output_)?tokens (?:is|should be) \[1, ?([\d,]{1,12})\]/,
+  /^The maximum tokens you requested exceeds the model limit of ([\d,]{1,12})/,
+];
+/** That of Gemini. */
+const exclusive =
+  /^Unable to submit request because it has a maxOutputTokens value of \d{1,10} but the supported range is from 1 \(inclusive\) to (\d{1,10}) \(exclusive\)/;
 
 /** Reads from a refusal the largest token limit of an answer that the model accepts. */
 export function mostTokensIn(message: string): number | undefined {
   const text = message.slice(0, mostRead);
-  if (!aboutLimit.test(text)) return undefined;
-  const [, beyond] = exclusivePattern.exec(text) ?? [];
-  const [, most] = rangePattern.exec(text) ?? mostPattern.exec(text) ?? [];
-  const found = beyond === undefined ? Number(most) : Number(beyond) - 1;
-  return found > 0 ? found : undefined;
+  const [, beyond] = exclusive.exec(text) ?? [];
+  const [, most] = sentences.map((one) => one.exec(text)).find((found) => found !== null) ?? [];
+  const found = beyond === undefined ? Number(most?.replaceAll(',', '')) : Number(beyond) - 1;
+  return found >= leastKnown ? found : undefined;
 }
 
 /** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its limit is not changed. */
 export function limitLearned<Quirks extends LimitQuirks>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
-  const { mostTokens } = details;
-  if (mostTokens === undefined || !isTranslated(call, dialect) || mostTokens >= (known.mostTokens ?? Infinity)) return undefined;
+  const { mostTokens, field = '' } = details;
+  if (mostTokens === undefined || !/^(?:|.{0,40}tokens)$/i.test(field) || !isTranslated(call, dialect) || mostTokens >= (known.mostTokens ?? Infinity))
+    return undefined;
   return mostTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, mostTokens } : undefined;
 }
 

@@ -128,6 +128,24 @@ test('no more connections are opened to an origin than there may be: the next re
   expect({ opened, open }).toEqual({ opened: most, open: most });
 });
 
+test('a request that is sent again when the pool is closed is cut, and that is all', async () => {
+  server.removeAllListeners('request');
+  let requests = 0;
+  server.on('request', (request, response) => {
+    requests++;
+    if (requests === 1) response.end();
+    if (requests === 2) request.socket.destroy();
+  });
+  const own = openUpstreams({ clock, connectSeconds: () => 3, mostConnections: 1, proxy: '', noProxy: '' });
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await (await own.post({ ...baseRequest, url })).whole(1);
+  const again = own.post({ ...baseRequest, url });
+  const outcome = expect(again).rejects.toMatchObject({ problem: 'broken' });
+  await expect.poll(() => requests).toBe(3);
+  await own.close();
+  await outcome;
+});
+
 describe('connecting', () => {
   const local = [{ address: '127.0.0.1', family: 4 }];
   /** Sends a request to a host by name; the lookup of every name but `fine.test` never ends. */

@@ -50,8 +50,11 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     open.add(dispatcher);
     return dispatcher;
   };
-  /** Requests in progress finish on the old connections. */
-  const retire = (dispatcher: Dispatcher) => void dispatcher.close().finally(() => open.delete(dispatcher));
+  /** Requests in progress finish on the old connections. Resolves when they have. */
+  const retire = async (dispatcher: Dispatcher) => {
+    await dispatcher.close().catch(() => {}); // all connections were cut meanwhile
+    open.delete(dispatcher);
+  };
 
   const dispatcherOf = (origin: string): Dispatcher => {
     const seconds = connectSeconds();
@@ -59,14 +62,19 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
     if (pool?.connectSeconds === seconds) return pool.dispatcher;
     const dispatcher = opened(origin, seconds * 1000);
     pools.set(origin, { dispatcher, connectSeconds: seconds });
-    if (pool) retire(pool.dispatcher);
+    if (pool) void retire(pool.dispatcher);
     return dispatcher;
   };
   const watch = watcher(clock);
-  /** Sends a request on a new connection, which is closed after the answer. */
+  const mostAlone = Math.min(usualAlone, Math.ceil(mostConnections / 8));
+  let alone = 0;
+  /** Sends a request on a new connection, which is closed after the answer; on one of the pool while there are too many of those. */
   const askAlone = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
+    if (alone >= mostAlone) return ask(dispatcherOf(request.url.origin), method, request, watch);
     const dispatcher = opened(request.url.origin, connectSeconds() * 1000);
-    return ask(dispatcher, method, request, watch).finally(() => retire(dispatcher)); // not before: a proxy is connected to first
+    alone++;
+    // Not retired before: a proxy is connected to first.
+    return ask(dispatcher, method, request, watch).finally(() => void retire(dispatcher).then(() => alone--));
   };
   const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> =>
     ask(dispatcherOf(request.url.origin), method, request, watch).catch((error: unknown) => {
@@ -85,6 +93,8 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
 
 stepOverContinue();
 
+/** Connections at once for requests that are sent again, where there may be many. */
+const usualAlone = 256;
 const tuning = { keepAliveTimeout: 30_000, keepAliveMaxTimeout: 60_000, maxHeaderSize: 65_536, headersTimeout: 0, bodyTimeout: 0 };
 
 type Method = 'GET' | 'POST';

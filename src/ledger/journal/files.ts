@@ -63,21 +63,23 @@ class SegmentFiles implements Segments {
   }
 
   next(bytes: number): Segment | undefined {
-    let made = bytes <= this.#deps.segmentBytes ? this.#spare : undefined;
-    if (made) this.#spare = undefined;
+    const spare = bytes <= this.#deps.segmentBytes ? this.#spare : undefined;
+    let segment: Segment;
     try {
-      made ??= this.#create();
+      const memory = this.#buffer(bytes);
+      segment = { ...(spare ?? this.#create()), bytes: memory, used: 0, written: 0, synced: 0 };
     } catch (error) {
       this.#deps.failed(missing, error);
       return undefined;
     }
-    this.#newest = made.number;
+    if (spare) this.#spare = undefined;
+    this.#newest = segment.number;
     if (this.#spare && this.#spare.number < this.#newest) {
       void this.#discard(this.#spare);
       this.#spare = undefined;
     }
     if (!this.#isClosed) void this.look();
-    return { ...made, bytes: this.#buffer(bytes), used: 0, written: 0, synced: 0 };
+    return segment;
   }
 
   leave(segment: Segment): void {
