@@ -22,6 +22,11 @@ models:
   gpt-4o-on-responses: { targets: [{ provider: openai-responses, model: gpt-4o }] }
   claude-haiku-4-5: { targets: [{ provider: anthropic }] }
   gemini-2.5-flash: { targets: [{ provider: google }] }
+  larger-gpt-4o: { targets: [{ provider: openai, model: gpt-4o }], limits: { output: 32000 } }
+  smaller-chat: { targets: [{ provider: chat }], limits: { output: 2000 } }
+  smaller-responses: { targets: [{ provider: responses }], limits: { output: 2000 } }
+  smaller-messages: { targets: [{ provider: messages }], limits: { output: 2000 } }
+  smaller-gemini: { targets: [{ provider: gemini }], limits: { output: 2000 } }
 ${['chat', 'responses', 'messages', 'gemini'].flatMap((wire) => Array.from({ length: 8 }, (_, at) => `  ${wire}-${at}: { targets: [{ provider: ${wire} }] }\n`)).join('')}
 routing: { cooldownSeconds: 0 }
 `,
@@ -66,6 +71,18 @@ describe.each([
     expect(limits()).toEqual([face === own ? 300_000 : most, 100]); // what a client of the same API wrote is between it and the provider
     if (face !== own) expect((await ask(face, model, 300_000, { 'x-dragoman-strict': 'true' })).status).toBe(400);
   });
+});
+
+test.each([
+  ['larger-gpt-4o', 'messages', 32_000],
+  ['smaller-chat', 'messages', 2000],
+  ['smaller-responses', 'messages', 2000],
+  ['smaller-messages', 'chat', 2000],
+  ['smaller-gemini', 'chat', 2000],
+] as const)('the settings say how large a limit %s accepts', async (model, face, most) => {
+  upstream.script(always(ok()));
+  expect((await ask(face, model, 300_000)).status).toBe(200);
+  expect(limits()).toEqual([most]);
 });
 
 const limitOf = (json: unknown): number => {
