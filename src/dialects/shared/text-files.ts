@@ -14,8 +14,15 @@ const hasTextFile = (part: Part): boolean => (part.type === 'tool-result' ? part
 const isTextFile = (part: Part): boolean =>
   part.type === 'media' && part.kind === 'file' && part.base64 !== undefined && isTextType((part.mediaType ?? '').split(';', 1)[0]!.trim().toLowerCase());
 
-/** The text of a file, by the charset that its type names. */
-export const textIn = (base64: string, mediaType = ''): string => decoded(Buffer.from(base64, 'base64'), contentTypeIn(mediaType).charset);
+/** The text of a file, by the charset that its type names. Longer texts, which fit no model, are read as UTF-8: other charsets can take much more time. */
+export function textIn(base64: string, mediaType = ''): string {
+  const bytes = Buffer.from(base64, 'base64');
+  const { charset } = contentTypeIn(mediaType);
+  return charset === undefined || bytes.length > longest ? bytes.toString('utf8') : decoded(bytes, charset);
+}
+
+/** Bytes. */
+const longest = 4_194_304;
 
 function asText<Any extends Part>(part: Any): Any | { readonly type: 'text'; readonly text: string } {
   if (part.type === 'tool-result') return { ...part, parts: part.parts.map(asText) };
