@@ -73,3 +73,18 @@ test('a file whose address has parameters is read', async () => {
   await askFace(server, 'chat', { model: 'messages', content: 'x', stream: false, more: { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } });
   expect(sent()).toContain('"media_type":"text/plain","data":"A wall."');
 });
+
+test.each([
+  ['charset=iso-8859-1', Buffer.from('Größe', 'latin1')],
+  ['charset="UTF-16LE"', Buffer.from('Größe', 'utf16le')],
+  ['name=a; charset=unheard-of', Buffer.from('Größe')],
+])('a file of text is read by its %s', async (parameter, bytes) => {
+  upstream.script(always(ok()));
+  const [mimeType, data] = [`text/plain;${parameter}`, bytes.toString('base64')];
+  const file = { filename: 'a.txt', file_data: `data:${mimeType};base64,${data}` };
+  await askFace(server, 'chat', { model: 'messages', content: 'x', stream: false, more: { messages: [{ role: 'user', content: [{ type: 'file', file }] }] } });
+  expect(sent()).toContain('"data":"Größe"');
+  const contents = [{ role: 'user', parts: [{ inlineData: { mimeType, data } }] }];
+  await askFace(server, 'gencompat', { model: 'chat', content: 'x', stream: false, more: { contents } });
+  expect(sent()).toContain('Größe');
+});

@@ -5,6 +5,7 @@ import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { idOf } from './call-ids.ts';
 import { typeIn } from '../shared/media-type.ts';
+import { textIn } from '../shared/text-files.ts';
 import { dialect } from './wire.ts';
 
 /** What is noted while a conversation is encoded. */
@@ -176,7 +177,7 @@ function sourceOf(part: MediaPart, { isTranslated }: Notes): JsonObject | undefi
   if (!isTranslated && !(kind === 'file' && mediaType?.startsWith('text/')))
     return { type: 'base64', media_type: mediaType ?? (kind === 'image' ? 'image/png' : 'application/pdf'), data: base64 };
   const type = typeOf(part, base64);
-  if (isTextType(type)) return plainText(Buffer.from(base64, 'base64').toString('utf8'));
+  if (isTextType(type)) return plainText(textIn(base64, mediaType));
   return imageTypes.has(type) || type === 'application/pdf' ? { type: 'base64', media_type: type, data: base64 } : undefined;
 }
 

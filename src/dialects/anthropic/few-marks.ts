@@ -26,20 +26,31 @@ export function withFewMarks(body: JsonObject, ignored: Set<string>): JsonObject
 }
 
 /** The blocks with a mark, in their order; what a client calls `cache_control` in a schema or in arguments is none. */
-function markedIn(value: Json): readonly JsonObject[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(markedIn);
-  if (!isObject(value)) return [];
-  return [...markedIn(value['content'] ?? null), ...(value['cache_control'] === undefined ? [] : [value])];
+function markedIn(value: Json, found: JsonObject[] = []): readonly JsonObject[] {
+  if (Array.isArray(value)) for (const one of value as readonly Json[]) markedIn(one, found);
+  else if (isObject(value)) {
+    markedIn(value['content'] ?? null, found);
+    if (value['cache_control'] !== undefined) found.push(value);
+  }
+  return found;
 }
 
+/** The same value where it loses no mark: large requests are walked in one piece. */
 function withoutOthers(value: Json, kept: ReadonlySet<JsonObject>): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => withoutOthers(one, kept));
+  if (Array.isArray(value)) {
+    const all = value as readonly Json[];
+    let left: Json[] | undefined;
+    for (let at = 0; at < all.length; at++) {
+      const one = withoutOthers(all[at]!, kept);
+      if (one !== all[at]) (left ??= [...all])[at] = one;
+    }
+    return left ?? all;
+  }
   if (!isObject(value)) return value;
-  const { cache_control: mark, ...others } = value;
-  const { content } = others;
-  return {
-    ...others,
-    ...(content === undefined ? {} : { content: withoutOthers(content, kept) }),
-    ...(mark !== undefined && kept.has(value) ? { cache_control: mark } : {}),
-  };
+  const { content: given = null } = value;
+  const content = withoutOthers(given, kept);
+  const own = content === given ? value : { ...value, content };
+  if (value['cache_control'] === undefined || kept.has(value)) return own;
+  const { cache_control: _, ...others } = own;
+  return others;
 }

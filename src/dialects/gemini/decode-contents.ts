@@ -158,11 +158,13 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
  * base64 alone.
  */
 function inStandardBase64(data: string): string {
-  if (!data.includes('-') && !data.includes('_') && data.length % 4 === 0) return data;
+  const isForUrls = data.includes('-') || data.includes('_');
+  if (!isForUrls && data.length % 4 === 0) return data;
   const length = data.endsWith('=') ? data.indexOf('=', data.length - 2) : data.length;
-  const decoded = Buffer.from(data, 'base64');
+  const decoded = Buffer.from(data, isForUrls ? 'base64url' : 'base64'); // both take either alphabet, and are fast with their own
   const isWhole = length % 4 !== 1 && decoded.length === Math.floor((length * 3) / 4); // other characters are passed over
-  return isWhole ? decoded.toString('base64') : data;
+  if (!isWhole) return data;
+  return isForUrls ? decoded.toString('base64') : data.slice(0, length).padEnd(Math.ceil(length / 4) * 4, '=');
 }
 
 /** Files of the API, and of the cloud's storage, which only its own account can read; a path like theirs at another host is anybody's. https://ai.google.dev/api/files */

@@ -7,6 +7,7 @@ import { encodeRequest } from './encode-request.ts';
 import type { Quirks } from './quirks.ts';
 import { geminiRequests } from '../../../test/support/recordings.ts';
 import { jsonSchemaOf } from './schema.ts';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 import { proves } from '../../../test/support/proves.ts';
 
 const asked = { model: 'gemini-2.5-flash', stream: false };
@@ -340,3 +341,24 @@ describe('a call of another interface', () => {
 
 const withSignature = (part: Part): Part =>
   part.type === 'tool-call' && part.id === 'c1' ? { ...part, extra: { ...part.extra, gemini: { ...part.extra?.['gemini'], thoughtSignature: 'sig' } } } : part;
+
+describe('bytes of any size', () => {
+  const raw = Buffer.alloc(24_750_001, 'fbefbeffbfffbe', 'hex');
+  const mediaOf = (data: string) => {
+    const [part] = decode({ contents: [{ role: 'user', parts: [{ inlineData: { mimeType: 'image/png', data } }] }] }).turns[0]!.parts;
+    return part?.type === 'media' ? part.base64 : undefined;
+  };
+
+  test.each([
+    ['base64url', raw.toString('base64url')],
+    ['base64 without its padding', raw.toString('base64').replace(/==$/, '')],
+  ])('in %s become base64 without holding up others', (_, data) => {
+    const wanted = raw.toString('base64');
+    const took = Array.from({ length: 5 }, () => cpuMilliseconds(() => void mediaOf(data)));
+    expect([mediaOf(data) === wanted, Math.min(...took) < 50]).toEqual([true, true]);
+  });
+
+  test('that lack some of their padding get it, and others stay as they are', () => {
+    expect(['QQ=', 'QQ', 'QUI', 'ab-_c', 'ab+_', 'Q Q', 'Q!Q', 'Q'].map(mediaOf)).toEqual(['QQ==', 'QQ==', 'QUI=', 'ab-_c', 'ab+/', 'Q Q', 'Q!Q', 'Q']);
+  });
+});

@@ -167,3 +167,12 @@ test('what a model takes at an address of many vendors is left to its refusals, 
   }
   expect(quirksAt(vendorOf(at.azure), 'my-deployment', at.azure)).toMatchObject({ functionsOnly: false, allowedTools: true });
 });
+
+test('thoughts are known to be refused by the models of OpenAI, not by all that Azure serves', () => {
+  const thoughts = (address: 'openai' | 'azure', model: string) => quirksAt(vendorOf(at[address]), model, at[address])?.thoughts;
+  for (const model of ['gpt-4o', 'gpt-35-turbo', 'GPT-5.1-chat', 'o1', 'o4-mini', 'chatgpt-4o-latest', 'codex-mini', 'gpt-5-codex'])
+    expect([model, thoughts('azure', model), thoughts('openai', model)]).toEqual([model, 'refused', 'refused']);
+  for (const model of ['DeepSeek-V3.2', 'Kimi-K2-Thinking', 'my-deployment', 'gpt-oss-120b', 'o1x'])
+    expect([model, thoughts('azure', model)]).toEqual([model, undefined]);
+  expect(thoughts('openai', 'my-model')).toBe('refused');
+});

@@ -1,6 +1,6 @@
 import type { Quirks } from '#dialects/openai/chat/quirks';
 import { hasManyVendors, type Vendor } from '../vendors.ts';
-import { reasoningOf } from './reasoning-models.ts';
+import { isNamedByOpenAI, reasoningOf } from './reasoning-models.ts';
 
 /**
  * What is publicly known of a vendor's models on this wire.
@@ -18,7 +18,7 @@ export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: str
       return {
         maxTokensDefault: 'max_completion_tokens',
         boundedIds: true,
-        thoughts: 'refused',
+        ...(vendor === 'openai' || isNamedByOpenAI(model) ? { thoughts: 'refused' } : {}), // Azure also serves models that demand theirs
         ...freeTools,
         anyRoot: false,
         ...reasoning,

@@ -68,6 +68,51 @@ test('the text of events is counted without what stands around it, once', () => 
   expect(events.textBytes).toBe(24);
 });
 
+test('what is said in pieces, in segments and as a whole is counted once', () => {
+  const events = new RawEvents();
+  const pieces = ['Hello ', 'world'].map(
+    (text) => frame({ type: 'transcript.text.delta', delta: text }) + frame({ type: 'transcript.text.segment', id: 's', speaker: 'A', text }),
+  );
+  events.push(Buffer.from(pieces[0]!));
+  expect(events.textBytes).toBe(6);
+  events.push(Buffer.from(pieces[1]! + frame({ type: 'transcript.text.done', text: 'Hello world' })));
+  expect(events.textBytes).toBe(11);
+});
+
+test('segments without pieces are counted', () => {
+  const events = new RawEvents();
+  for (const text of ['Hello ', 'world']) events.push(Buffer.from(frame({ type: 'transcript.text.segment', text })));
+  expect(events.textBytes).toBe(11);
+});
+
+test('of a long frame without a blank line, and of one that is not whole yet, the text is counted', () => {
+  const text = 'a'.repeat(5000);
+  for (const size of [1, 700, 100_000]) {
+    const events = new RawEvents();
+    const whole = Buffer.from(`data: ${JSON.stringify({ type: 'transcript.text.done', text })}`);
+    for (let at = 0; at < whole.length; at += size) events.push(whole.subarray(at, at + size));
+    events.end();
+    expect(events.textBytes).toBeGreaterThanOrEqual(5000);
+    expect(events.textBytes).toBeLessThan(5100);
+  }
+  const events = new RawEvents();
+  const half = Buffer.from(frame({ type: 'transcript.text.delta', delta: text })).subarray(0, 4000);
+  events.push(Buffer.concat([Buffer.from(frame({ type: 'transcript.text.delta', delta: 'four' })), half]));
+  expect(events.textBytes).toBe(4004);
+  expect(() => events.end()).toThrow(Fault);
+  expect(events.textBytes).toBe(4004);
+});
+
+test('a long last event is judged by its data, not by the lines behind it', () => {
+  const done = `data: ${JSON.stringify({ type: 'transcript.text.done', text: 'a'.repeat(3000) })}`;
+  for (const size of [1, 6, 100, 100_000]) {
+    for (const rest of ['', ' ', '\n', '\r\n', '\nid: 7', '\r\nid: 7\r\n', '\n: data: x', '\ndata'])
+      expect(forwardedOf(done + rest, size)).toEqual({ out: done + rest });
+    for (const rest of ['\n', '\nid: }', '\r\nretry: 1}\n', ' '])
+      expect(forwardedOf(done.slice(0, -1) + rest, size)).toMatchObject({ fault: 'upstream-failed' });
+  }
+});
+
 test('a line without end is a failure', () => {
   const events = new RawEvents();
   const push = () => events.push(Buffer.alloc(1 << 20, 'a'));

@@ -13,8 +13,8 @@ export class RawEvents {
   spoken = false;
   /** The frame behind which nothing more comes has arrived. */
   isOver = false;
-  /** About how many bytes of text the events had. */
-  textBytes = 0;
+  /** Bytes of text of the frames that have ended, by what they are. */
+  #said: Readonly<Record<Saying, number>> = { piece: 0, segment: 0, whole: 0 };
   #frameBytes = 0;
   /** The beginning of a frame that is not judged yet, or what there is of an error. */
   #head: Uint8Array[] = [];
@@ -27,6 +27,10 @@ export class RawEvents {
   /** Of the line that is being read: its bytes so far, and the last of them. */
   #lineBytes = 0;
   #lastByte: number | undefined;
+  /** How many bytes of it are `data:`; negative where it begins otherwise. */
+  #named = 0;
+  /** The last byte of the frame's data that is not blank. */
+  #dataEnd: number | undefined;
   #error: unknown;
   #isOurs = false;
   #isComplete = false;
@@ -39,16 +43,24 @@ export class RawEvents {
     this.#pictures = pictures;
   }
 
+  /** About how many bytes of text the events had, that of a frame still open included: the same text may come in pieces, in segments and as a whole. */
+  get textBytes(): number {
+    const { piece, segment, whole } = this.#frame ? this.#saidWith(this.#frame) : this.#said;
+    return Math.max(piece, segment, whole);
+  }
+
   /** @returns what may be forwarded: `check` afterwards. @throws LineTooLong */
   push(bytes: Uint8Array): readonly Uint8Array[] {
     const out: Uint8Array[] = [];
     let from = 0;
     for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
       const isBlank = this.#isBlank(bytes, at, from);
+      this.#follow(bytes, from, at);
       this.#lineBytes = 0;
       this.#take(bytes.subarray(from, at + 1), isBlank, out);
       from = at + 1;
     }
+    this.#follow(bytes, from, bytes.length);
     this.#lineBytes += bytes.length - from;
     this.#lastByte = bytes.at(-1);
     if (from < bytes.length) this.#take(bytes.subarray(from), false, out);
@@ -71,11 +83,22 @@ export class RawEvents {
     return out;
   }
 
-  /** Is the last frame, which no blank line ends, JSON that breaks off? Of a long one only the end is known. */
+  /** Is the last frame, which no blank line ends, JSON that breaks off? Of a long one only the end of its data is known. */
   #isHalf(): boolean {
-    if (this.#isPassing) return this.#frame?.isJson === true && !jsonEnds.has(this.#lastByte!);
+    if (this.#isPassing) return this.#frame?.isJson === true && this.#dataEnd !== closingBrace;
     const data = dataOf(this.#text());
     return isJson(data) && parsed(data) === undefined;
+  }
+
+  /** Notes how the frame's data ends. @param start of a line, or of what has come of it since */
+  #follow(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#lineBytes === 0) this.#named = 0;
+    let at = start;
+    while (at < end && this.#named >= 0 && this.#named < dataField.length) this.#named = bytes[at++] === dataField[this.#named] ? this.#named + 1 : -1;
+    if (this.#named !== dataField.length) return;
+    let last = end - 1;
+    while (last >= at && (bytes[last] === space || bytes[last] === carriageReturn)) last--;
+    if (last >= at) this.#dataEnd = bytes[last];
   }
 
   #isBlank(bytes: Uint8Array, end: number, start: number): boolean {
@@ -104,14 +127,19 @@ export class RawEvents {
     this.#forget();
     this.#isPassing = false;
     this.#frameBytes = 0;
+    this.#dataEnd = undefined;
     this.#frame = undefined;
   }
 
-  #ended({ isComplete, isLast, isPicture, text }: Judged): void {
+  #ended(frame: Judged): void {
+    const { isComplete, isLast, isPicture } = frame;
     this.#isComplete ||= isComplete;
     this.isOver ||= isLast || (isPicture && this.#pictures !== undefined && --this.#pictures <= 0);
-    const says = text ?? this.#frameBytes;
-    this.textBytes = isComplete ? Math.max(this.textBytes, says) : this.textBytes + says; // the last event repeats all
+    this.#said = this.#saidWith(frame);
+  }
+
+  #saidWith({ saying, text = this.#frameBytes }: Judged): Readonly<Record<Saying, number>> {
+    return { ...this.#said, [saying]: this.#said[saying] + text };
   }
 
   #judge(isWhole: boolean, out: Uint8Array[]): void {
@@ -125,11 +153,13 @@ export class RawEvents {
     if (this.#isError) return;
     const kind = type || name;
     this.#isOurs ||= ours.test(kind);
+    const isComplete = /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
     this.#frame = {
-      isComplete: /\.(?:completed|done)$/.test(kind) || kind === '[DONE]',
+      isComplete,
       isLast: last.test(kind),
       isPicture: kind === 'image_generation.completed',
       isJson: isJson(data),
+      saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece',
       text: hasData ? says : 0,
     };
     this.spoken ||= hasData;
@@ -157,6 +187,10 @@ function add(out: Uint8Array[], piece: Uint8Array): void {
 }
 
 const nothing = new Uint8Array();
+
+/** A piece of the text, a segment of it that repeats pieces, or all of it once more. */
+type Saying = 'piece' | 'segment' | 'whole';
+
 /** A frame with content. */
 interface Judged {
   /** One picture, the transcript or the sound is complete. */
@@ -165,19 +199,21 @@ interface Judged {
   readonly isLast: boolean;
   readonly isPicture: boolean;
   readonly isJson: boolean;
+  readonly saying: Saying;
   /** Bytes of its text; absent: all of it. */
   readonly text: number | undefined;
 }
 
 const newline = 10;
 const carriageReturn = 13;
+const space = 32;
+const closingBrace = 125;
+const dataField: Uint8Array = Buffer.from('data:');
 /** Most bytes of a frame: as many as a whole answer may have. */
 const mostFrame = 67_108_864;
 /** Bytes of a frame by which it is judged, and most bytes of an error. */
 const mostHead = 1024;
 const mostError = 65_536;
-/** The last byte of JSON that is whole, or a blank one behind it. */
-const jsonEnds: ReadonlySet<number> = new Set(Buffer.from('}] \r\n'));
 
 /** Streams of these events end with one that says so. */
 const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;

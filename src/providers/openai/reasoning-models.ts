@@ -24,5 +24,8 @@ const models: readonly (readonly [name: RegExp, ReasoningModel | undefined])[] =
   [/^gpt-(?:5\.[6-9]|6(?:\.\d)?)(?:-|$)/, thinks('none', 'low', 'medium', 'high', 'xhigh', 'max')],
 ];
 
+/** Has a model, or its deployment, a name of the models that OpenAI itself serves? */
+export const isNamedByOpenAI = (model: string): boolean => /^(?:(?:chat)?gpt(?!-?oss)|o\d(?:-|$)|codex)/i.test(model);
+
 /** @param model name of a model or of its deployment. @returns undefined where it is not known to belong to a family */
 export const reasoningOf = (model: string): ReasoningModel | undefined => models.find(([name]) => name.test(model))?.[1];

@@ -28,11 +28,11 @@ const defaultPersona = 1;
 /** `openai_gpt` is what older clients send. */
 const anyModel = new Set(['', 'auto', 'default', 'openai_gpt']);
 
-/** The model that a request names: `auto`, `default`, `openai_gpt` and no name mean `usual`, unless the caller has a model or alias of that name. */
+/** The model that a request names: `auto`, `default`, `openai_gpt` and no name mean `usual`, unless the caller has a chat model or alias of that name. */
 export function modelIn(given: string | null | undefined, usual: string, models: KnownModels): string {
   const name = given ?? '';
   const named = anyModel.has(name) ? models.find(name) : undefined;
-  return anyModel.has(name) && !(named && models.list().includes(named)) ? usual : name;
+  return anyModel.has(name) && !(named?.kind === 'chat' && models.list().includes(named)) ? usual : name;
 }
 
 /** The model that is to answer, or the first of those that the client chose. @throws Fault `invalid` where there is none of the name */

@@ -144,6 +144,27 @@ test('of a transcript that breaks off the text is booked, and nothing of what st
   expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', provenance: 'partial', outputTokens: 2 });
 });
 
+test('a long transcript without usage and without a blank line behind it costs its text', async () => {
+  const whole = `data: ${JSON.stringify({ type: 'transcript.text.done', text: 'four'.repeat(1000) })}`;
+  for (const body of [whole, `${whole}\nid: 7`]) {
+    upstream.script(says(/./, 'text/event-stream', body));
+    const answer = await kinds.transcript.ask('one');
+    expect(await answer.text()).toBe(body);
+    const { end, outputTokens } = await loggedAs(server, answer.headers.get('x-request-id')!);
+    expect([end, Number(outputTokens) >= 1000]).toEqual(['completed', true]);
+  }
+});
+
+test('of a transcript whose client leaves within a long event, what it has got of that is booked', async () => {
+  const half = `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: 'four'.repeat(2000) })}`.slice(0, 4000);
+  upstream.script(neverEnds(says(/./, 'text/event-stream', half)));
+  const answer = await kinds.transcript.ask('one');
+  const reader = answer.body!.getReader();
+  for (let got = 0; got < half.length;) got += (await reader.read()).value!.length;
+  await reader.cancel();
+  expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ provenance: 'partial', outputTokens: 1000 });
+});
+
 test('comments without end before the first event are not held back', async () => {
   upstream.script(says(/./, 'text/event-stream', ': wait\n\n'.repeat(40_000) + textOf(failure('server_error'))));
   const answer = await kinds.pictures.ask('one'); // held back, the failure would be its status

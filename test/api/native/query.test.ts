@@ -66,15 +66,22 @@ describe('a question', () => {
     expect((await ada.ask('POST', '/server/query', { message })).body['message']).toBe('heron');
   });
 
-  test('that names no model of its own, as `auto` and `openai_gpt`, has the usual one, or the one to which the settings give that name', async () => {
+  test('that names no model of its own, as `auto` and `openai_gpt`, has the usual one, or the chat model to which the settings give that name', async () => {
     const upstream = await startUpstream();
-    const own = await startTestServer({ upstream: upstream.url, yaml: '  mine: { targets: [{ provider: fake, model: mine }], aliases: [openai_gpt] }\n' });
+    const own = await startTestServer({
+      upstream: upstream.url,
+      yaml: `  mine: { targets: [{ provider: fake, model: mine }], aliases: [openai_gpt] }
+  auto: { kind: embedding, targets: [{ provider: fake, model: vectors }] }
+  vectors: { kind: embedding, targets: [{ provider: fake, model: vectors }], aliases: [default] }
+`,
+    });
     try {
       const { admin } = visitorsOf(own);
       const servedFor = async (path: string, model: string) => ((await admin('POST', path, { message: heron, model })).body['provenance'] as Named).model;
       const served = (model: string) => Promise.all(['/server/query', '/server/follow-up-questions'].map((path) => servedFor(path, model)));
-      expect([await served('openai_gpt'), await served('auto')]).toEqual([
+      expect([await served('openai_gpt'), await served('auto'), await served('default')]).toEqual([
         ['mine', 'mine'],
+        ['gpt-4o-mini', 'gpt-4o-mini'],
         ['gpt-4o-mini', 'gpt-4o-mini'],
       ]);
     } finally {
