@@ -2,6 +2,7 @@ import { type GenerateCall, isTranslated } from '#core/call';
 import type { CustomTool, FunctionTool, Namespace, Part, Tool, ToolCallPart, ToolChoice, Turn } from '#core/conversation';
 import { type Extra, isObject, type JsonObject, textOf } from '#core/json';
 import type { Fitted } from './fitting.ts';
+import { type SchemaBudget, schemaBudget } from './schema-budget.ts';
 import { flatName, isFitName, type NameRule, ToolNames, type ToolRef } from './tool-names.ts';
 import { ToolRestore } from './tool-restore.ts';
 
@@ -15,8 +16,8 @@ export interface ToolRules {
   readonly namespaces: boolean;
   /** Characters of a description at most; absent: any number. */
   readonly longestDescription?: number;
-  /** A function as it takes it: the same object where nothing has to change. */
-  fitted(tool: FunctionTool, ignored: Set<string>): FunctionTool;
+  /** A function as it takes it: the same object where nothing has to change. The budget is that of all tools of a call. */
+  fitted(tool: FunctionTool, ignored: Set<string>, budget: SchemaBudget): FunctionTool;
 }
 
 /**
@@ -27,18 +28,19 @@ export interface ToolRules {
  */
 export function fittedTools(call: GenerateCall, rules: ToolRules): Fitted | undefined {
   const translated = isTranslated(call, rules.dialect);
-  if (!isUnfit(call, rules, translated)) return undefined;
-  const fitting = new ToolFitting(rules, translated);
+  const budget = schemaBudget();
+  if (!isUnfit(call, rules, translated, budget)) return undefined;
+  const fitting = new ToolFitting(rules, translated, budget);
   return fitting.fitted(call);
 }
 
-function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean): boolean {
+function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean, budget: SchemaBudget): boolean {
   if (translated && hasRepeated(tools)) return true;
   const { names, custom, namespaces } = rules;
   const isLong = (name: string) => translated && !isFitName(name, names);
   for (const tool of tools) {
     if (tool.type === 'foreign' ? tool.namespace !== undefined && !namespaces : isLong(tool.name) || (tool.type === 'custom' && !custom)) return true;
-    if (tool.type === 'function' && translated && rules.fitted(tool, new Set()) !== tool) return true;
+    if (tool.type === 'function' && translated && rules.fitted(tool, new Set(), budget) !== tool) return true;
   }
   for (const { role, parts } of turns) {
     if (role !== 'model') continue;
@@ -65,6 +67,7 @@ function withoutRepeated(tools: readonly Tool[]): readonly Tool[] {
 class ToolFitting {
   readonly #rules: ToolRules;
   readonly #translated: boolean;
+  readonly #budget: SchemaBudget;
   readonly #names: ToolNames;
   readonly #ignored = new Set<string>();
   /** The tools of namespaces, by what they are called where there are none. */
@@ -75,9 +78,10 @@ class ToolFitting {
   #notes = '';
   #renamed = false;
 
-  constructor(rules: ToolRules, translated: boolean) {
+  constructor(rules: ToolRules, translated: boolean, budget: SchemaBudget) {
     this.#rules = rules;
     this.#translated = translated;
+    this.#budget = budget;
     this.#names = new ToolNames(rules.names);
   }
 
@@ -130,7 +134,7 @@ class ToolFitting {
       this.#renamed = true;
     }
     const one: FunctionTool = tool.type === 'custom' ? standIn(tool, name) : { ...tool, name };
-    return this.#translated ? this.#rules.fitted(one, this.#ignored) : one;
+    return this.#translated ? this.#rules.fitted(one, this.#ignored, this.#budget) : one;
   }
 
   #choice(choice: ToolChoice): ToolChoice {
