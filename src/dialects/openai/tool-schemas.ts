@@ -23,7 +23,7 @@ export function fittedFunction(given: FunctionTool, ignored: Set<string>, budget
   const tool = withFlatRoot(withCurrentSchema(given, budget), ignored, budget);
   const { parameters, strict } = tool;
   const whole = parameters && objectSchema(parameters);
-  const drops = strict === true && parameters !== undefined && !isClosed(parameters, budget);
+  const drops = strict === true && parameters !== undefined && isClosed(parameters, budget) === false;
   if (drops) ignored.add('tools: strict is dropped where a schema has optional properties or is open to others.');
   if (whole === parameters && !drops) return tool;
   const { strict: _, ...others } = tool;
@@ -34,7 +34,7 @@ const objectSchema = (schema: JsonObject): JsonObject =>
   schema['type'] === 'object' && isObject(schema['properties']) ? schema : { properties: {}, ...schema, type: 'object' };
 
 /** Does every object of a schema name all of its properties as required, and have no others? As far as the budget goes. */
-const isClosed = onceEach((schema, budget) => isClosedPart(schema, budget) || budget.left < 0);
+const isClosed = onceEach((schema, budget) => isClosedPart(schema, budget));
 
 function isClosedPart(schema: Json, budget: SchemaBudget): boolean {
   if (!isObject(schema)) return true;

@@ -10,14 +10,11 @@ import { onceEach, type SchemaBudget } from './schema-budget.ts';
  */
 export function withCurrentSchema(tool: FunctionTool, budget: SchemaBudget): FunctionTool {
   const { parameters } = tool;
-  const current = parameters && currentSchema(parameters, budget);
+  const current = (parameters && currentSchema(parameters, budget)) ?? parameters;
   return current === parameters ? tool : { ...tool, parameters: current! };
 }
 
-const currentSchema = onceEach((schema, budget) => {
-  const current = schemaOf(schema, budget) as JsonObject;
-  return budget.left < 0 ? schema : current;
-});
+const currentSchema = onceEach((schema, budget) => schemaOf(schema, budget) as JsonObject);
 
 type Changes = Record<string, Json | undefined>;
 
@@ -100,7 +97,9 @@ function boundsOf(schema: JsonObject): Changes | undefined {
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
     if (typeof schema[name] !== 'boolean') continue;
-    found = { ...found, [name]: schema[name] ? schema[bound] : undefined, ...(schema[name] ? { [bound]: undefined } : {}) };
+    found ??= {};
+    found[name] = schema[name] ? schema[bound] : undefined;
+    if (schema[name]) found[bound] = undefined;
   }
   return found;
 }
@@ -114,7 +113,7 @@ function elementsOf(schema: JsonObject): Changes | undefined {
   if (Array.isArray(items)) {
     const most = typeof maxItems === 'number' ? Math.min(maxItems, items.length) : items.length;
     const isClosed = additionalItems === false;
-    const others = isObject(additionalItems) ? (additionalItems as JsonObject) : {};
+    const others = isObject(additionalItems) ? additionalItems : {};
     return { prefixItems: prefixItems ?? (items as Json), items: others, additionalItems: undefined, ...(isClosed ? { maxItems: most } : {}) };
   }
   const isArray = type === 'array' || (Array.isArray(type) && type.length <= mostTypes && type.includes('array'));

@@ -34,7 +34,7 @@ export function flattening(refused: readonly string[]): (tool: FunctionTool, ign
 
 function flatOf(schema: JsonObject, refused: readonly string[], budget: SchemaBudget): JsonObject | undefined {
   const joined = new JoinedSchemas(budget);
-  if (budget.left < 0 || (budget.left -= joined.sizeOf(schema)) < 0) return undefined;
+  if ((budget.left -= joined.sizeOf(schema)) < 0) return undefined;
   const flattened = new Flattening(schema, budget, joined);
   flattened.tell(schema, (name) => refused.includes(name) && !isAlternative(name));
   const { properties, required } = flattened.of(schema, 0);
@@ -115,7 +115,7 @@ class Flattening {
     ];
     if (target && !this.#open.has(target)) allOf.push(this.of(target, depth + 1));
     const own = {
-      properties: new Map(Object.entries(isObject(schema['properties']) ? (schema['properties'] as JsonObject) : {})),
+      properties: new Map(Object.entries(isObject(schema['properties']) ? schema['properties'] : {})),
       required: textsIn(schema['required']),
     };
     for (const { properties, required } of [own, ...anyOf, ...oneOf, ...allOf]) this.#budget.left -= 1 + properties.size + required.length;
@@ -162,7 +162,7 @@ class Flattening {
     if (!Array.isArray(given)) return [];
     return (given as readonly Json[]).flatMap((one) => {
       if (this.#budget.left < 0 || !isObject(one)) return one === true && name !== 'allOf' ? [empty] : [];
-      const branch = (isOnlyRef(one) ? resolved(one, this.#root) : undefined) ?? (one as JsonObject);
+      const branch = (isOnlyRef(one) ? resolved(one, this.#root) : undefined) ?? one;
       return this.#open.has(branch) ? [] : [this.of(branch, depth)];
     });
   }

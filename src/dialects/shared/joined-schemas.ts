@@ -35,9 +35,10 @@ export class JoinedSchemas {
     const add = (name: string, one: Json) => (size += 1 + Math.floor(name.length / charactersOfOne) + this.sizeOf(one));
     if (Array.isArray(value)) for (let at = 0; at < value.length && size <= this.#budget.left; at++) add('', (value as readonly Json[])[at]!);
     else {
-      for (const name in value) {
+      const object = value as JsonObject;
+      for (const name in object) {
         if (size > this.#budget.left) break;
-        add(name, (value as JsonObject)[name]!);
+        add(name, object[name]!);
       }
     }
     this.#sizes.set(value, size);
@@ -73,7 +74,7 @@ export class JoinedSchemas {
     for (const name in second) {
       if (name in first && !notes.has(name) && this.#text(first[name] as Json) !== this.#text(second[name] as Json)) return undefined;
     }
-    return { ...second, ...first } as Json;
+    return { ...second, ...first };
   }
 
   #text(value: Json): string {

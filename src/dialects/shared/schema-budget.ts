@@ -5,14 +5,22 @@ export interface SchemaBudget {
   left: number;
 }
 
-export const schemaBudget = (): SchemaBudget => ({ left: 50_000 });
+export const schemaBudget = (): SchemaBudget => ({ left: 25_000 });
 
-/** Works something out once for each schema, however many attempts a call takes. */
-export function onceEach<Result>(of: (schema: JsonObject, budget: SchemaBudget) => Result): (schema: JsonObject, budget: SchemaBudget) => Result {
-  const known = new WeakMap<JsonObject, { readonly result: Result }>();
+/**
+ * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt ends at the same schema.
+ *
+ * @returns undefined where the budget is spent
+ */
+export function onceEach<Result>(of: (schema: JsonObject, budget: SchemaBudget) => Result): (schema: JsonObject, budget: SchemaBudget) => Result | undefined {
+  const known = new WeakMap<JsonObject, { readonly result: Result; readonly cost: number }>();
   return (schema, budget) => {
-    const found = known.get(schema) ?? { result: of(schema, budget) };
-    known.set(schema, found);
-    return found.result;
+    if (budget.left < 0) return undefined;
+    const found = known.get(schema);
+    if (found) return (budget.left -= found.cost) < 0 ? undefined : found.result;
+    const before = budget.left;
+    const result = of(schema, budget);
+    known.set(schema, { result, cost: before - budget.left });
+    return budget.left < 0 ? undefined : result;
   };
 }

@@ -28,19 +28,20 @@ export interface ToolRules {
  */
 export function fittedTools(call: GenerateCall, rules: ToolRules): Fitted | undefined {
   const translated = isTranslated(call, rules.dialect);
-  const budget = schemaBudget();
-  if (!isUnfit(call, rules, translated, budget)) return undefined;
-  const fitting = new ToolFitting(rules, translated, budget);
+  if (!isUnfit(call, rules, translated)) return undefined;
+  const fitting = new ToolFitting(rules, translated);
   return fitting.fitted(call);
 }
 
-function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean, budget: SchemaBudget): boolean {
+function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean): boolean {
   if (translated && hasRepeated(tools)) return true;
   const { names, custom, namespaces } = rules;
+  const budget = schemaBudget();
+  const unheard = new Set<string>();
   const isLong = (name: string) => translated && !isFitName(name, names);
   for (const tool of tools) {
     if (tool.type === 'foreign' ? tool.namespace !== undefined && !namespaces : isLong(tool.name) || (tool.type === 'custom' && !custom)) return true;
-    if (tool.type === 'function' && translated && rules.fitted(tool, new Set(), budget) !== tool) return true;
+    if (tool.type === 'function' && translated && rules.fitted(tool, unheard, budget) !== tool) return true;
   }
   for (const { role, parts } of turns) {
     if (role !== 'model') continue;
@@ -67,7 +68,7 @@ function withoutRepeated(tools: readonly Tool[]): readonly Tool[] {
 class ToolFitting {
   readonly #rules: ToolRules;
   readonly #translated: boolean;
-  readonly #budget: SchemaBudget;
+  readonly #budget = schemaBudget();
   readonly #names: ToolNames;
   readonly #ignored = new Set<string>();
   /** The tools of namespaces, by what they are called where there are none. */
@@ -78,10 +79,9 @@ class ToolFitting {
   #notes = '';
   #renamed = false;
 
-  constructor(rules: ToolRules, translated: boolean, budget: SchemaBudget) {
+  constructor(rules: ToolRules, translated: boolean) {
     this.#rules = rules;
     this.#translated = translated;
-    this.#budget = budget;
     this.#names = new ToolNames(rules.names);
   }
 
