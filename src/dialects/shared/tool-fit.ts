@@ -133,7 +133,7 @@ class ToolFitting {
       this.#standIns.add(name);
       this.#renamed = true;
     }
-    const one: FunctionTool = tool.type === 'custom' ? standIn(tool, name) : { ...tool, name };
+    const one: FunctionTool = tool.type === 'custom' ? standIn(tool, name) : name === tool.name ? tool : { ...tool, name };
     return this.#translated ? this.#rules.fitted(one, this.#ignored, this.#budget) : one;
   }
 

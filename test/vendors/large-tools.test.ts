@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import type { GenerateCall } from '#core/call';
 import type { FunctionTool } from '#core/conversation';
-import { toolRules } from '../anthropic/tool-rules.ts';
-import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
-import { quickest } from '../../../test/support/quickest.ts';
-import { fittedTools } from './tool-fit.ts';
+import { toolRules } from '#dialects/anthropic/tool-rules';
+import { cpuMilliseconds } from '../support/cpu-time.ts';
+import { quickest } from '../support/quickest.ts';
+import { fittedTools } from '#dialects/shared/tool-fit';
+
+/** Tools whose schemas are larger than what is fitted of them. */
 
 const properties = (type: string) => Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, { type, description: 'x'.repeat(150) }]));
 const callOf = (type: string, tools = 1000): GenerateCall => ({
