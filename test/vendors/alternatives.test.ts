@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { askFace, type Face } from '../support/all-faces.ts';
-import { withFlatRoot } from '#dialects/shared/flat-root';
+import { flattening } from '#dialects/shared/flat-root';
+import { schemaBudget } from '#dialects/shared/schema-budget';
+import type { JsonObject } from '#core/json';
 import { cpuMilliseconds } from '../support/cpu-time.ts';
 import { quickest } from '../support/quickest.ts';
 import { always, ok } from '../support/fakes/upstream/index.ts';
@@ -96,12 +98,73 @@ test('Gemini gets them as they are', async () => {
   expect((await sentSchema('chat', 'gemini', either)).schema).toEqual(either);
 });
 
-test('a schema that refers to itself hundreds of times over costs little', async () => {
-  const names = Array.from({ length: 200 }, (_, at) => `d${at}`);
+/** What a schema becomes at Claude, from a client of Google. */
+const sent = async (schema: object) => (await sentSchema('gencompat', 'messages', schema)).schema;
+
+test('alternatives that share a part each have what it requires', async () => {
+  const alternative = (name: string) => ({ allOf: [{ $ref: '#/$defs/B' }, { required: [name], properties: { [name]: string } }] });
+  expect(await sent({ anyOf: [alternative('x'), alternative('y')], $defs: { B: { properties: { id: string }, required: ['id'] } } })).toMatchObject({
+    description: 'Set at least one of these: x; or y.',
+    properties: { id: string, x: string, y: string },
+    required: ['id'],
+  });
+});
+
+test.each<[string, object, object]>([
+  ['others of its keywords', { minLength: 2 }, { type: 'string', minLength: 2 }],
+  ['another value of one', { type: 'null' }, { allOf: [string, { type: 'null' }] }],
+  ['the same', string, string],
+])('what allOf says of a property holds beside what the root says: %s', async (_, second, expected) => {
+  expect(await sent({ properties: { a: string }, allOf: [{ properties: { a: second } }] })).toMatchObject({ properties: { a: expected } });
+});
+
+test('what alternatives say of a property of the root holds where all of them speak of it', async () => {
+  const kind = (value: string, more: object = {}) => ({ properties: { kind: { const: value }, ...more } });
+  expect(await sent({ properties: { kind: string, path: string }, anyOf: [kind('a'), kind('b', { path: { minLength: 1 } })] })).toMatchObject({
+    properties: { kind: { type: 'string', anyOf: [{ const: 'a' }, { const: 'b' }] }, path: string },
+  });
+});
+
+test('what cannot be merged is told', async () => {
+  const condition = { if: { required: ['a'] }, else: { required: ['b'] } };
+  const schema = { allOf: [condition, { not: { required: ['c'] } }, { $ref: 'other.json#/A' }], anyOf: [true, { required: ['d'] }] };
+  expect(await sent(schema)).toMatchObject({
+    description: [
+      'Set at least one of these: none of them; or d.',
+      '{if: {"required":["a"]}, else: {"required":["b"]}}',
+      '{not: {"required":["c"]}}',
+      '{$ref: "other.json#/A"}',
+    ].join('\n'),
+  });
+  const { schema: atOpenAi } = await sentSchema('gencompat', 'chat', {
+    properties: { a: string },
+    not: { required: ['a'] },
+    enum: [{}, { a: 'x'.repeat(2000) }],
+  });
+  expect(atOpenAi).toMatchObject({ description: expect.stringMatching(/^\{not: \{"required":\["a"\]\}, enum: \[\{\},\{"a":"x{900,960}…$/) });
+});
+
+const flattened = (schema: JsonObject) => flattening(['anyOf'])({ type: 'function', name: 'f', parameters: schema }, new Set(), schemaBudget()).parameters!;
+
+test('schemas that refer to each other thousands of times over cost little', async () => {
+  const names = Array.from({ length: 40 }, (_, at) => `d${at}`);
   const anyOf = names.map((name) => ({ $ref: `#/$defs/${name}` }));
-  const schema = { anyOf, $defs: Object.fromEntries(names.map((name) => [name, { anyOf, properties: { [name]: string } }])) };
-  const tool = { type: 'function', name: 'f', parameters: schema } as const;
-  expect(Object.keys(withFlatRoot(tool, ['anyOf'], new Set()).parameters?.['properties'] ?? {})).toHaveLength(200);
-  const spent = await quickest(50, async () => cpuMilliseconds(() => withFlatRoot(tool, ['anyOf'], new Set())));
+  const schema = () => ({ anyOf, $defs: Object.fromEntries(names.map((name) => [name, { anyOf, properties: { [name]: string } }])) });
+  expect(Object.keys(flattened(schema())['properties'] ?? {})).toHaveLength(40);
+  const spent = await quickest(50, async () => cpuMilliseconds(() => flattened(schema())));
   expect(spent).toBeLessThan(50);
+});
+
+test('schemas whose merged properties would multiply go as they came', async () => {
+  const level = (depth: number) => Array.from({ length: 30 }, (_, at) => `d${depth}_${at}`);
+  const defs = [1, 2, 3, 4].flatMap((depth) =>
+    level(depth).map((name, at) => {
+      const inner = level(depth + 1).map((other) => ({ $ref: `#/$defs/${other}` }));
+      return [name, { [at % 2 ? 'anyOf' : 'allOf']: depth < 4 ? inner : [], properties: { p: { title: name, const: name } } }] as const;
+    }),
+  );
+  const schema = () => ({ anyOf: level(1).map((name) => ({ $ref: `#/$defs/${name}` })), $defs: Object.fromEntries(defs) });
+  const given = schema();
+  expect(flattened(given)).toBe(given);
+  expect(await quickest(50, async () => cpuMilliseconds(() => flattened(schema())))).toBeLessThan(50);
 });

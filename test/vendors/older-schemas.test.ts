@@ -33,7 +33,7 @@ describe.each(['chat', 'responses', 'messages'])('a provider of %s', (model) => 
     ['an array without its elements', { a: { type: 'array' } }, { a: { type: 'array', items: {} } }],
     ['an array or nothing', { a: { type: ['array', 'null'] } }, { a: { type: ['array', 'null'], items: {} } }],
     ['the elements one by one', { a: { type: 'array', items: [string, number] } }, { a: { type: 'array', prefixItems: [string, number], items: {} } }],
-    ['no others beside them', { a: { items: [string], additionalItems: false } }, { a: { prefixItems: [string], items: false } }],
+    ['no others beside them', { a: { items: [string], additionalItems: false } }, { a: { prefixItems: [string], items: {}, maxItems: 1 } }],
     [
       'exclusive bounds',
       { a: { ...number, minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false } },
@@ -50,6 +50,12 @@ describe.each(['chat', 'responses', 'messages'])('a provider of %s', (model) => 
       { a: { type: 'int' }, b: { type: 'list', items: { type: 'str' } }, c: { type: 'any' } },
       { a: { type: 'integer' }, b: { type: 'array', items: string }, c: {} },
     ],
+    [
+      'such names among others',
+      { a: { type: ['str', 'null'] }, b: { type: ['int', 'integer'] } },
+      { a: { type: ['string', 'null'] }, b: { type: ['integer'] } },
+    ],
+    ['any type among others', { a: { type: ['any', 'null'], title: 'A' } }, { a: { title: 'A' } }],
     [
       'what is further inside',
       { a: { anyOf: [{ type: 'object', properties: { b: { type: 'array' } } }, number] } },

@@ -8,5 +8,5 @@ export const toolRules: ToolRules = {
   names: { fits: /^[a-zA-Z_][a-zA-Z0-9_.:-]*$/, longest: 128 },
   custom: false,
   namespaces: false,
-  fitted: withCurrentSchema,
+  fitted: (tool, _, budget) => withCurrentSchema(tool, budget),
 };

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { FunctionTool } from '#core/conversation';
 import type { JsonObject } from '#core/json';
+import { schemaBudget } from '../shared/schema-budget.ts';
 import { fittedFunction } from './tool-schemas.ts';
 
 function fit(tool: FunctionTool): { readonly tool: FunctionTool; readonly ignored: readonly string[] } {
   const ignored = new Set<string>();
-  return { tool: fittedFunction(tool, ignored), ignored: [...ignored] };
+  return { tool: fittedFunction(tool, ignored, schemaBudget()), ignored: [...ignored] };
 }
 
 const strict = (parameters: JsonObject): FunctionTool => ({ type: 'function', name: 'f', strict: true, parameters });

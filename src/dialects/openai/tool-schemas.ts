@@ -1,7 +1,8 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { withCurrentSchema } from '../shared/current-schema.ts';
-import { alternatives, withFlatRoot } from '../shared/flat-root.ts';
+import { alternatives, flattening } from '../shared/flat-root.ts';
+import { onceEach, type SchemaBudget } from '../shared/schema-budget.ts';
 import type { NameRule } from '../shared/tool-names.ts';
 
 /** https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools */
@@ -10,7 +11,7 @@ export const functionNames: NameRule = { fits: /^[a-zA-Z0-9_-]+$/, longest: 64 }
 /** Characters of a function's description: langchain-ai/open_deep_research#80, getsentry/sentry-mcp#106 */
 export const longestDescription = 1024;
 
-const refusedAtRoot = [...alternatives, 'enum', 'not'];
+const withFlatRoot = flattening([...alternatives, 'enum', 'not']);
 
 /**
  * A function as OpenAI's wires take it: its parameters are an object with properties, and `strict` goes only with a schema that leaves nothing open.
@@ -18,11 +19,11 @@ const refusedAtRoot = [...alternatives, 'enum', 'not'];
  *
  * @returns the same object where nothing has to change
  */
-export function fittedFunction(given: FunctionTool, ignored: Set<string>): FunctionTool {
-  const tool = withFlatRoot(withCurrentSchema(given), refusedAtRoot, ignored);
+export function fittedFunction(given: FunctionTool, ignored: Set<string>, budget: SchemaBudget): FunctionTool {
+  const tool = withFlatRoot(withCurrentSchema(given, budget), ignored, budget);
   const { parameters, strict } = tool;
   const whole = parameters && objectSchema(parameters);
-  const drops = strict === true && parameters !== undefined && !isClosed(parameters);
+  const drops = strict === true && parameters !== undefined && isClosed(parameters, budget) === false;
   if (drops) ignored.add('tools: strict is dropped where a schema has optional properties or is open to others.');
   if (whole === parameters && !drops) return tool;
   const { strict: _, ...others } = tool;
@@ -32,8 +33,10 @@ export function fittedFunction(given: FunctionTool, ignored: Set<string>): Funct
 const objectSchema = (schema: JsonObject): JsonObject =>
   schema['type'] === 'object' && isObject(schema['properties']) ? schema : { properties: {}, ...schema, type: 'object' };
 
-/** Does every object of a schema name all of its properties as required, and have no others? */
-function isClosed(schema: Json): boolean {
+/** Does every object of a schema name all of its properties as required, and have no others? As far as the budget goes. */
+const isClosed = onceEach((schema, budget) => isClosedPart(schema, budget));
+
+function isClosedPart(schema: Json, budget: SchemaBudget): boolean {
   if (!isObject(schema)) return true;
   const { type, properties, required, additionalProperties } = schema;
   const inner: readonly unknown[] = [
@@ -44,8 +47,9 @@ function isClosed(schema: Json): boolean {
   ];
   const isOpen = type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined;
   const names = Array.isArray(required) ? new Set<unknown>(required) : new Set();
+  if ((budget.left -= inner.length + names.size) < 0) return false;
   if (isOpen && (additionalProperties !== false || !Object.keys(isObject(properties) ? properties : {}).every((name) => names.has(name)))) return false;
-  return inner.every((one) => isClosed((one ?? null) as Json)) && !unsupported.some((name) => name in schema);
+  return inner.every((one) => isClosedPart((one ?? null) as Json, budget)) && !unsupported.some((name) => name in schema);
 }
 
 /** What strict schemas must not have. */

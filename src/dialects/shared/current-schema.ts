@@ -1,5 +1,6 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { onceEach, type SchemaBudget } from './schema-budget.ts';
 
 /**
  * Schemas of tools as providers validate them, in the current draft of JSON Schema. MCP servers and frameworks write them in older ones, with names of types from other
@@ -7,83 +8,114 @@ import { isObject, type Json, type JsonObject } from '#core/json';
  *
  * @returns the same object where nothing has to change
  */
-export function withCurrentSchema(tool: FunctionTool): FunctionTool {
+export function withCurrentSchema(tool: FunctionTool, budget: SchemaBudget): FunctionTool {
   const { parameters } = tool;
-  const current = parameters && schemaOf(parameters);
-  return current === parameters ? tool : { ...tool, parameters: current as JsonObject };
+  const current = (parameters && currentSchema(parameters, budget)) ?? parameters;
+  return current === parameters ? tool : { ...tool, parameters: current! };
 }
 
-/** Keywords by what they hold. */
-const single = ['items', 'additionalItems', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'];
-const lists = ['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems'];
-const maps = ['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'];
+const currentSchema = onceEach((schema, budget) => schemaOf(schema, budget) as JsonObject);
 
-function schemaOf(schema: Json): Json {
+type Changes = Record<string, Json | undefined>;
+
+/** Keywords by what they hold. */
+const single = new Set(['items', 'additionalItems', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames']);
+const lists = new Set(['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems']);
+const maps = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas']);
+
+/** What it returns once the budget is spent is of no use. */
+function schemaOf(schema: Json, budget: SchemaBudget): Json {
   if (!isObject(schema)) return schema;
-  const changed: Record<string, Json | undefined> = { ...requiredOf(schema) };
-  const set = (name: string, before: Json | undefined, now: Json) => {
-    if (now !== before) changed[name] = now;
-  };
-  for (const name of maps) if (isObject(schema[name])) set(name, schema[name], mapped(schema[name]));
-  for (const name of lists) if (Array.isArray(schema[name])) set(name, schema[name], listed(schema[name] as readonly Json[]));
-  for (const name of single) if (isObject(schema[name])) set(name, schema[name], schemaOf(schema[name]));
-  Object.assign(changed, typeOf(schema), boundsOf(schema));
-  Object.assign(changed, elementsOf({ ...schema, ...changed } as JsonObject));
-  if (Object.keys(changed).length === 0) return schema;
+  let changed: Changes | undefined;
+  for (const name in schema) {
+    if (--budget.left < 0) return schema;
+    const value = schema[name]!;
+    const now = valueOf(name, value, budget);
+    if (now !== value) (changed ??= {})[name] = now;
+  }
+  for (const change of [requiredOf, typeOf, boundsOf]) {
+    const own = change(schema, budget);
+    if (own) changed = { ...changed, ...own };
+  }
+  const elements = elementsOf(changed ? ({ ...schema, ...changed } as JsonObject) : schema);
+  if (elements) changed = { ...changed, ...elements };
+  if (!changed) return schema;
   return Object.fromEntries(Object.entries({ ...schema, ...changed }).filter((entry): entry is [string, Json] => entry[1] !== undefined));
 }
 
-function mapped(schemas: JsonObject): JsonObject {
-  const current = Object.entries(schemas).map(([name, one]) => [name, schemaOf(one)] as const);
-  return current.every(([name, one]) => one === schemas[name]) ? schemas : Object.fromEntries(current);
+function valueOf(name: string, value: Json, budget: SchemaBudget): Json {
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return lists.has(name) ? listed(value as readonly Json[], budget) : value;
+  if (maps.has(name)) return mapped(value as JsonObject, budget);
+  return single.has(name) ? schemaOf(value, budget) : value;
 }
 
-function listed(schemas: readonly Json[]): Json {
-  const current = schemas.map(schemaOf);
+function mapped(schemas: JsonObject, budget: SchemaBudget): JsonObject {
+  const changed = new Map<string, Json>();
+  for (const name in schemas) {
+    if (--budget.left < 0) return schemas;
+    const one = schemaOf(schemas[name]!, budget);
+    if (one !== schemas[name]) changed.set(name, one);
+  }
+  return changed.size === 0 ? schemas : Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, changed.get(name) ?? one]));
+}
+
+function listed(schemas: readonly Json[], budget: SchemaBudget): readonly Json[] {
+  if ((budget.left -= schemas.length) < 0) return schemas;
+  const current = schemas.map((one) => schemaOf(one, budget));
   return current.every((one, at) => one === schemas[at]) ? schemas : current;
 }
 
 /** In draft 3 a property says itself that it is required. */
-function requiredOf({ properties, required }: JsonObject): { readonly required?: Json | undefined } {
-  const own = isObject(properties) ? Object.entries(properties).flatMap(([name, one]) => (isObject(one) && one['required'] === true ? [name] : [])) : [];
+function requiredOf({ properties, required }: JsonObject, budget: SchemaBudget): Changes | undefined {
+  const own: string[] = [];
+  if (isObject(properties)) for (const name in properties) if (isObject(properties[name]) && properties[name]['required'] === true) own.push(name);
+  if (own.length === 0) return typeof required === 'boolean' ? { required: undefined } : undefined;
   const names = Array.isArray(required) ? (required as readonly Json[]) : [];
-  if (own.length > 0) return { required: [...new Set([...names, ...own])] };
-  return typeof required === 'boolean' ? { required: undefined } : {};
+  return (budget.left -= names.length) < 0 ? undefined : { required: [...new Set([...names, ...own])] };
 }
 
-const types: Readonly<Record<string, string>> = {
-  int: 'integer',
-  float: 'number',
-  double: 'number',
-  str: 'string',
-  bool: 'boolean',
-  dict: 'object',
-  list: 'array',
-};
+const types = new Map(Object.entries({ int: 'integer', float: 'number', double: 'number', str: 'string', bool: 'boolean', dict: 'object', list: 'array' }));
+/** Longer lists of types are no mistake of this kind. */
+const mostTypes = 20;
 
-function typeOf({ type }: JsonObject): { readonly type?: Json | undefined } {
+function typeOf({ type }: JsonObject): Changes | undefined {
   if (type === 'any') return { type: undefined };
-  return typeof type === 'string' && Object.hasOwn(types, type) ? { type: types[type]! } : {};
+  if (typeof type === 'string') return types.has(type) ? { type: types.get(type) } : undefined;
+  if (!Array.isArray(type) || type.length > mostTypes) return undefined;
+  const all = type as readonly Json[];
+  if (all.includes('any')) return { type: undefined };
+  const isKnown = (one: Json): one is string => typeof one === 'string' && types.has(one);
+  return all.some(isKnown) ? { type: [...new Set(all.map((one) => (isKnown(one) ? types.get(one)! : one)))] } : undefined;
 }
 
 /** In draft 4 a bound is exclusive if another keyword says so. */
-function boundsOf(schema: JsonObject): Readonly<Record<string, Json | undefined>> {
-  const found: Record<string, Json | undefined> = {};
+function boundsOf(schema: JsonObject): Changes | undefined {
+  let found: Changes | undefined;
   for (const [bound, name] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
     if (typeof schema[name] !== 'boolean') continue;
+    found ??= {};
     found[name] = schema[name] ? schema[bound] : undefined;
     if (schema[name]) found[bound] = undefined;
   }
   return found;
 }
 
-/** The schemas of single elements are `prefixItems` now, and OpenAI wants to be told of the others in any case. */
-function elementsOf(schema: JsonObject): Readonly<Record<string, Json | undefined>> {
-  const { type, items, additionalItems, prefixItems } = schema;
-  if (Array.isArray(items)) return { prefixItems: prefixItems ?? items, items: additionalItems ?? {}, additionalItems: undefined };
-  const isArray = type === 'array' || (Array.isArray(type) && type.includes('array'));
-  return isArray && items === undefined ? { items: {} } : {};
+/**
+ * The schemas of single elements are `prefixItems` now, and OpenAI wants to be told of the others in any case. That there are none is said by their number: not every
+ * server can read `items: false`.
+ */
+function elementsOf(schema: JsonObject): Changes | undefined {
+  const { type, items, additionalItems, prefixItems, maxItems } = schema;
+  if (Array.isArray(items)) {
+    const most = typeof maxItems === 'number' ? Math.min(maxItems, items.length) : items.length;
+    const isClosed = additionalItems === false;
+    const others = isObject(additionalItems) ? additionalItems : {};
+    return { prefixItems: prefixItems ?? (items as Json), items: others, additionalItems: undefined, ...(isClosed ? { maxItems: most } : {}) };
+  }
+  const isArray = type === 'array' || (Array.isArray(type) && type.length <= mostTypes && type.includes('array'));
+  return isArray && items === undefined ? { items: {} } : undefined;
 }

@@ -1,91 +1,200 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { JoinedSchemas } from './joined-schemas.ts';
+import { onceEach, type SchemaBudget } from './schema-budget.ts';
 
 /** What schemas of tools must not have at their root: makenotion/notion-mcp-server#102, langchain-ai/langchainjs#9804, anthropics/claude-code#5319 */
 export const alternatives = ['anyOf', 'oneOf', 'allOf'] as const;
 
 const deepest = 5;
-/** Characters of the sentence about required properties. */
+/** Characters of the sentences about required properties, and as many of the keywords that are not merged. */
 const longestTold = 1000;
 
 /**
- * A tool whose arguments are described as one object: the properties of all alternatives at the root are its own, and which of them go together is told in words.
+ * How a tool is made one whose arguments are described as one object: the properties of all alternatives at the root are its own; which of them go together, and what
+ * cannot be merged, is told in words.
  *
  * @param refused names that the root must not have
- * @returns the same object where it has none
+ * @returns the same object where it has none, and where the schema is larger than the budget
  */
-export function withFlatRoot(tool: FunctionTool, refused: readonly string[], ignored: Set<string>): FunctionTool {
-  const { parameters } = tool;
-  if (parameters === undefined || !refused.some((name) => name in parameters)) return tool;
-  const found = refused.filter((name) => name in parameters).join(', ');
-  ignored.add(
-    `tools: the provider does not accept ${found} at the root of a schema. The properties of alternatives are merged, and the description says which are required.`,
-  );
-  const flat = new Flattening(parameters).of(parameters, 0);
-  const names = new Set<string>(refused);
-  const left = Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.has(name)));
-  const told = [textOf(parameters['description']), ...flat.told].filter((text) => text !== '').join('\n');
+export function flattening(refused: readonly string[]): (tool: FunctionTool, ignored: Set<string>, budget: SchemaBudget) => FunctionTool {
+  const flatSchema = onceEach((schema, budget) => flatOf(schema, refused, budget));
+  return (tool, ignored, budget) => {
+    const { parameters } = tool;
+    if (parameters === undefined || !refused.some((name) => name in parameters)) return tool;
+    const flat = flatSchema(parameters, budget);
+    if (!flat) return tool;
+    const found = refused.filter((name) => name in parameters).join(', ');
+    ignored.add(
+      `tools: the provider does not accept ${found} at the root of a schema. The properties of alternatives are merged, and the description says which are required.`,
+    );
+    return { ...tool, parameters: flat };
+  };
+}
+
+function flatOf(schema: JsonObject, refused: readonly string[], budget: SchemaBudget): JsonObject | undefined {
+  const joined = new JoinedSchemas(budget);
+  if ((budget.left -= joined.sizeOf(schema)) < 0) return undefined;
+  const flattened = new Flattening(schema, budget, joined);
+  flattened.tell(schema, (name) => refused.includes(name) && !isAlternative(name));
+  const { properties, required } = flattened.of(schema, 0);
+  if (budget.left < 0) return undefined;
+  const names = new Set(refused);
+  const description = [textOf(schema['description']), ...flattened.told].filter((text) => text !== '').join('\n');
   return {
-    ...tool,
-    parameters: {
-      ...left,
-      type: 'object',
-      properties: flat.properties,
-      ...(flat.required.length > 0 ? { required: flat.required } : {}),
-      ...(told === '' ? {} : { description: told }),
-    },
+    ...Object.fromEntries(Object.entries(schema).filter(([name]) => !names.has(name))),
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 ? { required } : {}),
+    ...(description === '' ? {} : { description }),
   };
 }
 
 interface Flat {
-  readonly properties: JsonObject;
+  readonly properties: ReadonlyMap<string, Json>;
   readonly required: readonly string[];
-  readonly told: readonly string[];
 }
 
-/** Looks at each part of a schema once, however often it is referred to. */
+/** What is said of one property. */
+interface Said {
+  /** All of these hold. */
+  readonly all: Json[];
+  /** Of each list of alternatives, one holds. */
+  readonly any: { readonly schemas: readonly Json[]; readonly isOfEach: boolean }[];
+}
+
+/** Keywords of a branch that are merged, or restrict nothing. */
+const known: ReadonlySet<string> = new Set([
+  ...alternatives,
+  ...'properties required type $defs definitions $schema $id $comment title description default examples example deprecated discriminator externalDocs'.split(
+    ' ',
+  ),
+]);
+
+const isAlternative = (name: string): boolean => (alternatives as readonly string[]).includes(name);
+
+/** Flattens each part of a schema once, however often it is referred to. What it returns once the budget is spent is of no use. */
 class Flattening {
   readonly #root: JsonObject;
-  readonly #seen = new Set<unknown>();
+  readonly #budget: SchemaBudget;
+  readonly #joined: JoinedSchemas;
+  readonly #flat = new Map<JsonObject, Flat>();
+  /** Those that are being flattened: one that refers to them says nothing else. */
+  readonly #open = new Set<JsonObject>();
+  readonly #sentences = new Limited();
+  readonly #others = new Limited();
 
-  constructor(root: JsonObject) {
+  constructor(root: JsonObject, budget: SchemaBudget, joined: JoinedSchemas) {
     this.#root = root;
+    this.#budget = budget;
+    this.#joined = joined;
+  }
+
+  get told(): readonly string[] {
+    return [...this.#sentences.texts, ...this.#others.texts];
   }
 
   of(schema: JsonObject, depth: number): Flat {
-    this.#seen.add(schema);
-    const properties = new Map<string, Map<string, Json>>(); // by name, what is said of each, by its text
-    const add = (described: JsonObject) => {
-      for (const [name, one] of Object.entries(described)) {
-        const known = properties.get(name) ?? new Map<string, Json>();
-        properties.set(name, known.set(JSON.stringify(one), one));
-      }
-    };
-    if (isObject(schema['properties'])) add(schema['properties']);
-    const required = new Set(textsIn(schema['required']));
-    const told: string[] = [];
-    for (const name of alternatives) {
-      const branches = depth < deepest ? this.#branches(schema[name], depth + 1) : [];
-      for (const branch of branches) {
-        add(branch.properties);
-        told.push(...branch.told);
-      }
-      for (const key of name === 'allOf' ? branches.flatMap((branch) => branch.required) : common(branches)) required.add(key);
-      const sets = name === 'allOf' ? [] : branches.map((branch) => branch.required.filter((key) => !required.has(key)));
-      if (sets.some((set) => set.length > 0)) told.push(wordsOf(name, sets));
-    }
-    const entries = [...properties].map(([name, all]) => [name, all.size === 1 ? [...all.values()][0]! : { anyOf: [...all.values()] }] as const);
-    return { properties: Object.fromEntries(entries), required: [...required], told };
+    const before = this.#flat.get(schema);
+    if (before) return before;
+    this.#open.add(schema);
+    const flat = this.#flatOf(schema, depth);
+    this.#open.delete(schema);
+    this.#flat.set(schema, flat);
+    return flat;
   }
 
-  #branches(given: Json | undefined, depth: number): readonly Flat[] {
+  #flatOf(schema: JsonObject, depth: number): Flat {
+    const target = depth > 0 && depth < deepest ? resolved(schema, this.#root) : undefined;
+    if (depth > 0) this.tell(schema, (name, value) => isUnmerged(name, value) && (name !== '$ref' || !target));
+    if (depth >= deepest) this.tell(schema, isAlternative);
+    const [anyOf, oneOf, allOf] = alternatives.map((name) => (depth < deepest ? this.#branches(schema[name], name, depth + 1) : [])) as [
+      Flat[],
+      Flat[],
+      Flat[],
+    ];
+    if (target && !this.#open.has(target)) allOf.push(this.of(target, depth + 1));
+    const own = {
+      properties: new Map(Object.entries(isObject(schema['properties']) ? schema['properties'] : {})),
+      required: textsIn(schema['required']),
+    };
+    for (const { properties, required } of [own, ...anyOf, ...oneOf, ...allOf]) this.#budget.left -= 1 + properties.size + required.length;
+    if (this.#budget.left < 0) return own;
+    const required = new Set([...own.required, ...common(anyOf), ...common(oneOf), ...allOf.flatMap((branch) => branch.required)]);
+    for (const [words, branches] of [
+      ['at least', anyOf],
+      ['exactly', oneOf],
+    ] as const) {
+      const sets = branches.map((branch) => branch.required.filter((key) => !required.has(key)));
+      if (sets.some((set) => set.length > 0)) this.#sentences.add(`Set ${words} one of these: ${shown(sets)}.`);
+    }
+    return { properties: this.#properties([own, ...allOf], [anyOf, oneOf]), required: [...required] };
+  }
+
+  #properties([own, ...all]: readonly Flat[], lists: readonly (readonly Flat[])[]): ReadonlyMap<string, Json> {
+    const said = new Map<string, Said>();
+    const of = (name: string) => {
+      const one = said.get(name) ?? { all: [], any: [] };
+      said.set(name, one);
+      return one;
+    };
+    for (const [name, one] of own!.properties) of(name).all.push(one);
+    for (const branches of lists) {
+      const found = new Map<string, Json[]>();
+      for (const [name, one] of branches.flatMap(({ properties }) => [...properties])) {
+        const schemas = found.get(name) ?? [];
+        found.set(name, schemas);
+        schemas.push(one);
+      }
+      for (const [name, schemas] of found) of(name).any.push({ schemas, isOfEach: schemas.length === branches.length });
+    }
+    for (const [name, one] of all.flatMap(({ properties }) => [...properties])) of(name).all.push(one);
+    return new Map([...said].map(([name, one]) => [name, this.#property(one)]));
+  }
+
+  /** An alternative that does not speak of a property leaves it as the others describe it, unless it is described for all of them. */
+  #property({ all, any }: Said): Json {
+    const lists = any.filter(({ isOfEach }) => isOfEach || all.length === 0).map(({ schemas }) => this.#joined.any(schemas));
+    return this.#joined.all([...all, ...lists]);
+  }
+
+  #branches(given: Json | undefined, name: string, depth: number): Flat[] {
     if (!Array.isArray(given)) return [];
     return (given as readonly Json[]).flatMap((one) => {
-      const branch = resolved(one, this.#root);
-      return branch && !this.#seen.has(branch) ? [this.of(branch, depth)] : [];
+      if (this.#budget.left < 0 || !isObject(one)) return one === true && name !== 'allOf' ? [empty] : [];
+      const branch = (isOnlyRef(one) ? resolved(one, this.#root) : undefined) ?? one;
+      return this.#open.has(branch) ? [] : [this.of(branch, depth)];
     });
   }
+
+  /** Tells of the keywords of a schema that cannot be merged. */
+  tell(schema: JsonObject, isTold: (name: string, value: Json) => boolean): void {
+    if (this.#others.isFull) return;
+    const told = Object.keys(schema).filter((name) => isTold(name, schema[name]!));
+    if (told.length > 0) this.#others.add(`{${told.map((name) => `${name}: ${JSON.stringify(schema[name])}`).join(', ')}}`);
+  }
 }
+
+const empty: Flat = { properties: new Map(), required: [] };
+
+/** Different texts, up to a number of characters. */
+class Limited {
+  readonly texts = new Set<string>();
+  #left = longestTold;
+
+  get isFull(): boolean {
+    return this.#left <= 0;
+  }
+
+  add(text: string): void {
+    if (this.isFull || this.texts.has(text)) return;
+    this.texts.add(text.length > this.#left ? `${text.slice(0, this.#left - 1).toWellFormed()}…` : text);
+    this.#left -= text.length;
+  }
+}
+
+const isUnmerged = (name: string, value: Json): boolean =>
+  !known.has(name) && (typeof value !== 'boolean' || (name !== 'additionalProperties' && name !== 'unevaluatedProperties'));
 
 /** What all of several alternatives require. */
 function common(branches: readonly Flat[]): readonly string[] {
@@ -93,21 +202,26 @@ function common(branches: readonly Flat[]): readonly string[] {
   return [...(first ?? [])].filter((key) => others.every((keys) => keys.has(key)));
 }
 
-function wordsOf(name: (typeof alternatives)[number], sets: readonly (readonly string[])[]): string {
-  const shown = sets.map((set) => (set.length === 0 ? 'none of them' : set.join(' and '))).join('; or ');
-  return `Set ${name === 'oneOf' ? 'exactly' : 'at least'} one of these: ${shown}.`.slice(0, longestTold);
+function shown(sets: readonly (readonly string[])[]): string {
+  return [...new Set(sets.map((set) => (set.length === 0 ? 'none of them' : set.join(' and '))))].join('; or ');
 }
 
 const textsIn = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter((one): one is string => typeof one === 'string') : [];
 
-/** A schema, or the one of the same document that it refers to. */
-function resolved(schema: Json, root: JsonObject): JsonObject | undefined {
-  let found = schema;
+function isOnlyRef(schema: object): boolean {
+  for (const name in schema) if (name !== '$ref') return false;
+  return '$ref' in schema;
+}
+
+/** The schema of the same document that one refers to. */
+function resolved(schema: object, root: JsonObject): JsonObject | undefined {
+  let found: unknown = schema;
   for (let step = 0; step < deepest && isObject(found) && typeof found['$ref'] === 'string'; step++) {
     const [, place, name] = /^#\/(\$defs|definitions)\/([^/]{1,200})$/.exec(found['$ref']) ?? [];
     const all = place === undefined ? undefined : root[place];
-    found = isObject(all) && Object.hasOwn(all, name!) ? all[name!]! : null;
+    found = isObject(all) && Object.hasOwn(all, name!) ? all[name!] : undefined;
+    if (isObject(found) && !isOnlyRef(found)) return found as JsonObject;
   }
-  return isObject(found) ? found : undefined;
+  return undefined;
 }

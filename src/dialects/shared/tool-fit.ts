@@ -2,6 +2,7 @@ import { type GenerateCall, isTranslated } from '#core/call';
 import type { CustomTool, FunctionTool, Namespace, Part, Tool, ToolCallPart, ToolChoice, Turn } from '#core/conversation';
 import { type Extra, isObject, type JsonObject, textOf } from '#core/json';
 import type { Fitted } from './fitting.ts';
+import { type SchemaBudget, schemaBudget } from './schema-budget.ts';
 import { flatName, isFitName, type NameRule, ToolNames, type ToolRef } from './tool-names.ts';
 import { ToolRestore } from './tool-restore.ts';
 
@@ -15,8 +16,8 @@ export interface ToolRules {
   readonly namespaces: boolean;
   /** Characters of a description at most; absent: any number. */
   readonly longestDescription?: number;
-  /** A function as it takes it: the same object where nothing has to change. */
-  fitted(tool: FunctionTool, ignored: Set<string>): FunctionTool;
+  /** A function as it takes it: the same object where nothing has to change. The budget is that of all tools of a call. */
+  fitted(tool: FunctionTool, ignored: Set<string>, budget: SchemaBudget): FunctionTool;
 }
 
 /**
@@ -35,10 +36,12 @@ export function fittedTools(call: GenerateCall, rules: ToolRules): Fitted | unde
 function isUnfit({ tools, turns }: GenerateCall, rules: ToolRules, translated: boolean): boolean {
   if (translated && hasRepeated(tools)) return true;
   const { names, custom, namespaces } = rules;
+  const budget = schemaBudget();
+  const unheard = new Set<string>();
   const isLong = (name: string) => translated && !isFitName(name, names);
   for (const tool of tools) {
     if (tool.type === 'foreign' ? tool.namespace !== undefined && !namespaces : isLong(tool.name) || (tool.type === 'custom' && !custom)) return true;
-    if (tool.type === 'function' && translated && rules.fitted(tool, new Set()) !== tool) return true;
+    if (tool.type === 'function' && translated && rules.fitted(tool, unheard, budget) !== tool) return true;
   }
   for (const { role, parts } of turns) {
     if (role !== 'model') continue;
@@ -65,6 +68,7 @@ function withoutRepeated(tools: readonly Tool[]): readonly Tool[] {
 class ToolFitting {
   readonly #rules: ToolRules;
   readonly #translated: boolean;
+  readonly #budget = schemaBudget();
   readonly #names: ToolNames;
   readonly #ignored = new Set<string>();
   /** The tools of namespaces, by what they are called where there are none. */
@@ -129,8 +133,8 @@ class ToolFitting {
       this.#standIns.add(name);
       this.#renamed = true;
     }
-    const one: FunctionTool = tool.type === 'custom' ? standIn(tool, name) : { ...tool, name };
-    return this.#translated ? this.#rules.fitted(one, this.#ignored) : one;
+    const one: FunctionTool = tool.type === 'custom' ? standIn(tool, name) : name === tool.name ? tool : { ...tool, name };
+    return this.#translated ? this.#rules.fitted(one, this.#ignored, this.#budget) : one;
   }
 
   #choice(choice: ToolChoice): ToolChoice {
