@@ -159,10 +159,9 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
  */
 function inStandardBase64(data: string): string {
   const isForUrls = data.includes('-') || data.includes('_');
-  const isPadded = data.endsWith('=');
-  const isEven = data.length % 4 === 0;
-  if (isEven ? !isForUrls : isPadded) return data; // as it should be, or with padding that is none
-  const length = isPadded ? data.indexOf('=', data.length - 2) : data.length;
+  if (!isForUrls && data.length % 4 === 0) return data;
+  const length = data.endsWith('=') ? data.indexOf('=', data.length - 2) : data.length;
+  if (length < data.length && length % 4 === 0) return data; // padding where none belongs
   const decoded = Buffer.from(data, isForUrls ? 'base64url' : 'base64'); // both take either alphabet, and are fast with their own
   const isWhole = length % 4 !== 1 && decoded.length === Math.floor((length * 3) / 4); // other characters are passed over
   if (!isWhole) return data;

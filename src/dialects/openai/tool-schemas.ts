@@ -36,7 +36,7 @@ const objectSchema = (schema: JsonObject): JsonObject =>
 /** Does every object of a schema name all of its properties as required, and have no others? As far as the budget goes. */
 const isClosed = onceEach((schema, budget) => isClosedPart(schema, budget));
 
-function isClosedPart(schema: Json, budget: SchemaBudget): boolean {
+function isClosedPart(schema: Json, budget: Pick<SchemaBudget, 'left'>): boolean {
   if (!isObject(schema)) return true;
   const { type, properties, required, additionalProperties } = schema;
   const inner: readonly unknown[] = [

@@ -1,5 +1,6 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { withRefs } from './local-refs.ts';
 import { onceEach, type SchemaBudget } from './schema-budget.ts';
 
 /**
@@ -14,8 +15,16 @@ export function withCurrentSchema(tool: FunctionTool, budget: SchemaBudget): Fun
   return current === parameters ? tool : { ...tool, parameters: current! };
 }
 
-const currentSchema = onceEach((schema, budget) => schemaOf(schema, budget) as JsonObject);
+const currentSchema = onceEach((schema, budget) => {
+  const current = schemaOf(schema, budget);
+  return (current === schema || budget.left < 0 ? schema : withRefs(current, ofElements)) as JsonObject;
+});
 
+/** A reference to an element of a tuple, whose list has another name now. */
+const ofElements = (ref: string): string =>
+  ref.replaceAll(/(?<!\/(?:properties|\$defs|definitions|patternProperties))\/items\/(\d{1,6})(?=\/|$)/g, '/prefixItems/$1');
+
+type Budget = Pick<SchemaBudget, 'left'>;
 type Changes = Record<string, Json | undefined>;
 
 /** Keywords by what they hold. */
@@ -24,7 +33,7 @@ const lists = new Set(['items', 'anyOf', 'oneOf', 'allOf', 'prefixItems']);
 const maps = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas']);
 
 /** What it returns once the budget is spent is of no use. */
-function schemaOf(schema: Json, budget: SchemaBudget): Json {
+function schemaOf(schema: Json, budget: Budget): Json {
   if (!isObject(schema)) return schema;
   let changed: Changes | undefined;
   for (const name in schema) {
@@ -43,14 +52,14 @@ function schemaOf(schema: Json, budget: SchemaBudget): Json {
   return Object.fromEntries(Object.entries({ ...schema, ...changed }).filter((entry): entry is [string, Json] => entry[1] !== undefined));
 }
 
-function valueOf(name: string, value: Json, budget: SchemaBudget): Json {
+function valueOf(name: string, value: Json, budget: Budget): Json {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return lists.has(name) ? listed(value as readonly Json[], budget) : value;
   if (maps.has(name)) return mapped(value as JsonObject, budget);
   return single.has(name) ? schemaOf(value, budget) : value;
 }
 
-function mapped(schemas: JsonObject, budget: SchemaBudget): JsonObject {
+function mapped(schemas: JsonObject, budget: Budget): JsonObject {
   const changed = new Map<string, Json>();
   for (const name in schemas) {
     if (--budget.left < 0) return schemas;
@@ -60,14 +69,14 @@ function mapped(schemas: JsonObject, budget: SchemaBudget): JsonObject {
   return changed.size === 0 ? schemas : Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, changed.get(name) ?? one]));
 }
 
-function listed(schemas: readonly Json[], budget: SchemaBudget): readonly Json[] {
+function listed(schemas: readonly Json[], budget: Budget): readonly Json[] {
   if ((budget.left -= schemas.length) < 0) return schemas;
   const current = schemas.map((one) => schemaOf(one, budget));
   return current.every((one, at) => one === schemas[at]) ? schemas : current;
 }
 
 /** In draft 3 a property says itself that it is required. */
-function requiredOf({ properties, required }: JsonObject, budget: SchemaBudget): Changes | undefined {
+function requiredOf({ properties, required }: JsonObject, budget: Budget): Changes | undefined {
   const own: string[] = [];
   if (isObject(properties)) for (const name in properties) if (isObject(properties[name]) && properties[name]['required'] === true) own.push(name);
   if (own.length === 0) return typeof required === 'boolean' ? { required: undefined } : undefined;
@@ -114,7 +123,8 @@ function elementsOf(schema: JsonObject): Changes | undefined {
     const most = typeof maxItems === 'number' ? Math.min(maxItems, items.length) : items.length;
     const isClosed = additionalItems === false;
     const others = isObject(additionalItems) ? additionalItems : {};
-    return { prefixItems: prefixItems ?? (items as Json), items: others, additionalItems: undefined, ...(isClosed ? { maxItems: most } : {}) };
+    const elements = prefixItems ?? (items.length > 0 ? (items as Json) : undefined);
+    return { prefixItems: elements, items: others, additionalItems: undefined, ...(isClosed ? { maxItems: most } : {}) };
   }
   const isArray = type === 'array' || (Array.isArray(type) && type.length <= mostTypes && type.includes('array'));
   return isArray && items === undefined ? { items: {} } : undefined;

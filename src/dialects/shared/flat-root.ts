@@ -1,12 +1,13 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 import { JoinedSchemas } from './joined-schemas.ts';
+import { referredTo, withRefs } from './local-refs.ts';
 import { onceEach, type SchemaBudget } from './schema-budget.ts';
 
 /** What schemas of tools must not have at their root: makenotion/notion-mcp-server#102, langchain-ai/langchainjs#9804, anthropics/claude-code#5319 */
 export const alternatives = ['anyOf', 'oneOf', 'allOf'] as const;
 
-const deepest = 5;
+const deepest = 8;
 /** Characters of the sentences about required properties, and as many of the keywords that are not merged. */
 const longestTold = 1000;
 
@@ -22,7 +23,7 @@ export function flattening(refused: readonly string[]): (tool: FunctionTool, ign
   return (tool, ignored, budget) => {
     const { parameters } = tool;
     if (parameters === undefined || !refused.some((name) => name in parameters)) return tool;
-    const flat = flatSchema(parameters, budget);
+    const flat = flatSchema(parameters, budget.merging);
     if (!flat) return tool;
     const found = refused.filter((name) => name in parameters).join(', ');
     ignored.add(
@@ -32,23 +33,45 @@ export function flattening(refused: readonly string[]): (tool: FunctionTool, ign
   };
 }
 
-function flatOf(schema: JsonObject, refused: readonly string[], budget: SchemaBudget): JsonObject | undefined {
+function flatOf(schema: JsonObject, refused: readonly string[], budget: Budget): JsonObject | undefined {
   const joined = new JoinedSchemas(budget);
   if ((budget.left -= joined.sizeOf(schema)) < 0) return undefined;
   const flattened = new Flattening(schema, budget, joined);
-  flattened.tell(schema, (name) => refused.includes(name) && !isAlternative(name));
-  const { properties, required } = flattened.of(schema, 0);
+  flattened.tell(schema, (name) => refused.includes(name) && !isAlternative(name), true);
+  const { properties, required } = flattened.of(schema, 0, true);
   if (budget.left < 0) return undefined;
   const names = new Set(refused);
   const description = [textOf(schema['description']), ...flattened.told].filter((text) => text !== '').join('\n');
-  return {
+  const flat: JsonObject = {
     ...Object.fromEntries(Object.entries(schema).filter(([name]) => !names.has(name))),
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required } : {}),
     ...(description === '' ? {} : { description }),
   };
+  return withMoved(flat, schema);
 }
+
+/** The flat schema with what it refers to in the alternatives that are no more there. */
+function withMoved(flat: JsonObject, root: JsonObject): JsonObject {
+  const moved = new Map<string, { readonly name: string; schema: Json }>();
+  const change = (ref: string): string => {
+    if (!/^#\/(?:anyOf|oneOf|allOf)\//.test(ref)) return ref;
+    const known = moved.get(ref);
+    const schema = known ? known.schema : referredTo(ref, root);
+    if (schema === undefined) return ref;
+    const place = known ?? { name: `of_alternatives_${moved.size + 1}`, schema };
+    moved.set(ref, place);
+    return `#/$defs/${place.name}`;
+  };
+  const changed = withRefs(flat, change) as JsonObject;
+  if (moved.size === 0) return flat;
+  for (const place of moved.values()) place.schema = withRefs(place.schema, change); // those found on the way are looked at, too
+  const defined = isObject(changed['$defs']) ? changed['$defs'] : {};
+  return { ...changed, $defs: { ...defined, ...Object.fromEntries(Array.from(moved.values(), ({ name, schema }) => [name, schema])) } };
+}
+
+type Budget = Pick<SchemaBudget, 'left'>;
 
 interface Flat {
   readonly properties: ReadonlyMap<string, Json>;
@@ -76,15 +99,16 @@ const isAlternative = (name: string): boolean => (alternatives as readonly strin
 /** Flattens each part of a schema once, however often it is referred to. What it returns once the budget is spent is of no use. */
 class Flattening {
   readonly #root: JsonObject;
-  readonly #budget: SchemaBudget;
+  readonly #budget: Budget;
   readonly #joined: JoinedSchemas;
-  readonly #flat = new Map<JsonObject, Flat>();
+  /** By whether they hold always, and not in one of several alternatives. */
+  readonly #flat = { always: new Map<JsonObject, Flat>(), sometimes: new Map<JsonObject, Flat>() };
   /** Those that are being flattened: one that refers to them says nothing else. */
   readonly #open = new Set<JsonObject>();
   readonly #sentences = new Limited();
   readonly #others = new Limited();
 
-  constructor(root: JsonObject, budget: SchemaBudget, joined: JoinedSchemas) {
+  constructor(root: JsonObject, budget: Budget, joined: JoinedSchemas) {
     this.#root = root;
     this.#budget = budget;
     this.#joined = joined;
@@ -94,26 +118,25 @@ class Flattening {
     return [...this.#sentences.texts, ...this.#others.texts];
   }
 
-  of(schema: JsonObject, depth: number): Flat {
-    const before = this.#flat.get(schema);
+  of(schema: JsonObject, depth: number, isAlways: boolean): Flat {
+    const known = this.#flat[isAlways ? 'always' : 'sometimes'];
+    const before = known.get(schema);
     if (before) return before;
     this.#open.add(schema);
-    const flat = this.#flatOf(schema, depth);
+    const flat = this.#flatOf(schema, depth, isAlways);
     this.#open.delete(schema);
-    this.#flat.set(schema, flat);
+    known.set(schema, flat);
     return flat;
   }
 
-  #flatOf(schema: JsonObject, depth: number): Flat {
+  #flatOf(schema: JsonObject, depth: number, isAlways: boolean): Flat {
     const target = depth > 0 && depth < deepest ? resolved(schema, this.#root) : undefined;
-    if (depth > 0) this.tell(schema, (name, value) => isUnmerged(name, value) && (name !== '$ref' || !target));
-    if (depth >= deepest) this.tell(schema, isAlternative);
-    const [anyOf, oneOf, allOf] = alternatives.map((name) => (depth < deepest ? this.#branches(schema[name], name, depth + 1) : [])) as [
-      Flat[],
-      Flat[],
-      Flat[],
-    ];
-    if (target && !this.#open.has(target)) allOf.push(this.of(target, depth + 1));
+    if (depth > 0) this.tell(schema, (name, value) => isUnmerged(name, value) && (name !== '$ref' || !target), isAlways);
+    if (depth >= deepest) this.tell(schema, isAlternative, isAlways);
+    const [anyOf, oneOf, allOf] = alternatives.map((name) =>
+      depth < deepest ? this.#branches(schema[name], name, depth + 1, isAlways && name === 'allOf') : [],
+    ) as [Flat[], Flat[], Flat[]];
+    if (target && !this.#open.has(target)) allOf.push(this.of(target, depth + 1, isAlways));
     const own = {
       properties: new Map(Object.entries(isObject(schema['properties']) ? schema['properties'] : {})),
       required: textsIn(schema['required']),
@@ -126,7 +149,7 @@ class Flattening {
       ['exactly', oneOf],
     ] as const) {
       const sets = branches.map((branch) => branch.required.filter((key) => !required.has(key)));
-      if (sets.some((set) => set.length > 0)) this.#sentences.add(`Set ${words} one of these: ${shown(sets)}.`);
+      if (sets.some((set) => set.length > 0)) this.#sentences.add(`${isAlways ? '' : inOne}Set ${words} one of these: ${shown(sets, namesOf(branches))}.`);
     }
     return { properties: this.#properties([own, ...allOf], [anyOf, oneOf]), required: [...required] };
   }
@@ -154,26 +177,33 @@ class Flattening {
 
   /** An alternative that does not speak of a property leaves it as the others describe it, unless it is described for all of them. */
   #property({ all, any }: Said): Json {
-    const lists = any.filter(({ isOfEach }) => isOfEach || all.length === 0).map(({ schemas }) => this.#joined.any(schemas));
-    return this.#joined.all([...all, ...lists]);
+    const ofEach = any.filter(({ isOfEach }) => isOfEach).map(({ schemas }) => this.#joined.any(schemas));
+    const isLoose = all.length === 0 && ofEach.length === 0;
+    return isLoose ? this.#joined.any(any.flatMap(({ schemas }) => schemas)) : this.#joined.all([...all, ...ofEach]);
   }
 
-  #branches(given: Json | undefined, name: string, depth: number): Flat[] {
+  #branches(given: Json | undefined, name: string, depth: number, isAlways: boolean): Flat[] {
     if (!Array.isArray(given)) return [];
     return (given as readonly Json[]).flatMap((one) => {
       if (this.#budget.left < 0 || !isObject(one)) return one === true && name !== 'allOf' ? [empty] : [];
       const branch = (isOnlyRef(one) ? resolved(one, this.#root) : undefined) ?? one;
-      return this.#open.has(branch) ? [] : [this.of(branch, depth)];
+      return this.#open.has(branch) || (name !== 'allOf' && !mayBeObject(branch)) ? [] : [this.of(branch, depth, isAlways)];
     });
   }
 
   /** Tells of the keywords of a schema that cannot be merged. */
-  tell(schema: JsonObject, isTold: (name: string, value: Json) => boolean): void {
+  tell(schema: JsonObject, isTold: (name: string, value: Json) => boolean, isAlways: boolean): void {
     if (this.#others.isFull) return;
     const told = Object.keys(schema).filter((name) => isTold(name, schema[name]!));
-    if (told.length > 0) this.#others.add(`{${told.map((name) => `${name}: ${JSON.stringify(schema[name])}`).join(', ')}}`);
+    if (told.length > 0) this.#others.add(`${isAlways ? '' : inOne}{${told.map((name) => `${name}: ${JSON.stringify(schema[name])}`).join(', ')}}`);
   }
 }
+
+/** What is told of one of several alternatives. */
+const inOne = 'In one of the alternatives: ';
+
+/** Arguments are always an object. */
+const mayBeObject = ({ type }: JsonObject): boolean => (Array.isArray(type) ? type.includes('object') : typeof type !== 'string' || type === 'object');
 
 const empty: Flat = { properties: new Map(), required: [] };
 
@@ -202,8 +232,30 @@ function common(branches: readonly Flat[]): readonly string[] {
   return [...(first ?? [])].filter((key) => others.every((keys) => keys.has(key)));
 }
 
-function shown(sets: readonly (readonly string[])[]): string {
-  return [...new Set(sets.map((set) => (set.length === 0 ? 'none of them' : set.join(' and '))))].join('; or ');
+/** What tells alternatives apart: a property that all of them require, each with a value of its own (`kind: "cat"`). */
+function namesOf(branches: readonly Flat[]): readonly string[] {
+  for (const key of common(branches)) {
+    const values = branches.map(({ properties }) => onlyValue(properties.get(key)));
+    if (values.every((value) => value !== undefined) && new Set(values).size === values.length) return values.map((value) => `${key} ${value}`);
+  }
+  return [];
+}
+
+function onlyValue(schema: Json | undefined): string | undefined {
+  if (!isObject(schema)) return undefined;
+  const { const: value, enum: values } = schema;
+  const only = value ?? (Array.isArray(values) && values.length === 1 ? (values[0] as Json) : undefined);
+  return typeof only === 'string' || typeof only === 'number' ? JSON.stringify(only).slice(0, 100) : undefined;
+}
+
+/** @param names of the alternatives; none where they have none */
+function shown(sets: readonly (readonly string[])[], names: readonly string[]): string {
+  const texts = sets.map((set, at) => {
+    const name = names[at];
+    if (set.length === 0) return name ?? 'none of them';
+    return `${name === undefined ? '' : `${name} with `}${set.join(' and ')}`;
+  });
+  return [...new Set(texts)].join('; or ');
 }
 
 const textsIn = (value: Json | undefined): readonly string[] =>
@@ -218,9 +270,7 @@ function isOnlyRef(schema: object): boolean {
 function resolved(schema: object, root: JsonObject): JsonObject | undefined {
   let found: unknown = schema;
   for (let step = 0; step < deepest && isObject(found) && typeof found['$ref'] === 'string'; step++) {
-    const [, place, name] = /^#\/(\$defs|definitions)\/([^/]{1,200})$/.exec(found['$ref']) ?? [];
-    const all = place === undefined ? undefined : root[place];
-    found = isObject(all) && Object.hasOwn(all, name!) ? all[name!] : undefined;
+    found = /^#\/(?:\$defs|definitions)\/[^/]{1,200}$/.test(found['$ref']) ? referredTo(found['$ref'], root) : undefined;
     if (isObject(found) && !isOnlyRef(found)) return found as JsonObject;
   }
   return undefined;

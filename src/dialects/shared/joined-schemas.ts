@@ -16,12 +16,12 @@ const notes: ReadonlySet<string> = new Set(['title', 'description', 'default', '
 
 /** Schemas joined to one, at no more than a budget allows: what is returned once it is spent is of no use. */
 export class JoinedSchemas {
-  readonly #budget: SchemaBudget;
+  readonly #budget: Pick<SchemaBudget, 'left'>;
   readonly #texts = new Map<Json, string>();
   /** Of objects and lists. */
   readonly #sizes = new Map<Json, number>();
 
-  constructor(budget: SchemaBudget) {
+  constructor(budget: Pick<SchemaBudget, 'left'>) {
     this.#budget = budget;
   }
 

@@ -1,26 +1,34 @@
 import type { JsonObject } from '#core/json';
 
-/** What may be spent on the schemas of one call's tools: about one for each JSON value. Schemas beyond it go as they came. */
+/** What may be spent on the schemas of one call's tools: about one for each JSON value. A schema beyond it goes as it came. */
 export interface SchemaBudget {
   left: number;
+  /** That of the few schemas that are put together anew. */
+  readonly merging: { left: number };
 }
 
-export const schemaBudget = (): SchemaBudget => ({ left: 25_000 });
+export const schemaBudget = (): SchemaBudget => ({ left: 40_000, merging: { left: 25_000 } });
+
+type Budget = Pick<SchemaBudget, 'left'>;
 
 /**
- * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt ends at the same schema.
+ * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt leaves out the same schemas.
+ * One that costs more than there is left takes half of that, so that smaller ones behind it have their turn.
  *
- * @returns undefined where the budget is spent
+ * @returns undefined where it costs more than is left
  */
-export function onceEach<Result>(of: (schema: JsonObject, budget: SchemaBudget) => Result): (schema: JsonObject, budget: SchemaBudget) => Result | undefined {
+export function onceEach<Result>(of: (schema: JsonObject, budget: Budget) => Result): (schema: JsonObject, budget: Budget) => Result | undefined {
   const known = new WeakMap<JsonObject, { readonly result: Result; readonly cost: number }>();
   return (schema, budget) => {
-    if (budget.left < 0) return undefined;
-    const found = known.get(schema);
-    if (found) return (budget.left -= found.cost) < 0 ? undefined : found.result;
     const before = budget.left;
-    const result = of(schema, budget);
-    known.set(schema, { result, cost: before - budget.left });
-    return budget.left < 0 ? undefined : result;
+    const found = known.get(schema);
+    const result = found ? found.result : of(schema, budget);
+    if (found) budget.left -= found.cost;
+    if (budget.left < 0) {
+      budget.left = before >> 1; // and what was cut short is not kept
+      return undefined;
+    }
+    if (!found) known.set(schema, { result, cost: before - budget.left });
+    return result;
   };
 }

@@ -78,7 +78,7 @@ export class RawEvents {
     const isHalf = this.#isHalf();
     if (this.#headBytes > 0 && !isHalf) this.#take(nothing, true, out);
     this.check();
-    if (isHalf || (this.#isOurs && !this.#isComplete && this.#frame?.isComplete !== true))
+    if (!this.isOver && (isHalf || (this.#isOurs && !this.#isComplete && this.#frame?.isComplete !== true)))
       throw new Fault('upstream-failed', 'The provider stopped in the middle of its answer.', { elsewhere: true, reason: 'stream-cut' });
     return out;
   }
@@ -97,7 +97,7 @@ export class RawEvents {
     while (at < end && this.#named >= 0 && this.#named < dataField.length) this.#named = bytes[at++] === dataField[this.#named] ? this.#named + 1 : -1;
     if (this.#named !== dataField.length) return;
     let last = end - 1;
-    while (last >= at && (bytes[last] === space || bytes[last] === carriageReturn)) last--;
+    while (last >= at && (bytes[last] === space || bytes[last] === tab || bytes[last] === carriageReturn)) last--;
     if (last >= at) this.#dataEnd = bytes[last];
   }
 
@@ -206,6 +206,7 @@ interface Judged {
 
 const newline = 10;
 const carriageReturn = 13;
+const tab = 9;
 const space = 32;
 const closingBrace = 125;
 const dataField: Uint8Array = Buffer.from('data:');

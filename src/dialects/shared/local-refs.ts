@@ -1,0 +1,43 @@
+import { isObject, type Json, type JsonObject } from '#core/json';
+
+/** A schema whose `$ref`s are changed. @returns the same value where none is */
+export function withRefs(schema: Json, change: (ref: string) => string): Json {
+  if (Array.isArray(schema)) {
+    const list = schema as readonly Json[];
+    const changed = list.map((one) => withRefs(one, change));
+    return changed.every((one, at) => one === list[at]) ? list : changed;
+  }
+  if (!isObject(schema)) return schema;
+  let changed: Record<string, Json> | undefined;
+  for (const [name, value] of Object.entries(schema)) {
+    const now = name === '$ref' && typeof value === 'string' ? change(value) : withRefs(value, change);
+    if (now !== value) (changed ??= {})[name] = now;
+  }
+  return changed ? { ...schema, ...changed } : schema;
+}
+
+/** What a reference within a document refers to, such as `#/$defs/A~1B` or `#/anyOf/0`; undefined where there is nothing. */
+export function referredTo(ref: string, root: JsonObject): Json | undefined {
+  let found: Json | undefined = root;
+  for (const step of ref.slice(2).split('/', mostSteps)) {
+    const name = unescaped(step);
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined;
+    found = (found as JsonObject)[name];
+  }
+  return found;
+}
+
+const mostSteps = 32;
+
+/** A step of a JSON pointer in an address. https://www.rfc-editor.org/rfc/rfc6901#section-6 */
+function unescaped(step: string): string {
+  let text = step;
+  if (step.includes('%')) {
+    try {
+      text = decodeURIComponent(step);
+    } catch {
+      // it is no escape
+    }
+  }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
+}
