@@ -49,17 +49,21 @@ function flatOf(schema: JsonObject, refused: readonly string[], budget: Budget):
     ...(required.length > 0 ? { required } : {}),
     ...(description === '' ? {} : { description }),
   };
-  return withMoved(flat, schema);
+  return withMoved(flat, schema, (one) => (budget.left -= joined.sizeOf(one)) >= 0);
 }
 
-/** The flat schema with what it refers to in the alternatives that are no more there. */
-function withMoved(flat: JsonObject, root: JsonObject): JsonObject {
+/**
+ * The flat schema with what it refers to in the alternatives that are no longer there.
+ *
+ * @param affords spends what another schema takes. @returns false where it takes too much
+ */
+function withMoved(flat: JsonObject, root: JsonObject, affords: (schema: Json) => boolean): JsonObject {
   const moved = new Map<string, { readonly name: string; schema: Json }>();
   const change = (ref: string): string => {
     if (!/^#\/(?:anyOf|oneOf|allOf)\//.test(ref)) return ref;
     const known = moved.get(ref);
     const schema = known ? known.schema : referredTo(ref, root);
-    if (schema === undefined) return ref;
+    if (schema === undefined || (!known && !affords(schema))) return ref;
     const place = known ?? { name: `of_alternatives_${moved.size + 1}`, schema };
     moved.set(ref, place);
     return `#/$defs/${place.name}`;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '#core/json';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 import { withCurrentSchema } from './current-schema.ts';
 import { alternatives, flattening } from './flat-root.ts';
 import { schemaBudget } from './schema-budget.ts';
@@ -33,6 +34,15 @@ test('what a schema refers to within its alternatives is moved to its definition
     properties: { q: { $ref: '#/$defs/of_alternatives_1' } },
     $defs: { of_alternatives_1: place },
   });
+});
+
+test('a schema that refers to a large alternative in a thousand spellings goes as it came, and soon', () => {
+  const spelled = (at: number) => Array.from('properties', (letter, bit) => ((at >> bit) & 1 ? `%${letter.charCodeAt(0).toString(16)}` : letter)).join('');
+  const properties = Object.fromEntries(Array.from({ length: 4000 }, (_, at) => [`p${at}`, string]));
+  const refs = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`q${at}`, { $ref: `#/anyOf/0/${spelled(at)}` }]));
+  const schema = { anyOf: [{ properties }, { properties: refs }] };
+  const spent = cpuMilliseconds(() => expect(flat(schema)).toBe(schema));
+  expect(spent).toBeLessThan(100);
 });
 
 test('an element of a tuple can still be referred to, and an empty tuple has no elements', () => {
