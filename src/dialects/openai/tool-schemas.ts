@@ -2,7 +2,7 @@ import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { withCurrentSchema } from '../shared/current-schema.ts';
 import { alternatives, flattening } from '../shared/flat-root.ts';
-import { onceEach, type SchemaBudget } from '../shared/schema-budget.ts';
+import { onceEach, type Budget, type SchemaBudget } from '../shared/schema-budget.ts';
 import type { NameRule } from '../shared/tool-names.ts';
 
 /** https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools */
@@ -36,7 +36,7 @@ const objectSchema = (schema: JsonObject): JsonObject =>
 /** Does every object of a schema name all of its properties as required, and have no others? As far as the budget goes. */
 const isClosed = onceEach((schema, budget) => isClosedPart(schema, budget));
 
-function isClosedPart(schema: Json, budget: Pick<SchemaBudget, 'left'>): boolean {
+function isClosedPart(schema: Json, budget: Budget): boolean {
   if (!isObject(schema)) return true;
   const { type, properties, required, additionalProperties } = schema;
   const inner: readonly unknown[] = [

@@ -1,7 +1,7 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { withRefs } from './local-refs.ts';
-import { onceEach, type SchemaBudget } from './schema-budget.ts';
+import { onceEach, type Budget, type SchemaBudget } from './schema-budget.ts';
 
 /**
  * Schemas of tools as providers validate them, in the current draft of JSON Schema. MCP servers and frameworks write them in older ones, with names of types from other
@@ -24,7 +24,6 @@ const currentSchema = onceEach((schema, budget) => {
 const ofElements = (ref: string): string =>
   ref.replaceAll(/(?<!\/(?:properties|\$defs|definitions|patternProperties))\/items\/(\d{1,6})(?=\/|$)/g, '/prefixItems/$1');
 
-type Budget = Pick<SchemaBudget, 'left'>;
 type Changes = Record<string, Json | undefined>;
 
 /** Keywords by what they hold. */

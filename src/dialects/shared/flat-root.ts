@@ -2,7 +2,7 @@ import type { FunctionTool } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
 import { JoinedSchemas } from './joined-schemas.ts';
 import { referredTo, withRefs } from './local-refs.ts';
-import { onceEach, type SchemaBudget } from './schema-budget.ts';
+import { onceEach, type Budget, type SchemaBudget } from './schema-budget.ts';
 
 /** What schemas of tools must not have at their root: makenotion/notion-mcp-server#102, langchain-ai/langchainjs#9804, anthropics/claude-code#5319 */
 export const alternatives = ['anyOf', 'oneOf', 'allOf'] as const;
@@ -59,12 +59,18 @@ function flatOf(schema: JsonObject, refused: readonly string[], budget: Budget):
  */
 function withMoved(flat: JsonObject, root: JsonObject, affords: (schema: Json) => boolean): JsonObject {
   const moved = new Map<string, { readonly name: string; schema: Json }>();
+  const taken = isObject(flat['$defs']) ? flat['$defs'] : {};
+  let last = 0;
+  const free = (): string => {
+    while (Object.hasOwn(taken, `of_alternatives_${++last}`));
+    return `of_alternatives_${last}`;
+  };
   const change = (ref: string): string => {
     if (!/^#\/(?:anyOf|oneOf|allOf)\//.test(ref)) return ref;
     const known = moved.get(ref);
     const schema = known ? known.schema : referredTo(ref, root);
     if (schema === undefined || (!known && !affords(schema))) return ref;
-    const place = known ?? { name: `of_alternatives_${moved.size + 1}`, schema };
+    const place = known ?? { name: free(), schema };
     moved.set(ref, place);
     return `#/$defs/${place.name}`;
   };
@@ -74,8 +80,6 @@ function withMoved(flat: JsonObject, root: JsonObject, affords: (schema: Json) =
   const defined = isObject(changed['$defs']) ? changed['$defs'] : {};
   return { ...changed, $defs: { ...defined, ...Object.fromEntries(Array.from(moved.values(), ({ name, schema }) => [name, schema])) } };
 }
-
-type Budget = Pick<SchemaBudget, 'left'>;
 
 interface Flat {
   readonly properties: ReadonlyMap<string, Json>;

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
-import type { SchemaBudget } from './schema-budget.ts';
+import type { Budget } from './schema-budget.ts';
 
 /** Characters that count as one value. */
 const charactersOfOne = 16;
@@ -16,12 +16,12 @@ const notes: ReadonlySet<string> = new Set(['title', 'description', 'default', '
 
 /** Schemas joined to one, at no more than a budget allows: what is returned once it is spent is of no use. */
 export class JoinedSchemas {
-  readonly #budget: Pick<SchemaBudget, 'left'>;
+  readonly #budget: Budget;
   readonly #texts = new Map<Json, string>();
   /** Of objects and lists. */
   readonly #sizes = new Map<Json, number>();
 
-  constructor(budget: Pick<SchemaBudget, 'left'>) {
+  constructor(budget: Budget) {
     this.#budget = budget;
   }
 

@@ -1,15 +1,17 @@
 import type { JsonObject } from '#core/json';
 
-/** What may be spent on the schemas of one call's tools: about one for each JSON value. A schema beyond it goes as it came. */
-export interface SchemaBudget {
+/** What may still be spent: about one for each JSON value. */
+export interface Budget {
   left: number;
+}
+
+/** What may be spent on the schemas of one call's tools. A schema beyond it goes as it came. */
+export interface SchemaBudget extends Budget {
   /** That of the few schemas that are put together anew. */
-  readonly merging: { left: number };
+  readonly merging: Budget;
 }
 
 export const schemaBudget = (): SchemaBudget => ({ left: 40_000, merging: { left: 25_000 } });
-
-type Budget = Pick<SchemaBudget, 'left'>;
 
 /**
  * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt leaves out the same schemas.

@@ -34,6 +34,10 @@ test('what a schema refers to within its alternatives is moved to its definition
     properties: { q: { $ref: '#/$defs/of_alternatives_1' } },
     $defs: { of_alternatives_1: place },
   });
+  expect(flat({ anyOf: [one, other], $defs: { of_alternatives_1: string } })).toMatchObject({
+    properties: { q: { $ref: '#/$defs/of_alternatives_2' } },
+    $defs: { of_alternatives_1: string, of_alternatives_2: place },
+  });
 });
 
 test('a schema that refers to a large alternative in a thousand spellings goes as it came, and soon', () => {
