@@ -23,6 +23,15 @@ export function responseBody({ stream = false, store }: { stream?: boolean; stor
   return JSON.stringify({ model: 'gpt-4o', instructions: 'You are a helpful assistant.', input: proseOf(1000), temperature: 0.7, stream, store });
 }
 
+/** A request for a message, of about 1 KB. */
+export const messageBody = JSON.stringify({
+  model: 'claude-haiku-4-5',
+  max_tokens: 1000,
+  system: 'You are a helpful assistant.',
+  messages: [{ role: 'user', content: proseOf(1000) }],
+  temperature: 0.7,
+});
+
 /** A Gemini request for content, of about 1 KB. */
 export const contentBody = JSON.stringify({
   systemInstruction: { parts: [{ text: 'You are a helpful assistant.' }] },

@@ -14,6 +14,7 @@ import { journal } from './journal.ts';
 import { latency } from './latency.ts';
 import { limits } from './limits.ts';
 import { memory } from './memory.ts';
+import { messages } from './messages.ts';
 import { profile } from './profile.ts';
 import type { Question, Row } from './question.ts';
 import { openRig } from './rig.ts';
@@ -30,6 +31,7 @@ const questions: readonly Question[] = [
   stream,
   translated,
   responses,
+  messages,
   embeddings,
   latency,
   firstChunk,

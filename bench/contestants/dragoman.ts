@@ -69,11 +69,13 @@ function settings(upstreamPort: number): string {
   return `providers:
   openai: { dialect: openai-chat, baseUrl: "http://127.0.0.1:${upstreamPort}/v1", apiKeys: [upstream-secret] }
   responses: { dialect: openai-responses, baseUrl: "http://127.0.0.1:${upstreamPort}/v1", apiKeys: [upstream-secret] }
+  anthropic: { dialect: anthropic-messages, baseUrl: "http://127.0.0.1:${upstreamPort}", apiKeys: [upstream-secret] }
   platform:
     { dialect: gemini, kind: vertex, project: bench, baseUrl: "http://127.0.0.1:${upstreamPort}/{region}/v1", credentials: { accessToken: upstream-secret }, regions: [us-central1] }
 models:
   gpt-4o-mini: { targets: [{ provider: openai, model: gpt-4o-mini }] }
   gpt-4o: { targets: [{ provider: responses, model: gpt-4o-mini }] }
+  claude-haiku-4-5: { targets: [{ provider: anthropic, model: claude-haiku-4-5 }] }
   gemini-2.5-flash: { targets: [{ provider: platform, model: gemini-2.5-flash }] }
 outbound: { allow: ["http://127.0.0.1:${upstreamPort}"] }
 `;

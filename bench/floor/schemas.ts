@@ -56,3 +56,42 @@ export const responseBody = {
     tool_choice: { anyOf: [text, object] },
   },
 } as const;
+
+/** The same of a request for a message. */
+export const messageBody = {
+  ...object,
+  required: ['model', 'max_tokens', 'messages'],
+  properties: {
+    model: { ...text, minLength: 1 },
+    max_tokens: { type: 'integer', minimum: 1 },
+    system: { anyOf: [text, { type: 'array', items: part }] },
+    messages: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        ...object,
+        required: ['role', 'content'],
+        properties: { role: { ...text, enum: ['user', 'assistant'] }, content: { anyOf: [text, { type: 'array', items: part }] } },
+      },
+    },
+    temperature: between(0, 1),
+    top_p: between(0, 1),
+    stream: { type: 'boolean' },
+    tools: { type: 'array', items: object },
+    tool_choice: object,
+  },
+} as const;
+
+const turn = { ...object, required: ['parts'], properties: { role: text, parts: { type: 'array', items: { ...object, properties: { text } } } } } as const;
+
+/** The same of a Gemini request for content. */
+export const contentBody = {
+  ...object,
+  required: ['contents'],
+  properties: {
+    contents: { type: 'array', minItems: 1, items: turn },
+    systemInstruction: turn,
+    generationConfig: { ...object, properties: { temperature: between(0, 2), topP: between(0, 1), maxOutputTokens: { type: 'integer', minimum: 1 } } },
+    tools: { type: 'array', items: object },
+  },
+} as const;

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
 import { Pool, type Dispatcher } from 'undici';
-import { chatBody, responseBody } from './schemas.ts';
+import { chatBody, contentBody, messageBody, responseBody } from './schemas.ts';
 
 interface Account {
   requests: number;
@@ -24,9 +24,11 @@ declare module 'fastify' {
 
 const { PORT = '8000', UPSTREAM = 'http://127.0.0.1:9700', KEY = 'sk-test-1' } = process.env;
 const accounts = new Map<string, Account>([[hash('sha256', KEY, 'hex'), { requests: 0, tokens: 0 }]]);
-const models = new Set(['gpt-4o-mini', 'gpt-4o']);
+const models = new Set(['gpt-4o-mini', 'gpt-4o', 'claude-haiku-4-5', 'gemini-2.5-flash']);
 const upstream = new Pool(UPSTREAM, { connections: null, pipelining: 1, keepAliveTimeout: 60_000 });
 const upstreamHeaders = { 'content-type': 'application/json', authorization: 'Bearer upstream-secret' };
+
+const contentPath = '/v1beta/models/:name';
 
 const refusal = (message: string) => JSON.stringify({ error: { message, type: 'invalid_request_error' } });
 
@@ -45,21 +47,26 @@ app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, by
 for (const [path, schema] of [
   ['/v1/chat/completions', chatBody],
   ['/v1/responses', responseBody],
+  ['/v1/messages', messageBody],
 ] as const)
-  app.post<{ Body: Asked }>(path, { schema: { body: schema }, onRequest: identify }, (request, reply) => pass(path, request, reply));
+  app.post<{ Body: Asked }>(path, { schema: { body: schema }, onRequest: identify }, (request, reply) => pass(path, request, reply, request.body));
+app.post<{ Params: { name: string } }>(contentPath, { schema: { body: contentBody }, onRequest: identify }, (request, reply) => {
+  const [model = '', operation] = request.params.name.split(':');
+  pass(`/v1beta/models/${model}:${operation}`, request, reply, { model });
+});
 
 interface Asked {
   readonly model: string;
   readonly stream?: boolean;
 }
 
-function pass(path: string, request: FastifyRequest<{ Body: Asked }>, reply: FastifyReply): void {
-  if (!models.has(request.body.model)) {
+function pass(path: string, request: FastifyRequest, reply: FastifyReply, { model, stream }: Asked): void {
+  if (!models.has(model)) {
     void reply.code(404).type('application/json').send(refusal('Model not found'));
     return;
   }
   reply.hijack();
-  const handler = request.body.stream === true ? new PassingStream(reply.raw, request.account) : new PassingWhole(reply.raw, request.account);
+  const handler = stream === true ? new PassingStream(reply.raw, request.account) : new PassingWhole(reply.raw, request.account);
   upstream.dispatch({ path, method: 'POST', headers: upstreamHeaders, body: request.bytes }, handler);
 }
 process.on('SIGTERM', () => process.exit(0));
@@ -106,6 +113,11 @@ abstract class Passing implements Dispatcher.DispatchHandler {
   }
 }
 
+interface Answer {
+  readonly usage?: { readonly total_tokens?: number; readonly input_tokens?: number; readonly output_tokens?: number };
+  readonly usageMetadata?: { readonly totalTokenCount?: number };
+}
+
 class PassingWhole extends Passing {
   #status = 0;
   readonly #chunks: Buffer[] = [];
@@ -120,8 +132,8 @@ class PassingWhole extends Passing {
 
   onResponseEnd(): void {
     const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
-    const { usage } = JSON.parse(body as unknown as string) as { usage?: { total_tokens?: number } };
-    this.settle(usage?.total_tokens ?? 0);
+    const { usage, usageMetadata } = JSON.parse(body as unknown as string) as Answer;
+    this.settle(usageMetadata?.totalTokenCount ?? usage?.total_tokens ?? (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0));
     this.response.writeHead(this.#status, ['Content-Type', 'application/json', 'Content-Length', String(body.length)]).end(body);
   }
 }

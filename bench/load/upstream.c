@@ -1,6 +1,6 @@
 // A cheap provider: answers any POST, from one thread, so that a measurement shows the gateway in front of it. A path that ends in /responses is answered
-// in OpenAI's Responses dialect, one that contains Content in Google's, any other in OpenAI's chat completions. A body with "stream":true (Google: the
-// path) gets --chunks chunks of about 215 bytes, then the end of the dialect's stream; without a pause they are written in blocks of 16 KB, with one each
+// in OpenAI's Responses dialect, one that ends in /messages in Anthropic's, whole answers only, one that contains Content in Google's, any other in
+// OpenAI's chat completions. A body with "stream":true (Google: the path) gets --chunks chunks of about 215 bytes, then the end of the dialect's stream; without a pause they are written in blocks of 16 KB, with one each
 // chunk is a write of its own. A body with "input":[ on the embeddings path gets 256 embeddings of 1,536 floats (5 MB). Any other gets 1 KB of JSON.
 //
 //   upstream --port 9700 --chunks 200 --pause 0 (microseconds between chunks) --life 3600 (seconds, then it ends by itself)
@@ -24,7 +24,7 @@ enum { BLOCK = 16384, EVENTS = 512 };
 
 struct text { char bytes[8192]; size_t size; };
 
-enum wire { CHAT, RESPONSES, GOOGLE, WIRES };
+enum wire { CHAT, RESPONSES, ANTHROPIC, GOOGLE, WIRES };
 struct words { struct text whole, opening, chunk, ending; };   // opening: of the stream, before its chunks
 
 struct connection {
@@ -128,7 +128,7 @@ static size_t request_size(struct connection *c) {
 static bool answer_all(struct connection *c) {
   for (size_t size; !c->streaming && (size = request_size(c)) > 0;) {
     size_t line = (char *)memchr(c->in, '\n', size) - c->in;
-    c->wire = memmem(c->in, line, "/responses ", 11) ? RESPONSES : memmem(c->in, line, "Content", 7) ? GOOGLE : CHAT;
+    c->wire = memmem(c->in, line, "/responses ", 11) ? RESPONSES : memmem(c->in, line, "/messages ", 10) ? ANTHROPIC : memmem(c->in, line, "Content", 7) ? GOOGLE : CHAT;
     c->streaming = c->wire == GOOGLE ? memmem(c->in, line, ":stream", 7) != NULL : memmem(c->in, size, "\"stream\":true", 13) != NULL;
     bool embeds = memmem(c->in, line, "/embeddings ", 12) != NULL;
     c->have -= size;
@@ -231,6 +231,12 @@ static void prepare_responses(struct words *words) {
   as_chunk(&words->ending, events, "0\r\n\r\n");
 }
 
+static void prepare_anthropic(struct words *words) {
+  char body[2048];
+  sprintf(body, "{\"id\":\"msg_123456789\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-haiku-4-5\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"stop_reason\":\"end_turn\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":219,\"cache_creation_input_tokens\":0,\"cache_read_input_tokens\":0,\"output_tokens\":%d,\"service_tier\":\"standard\"}}", prose, chunks);
+  as_whole(&words->whole, body);
+}
+
 static void prepare_google(struct words *words) {
   static const char envelope[] = "\"modelVersion\":\"gemini-2.5-flash\",\"responseId\":\"abcdefghijklmnop\"";
   char usage[200], body[2048];
@@ -248,6 +254,7 @@ static void prepare(void) {
   head.size = sprintf(head.bytes, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n");
   prepare_chat(&words_of[CHAT]);
   prepare_responses(&words_of[RESPONSES]);
+  prepare_anthropic(&words_of[ANTHROPIC]);
   prepare_google(&words_of[GOOGLE]);
 }
 

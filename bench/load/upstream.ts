@@ -62,6 +62,22 @@ const responses: Words = {
   ending: event('response.output_item.done', { output_index: 0, item: said }) + event('response.completed', { response: respond('completed', [said]) }),
 };
 
+const anthropic: Words = {
+  whole: JSON.stringify({
+    id: 'msg_123456789',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-haiku-4-5',
+    content: [{ type: 'text', text: message.content }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 219, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: chunks, service_tier: 'standard' },
+  }),
+  opening: '',
+  chunk: '',
+  ending: '',
+};
+
 const content = (text: string, finishReason?: string) =>
   JSON.stringify({
     candidates: [{ content: { parts: [{ text }], role: 'model' }, finishReason, index: 0 }],
@@ -81,7 +97,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   let body = '';
   for await (const bytes of request.setEncoding('utf8')) body += String(bytes);
   const url = request.url ?? '';
-  const words = url.endsWith('/responses') ? responses : url.includes('Content') ? google : chat;
+  const words = url.endsWith('/responses') ? responses : url.endsWith('/messages') ? anthropic : url.includes('Content') ? google : chat;
   const text = url.endsWith('/embeddings') ? vectors : words.whole;
   if (words === google ? url.includes(':stream') : body.includes('"stream":true')) await stream(response, words);
   else response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
