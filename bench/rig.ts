@@ -45,6 +45,8 @@ export interface Load {
   readonly each?: number;
   readonly ramp?: number;
   readonly together?: boolean;
+  /** Requests a second in all; absent: each client asks again as soon as it has its answer. */
+  readonly rate?: number;
 }
 
 export interface Upstream {
@@ -74,8 +76,8 @@ export async function openRig(options: BenchOptions) {
     const files = { body: join(folder, 'body'), headers: join(folder, 'headers') };
     writeFileSync(files.body, load.body);
     writeFileSync(files.headers, contestant.headers.map((line) => `${line}\r\n`).join(''));
-    const { clients, seconds, each = 0, ramp = 0, together = false } = load;
-    const flags = { port: contestant.port, path: contestant.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0 };
+    const { clients, seconds, each = 0, ramp = 0, together = false, rate = 0 } = load;
+    const flags = { port: contestant.port, path: contestant.path, ...files, clients, seconds, each, ramp, together: together ? 1 : 0, rate };
     const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const { stdout } = await promisify(execFile)(tools.load[0], [...tools.load.slice(1), ...words], { timeout: (seconds + ramp + 60) * 1000 });
     return JSON.parse(stdout) as Seen;

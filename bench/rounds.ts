@@ -91,7 +91,7 @@ export async function waits(rig: Rig, contestants: readonly Contestant[], upstre
   const { rounds, seconds } = rig.options;
   const direct: Seen[] = [];
   const found = contestants.map(({ name }): Waits => ({ name, seen: [], direct }));
-  for (const contestant of contestants) await rig.clients(contestant, { ...load, clients: warmUpClients, together: false, seconds: warmUpSeconds });
+  for (const contestant of contestants) await rig.clients(contestant, { ...load, clients: warmUpClients, together: false, rate: 0, seconds: warmUpSeconds });
   for (let round = 0; round < rounds; round++) {
     direct.push(await rig.clients({ port: upstreamPort, path: '/', headers: [] }, { ...load, seconds }));
     for (const [at, contestant] of contestants.entries()) {

@@ -4,6 +4,7 @@
 //   load --port 8080 --path /v1/chat/completions --body FILE --headers FILE (lines that end in CRLF) --clients 32 --seconds 3
 //        --each 0       requests per client; 0 = until the seconds are over. Requests in flight are then waited for (30 s at most).
 //        --ramp 0       seconds over which the clients arrive
+//        --rate 0       requests a second in all, each by the client that has rested longest; 0 = each client asks again as soon as it has its answer
 //        --together 0   1: no client sends its next request before all have their answers; then all send at once
 #define _GNU_SOURCE
 #include <errno.h>
@@ -184,9 +185,9 @@ static void print_times(const char *name, uint32_t *us) {
 
 int main(int count, char **words) {
   static const struct option options[] = { { "port", 1, 0, 'p' }, { "path", 1, 0, 'a' }, { "body", 1, 0, 'b' }, { "headers", 1, 0, 'h' }, { "clients", 1, 0, 'c' },
-    { "seconds", 1, 0, 's' }, { "each", 1, 0, 'e' }, { "ramp", 1, 0, 'r' }, { "together", 1, 0, 't' }, { 0 } };
+    { "seconds", 1, 0, 's' }, { "each", 1, 0, 'e' }, { "ramp", 1, 0, 'r' }, { "together", 1, 0, 't' }, { "rate", 1, 0, 'f' }, { 0 } };
   const char *path = "/", *body = "/dev/null", *headers = NULL;
-  double seconds = 3, ramp = 0;
+  double seconds = 3, ramp = 0, rate = 0;
   for (int o; (o = getopt_long(count, words, "", options, NULL)) != -1;) {
     if (o == 'p') port = atoi(optarg);
     else if (o == 'a') path = optarg;
@@ -197,6 +198,7 @@ int main(int count, char **words) {
     else if (o == 'e') each = atoi(optarg);
     else if (o == 'r') ramp = atof(optarg);
     else if (o == 't') together = atoi(optarg);
+    else if (o == 'f') rate = atof(optarg);
     else return 2;
   }
   signal(SIGPIPE, SIG_IGN);
@@ -205,17 +207,20 @@ int main(int count, char **words) {
   clients = calloc(count_clients, sizeof *clients);
   first_us = malloc(SAMPLES * sizeof *first_us);
   whole_us = malloc(SAMPLES * sizeof *whole_us);
-  if (together) for (int i = 0; i < count_clients; i++) connect_client(&clients[i]);
+  if (together || rate) for (int i = 0; i < count_clients; i++) connect_client(&clients[i]);
 
   uint64_t begun = now_us(), until = begun + seconds * 1e6, rest_until = begun;
-  int arrived = 0;
+  int arrived = 0, next = 0;
+  long due = 0;
   static char bytes[262144];
   struct epoll_event heard[EVENTS];
   for (uint64_t now = begun; now < until + GRACE_US; now = now_us()) {
     bool open = now < until;
     if (together && open && busy == 0 && now >= rest_until && (!each || clients[0].sent < each)) for (arrived = 0; arrived < count_clients;) ask(&clients[arrived++]);
-    while (!together && open && arrived < count_clients && now >= begun + (uint64_t)(arrived * ramp * 1e6 / count_clients)) ask(&clients[arrived++]);
-    if (busy == 0 && (!open || (!together && arrived == count_clients))) break;
+    for (int tried = 0; rate && open && due < (now - begun) / 1e6 * rate && tried < count_clients; tried++, next = (next + 1) % count_clients)
+      if (!clients[next].busy) ask(&clients[next]), due++, tried = -1;
+    while (!together && !rate && open && arrived < count_clients && now >= begun + (uint64_t)(arrived * ramp * 1e6 / count_clients)) ask(&clients[arrived++]);
+    if (busy == 0 && (!open || (!together && !rate && arrived == count_clients))) break;
     int n = epoll_wait(poller, heard, EVENTS, 1);
     for (int i = 0; i < n; i++) {
       struct client *c = heard[i].data.ptr;
@@ -225,7 +230,7 @@ int main(int count, char **words) {
       else if (c->busy) finish(c, size == 0 && c->reading == BODY && c->left < 0);
       else { close(c->fd); c->connected = false; }
       if (!c->busy && together && busy == 0) rest_until = now_us() + REST_US;
-      if (!c->busy && !together && now_us() < until && (!each || c->sent < each)) ask(c);
+      if (!c->busy && !together && !rate && now_us() < until && (!each || c->sent < each)) ask(c);
     }
   }
   printf("{\"requests\":%ld,\"failed\":%ld,\"unfinished\":%ld,\"lines\":%ld,\"seconds\":%.3f", requests, failed, busy, lines, (now_us() - begun) / 1e6);

@@ -7,12 +7,24 @@ import { parseArgs } from 'node:util';
 
 const option = { type: 'string' } as const;
 const { values } = parseArgs({
-  options: { port: option, path: option, body: option, headers: option, clients: option, seconds: option, each: option, ramp: option, together: option },
+  options: {
+    port: option,
+    path: option,
+    body: option,
+    headers: option,
+    clients: option,
+    seconds: option,
+    each: option,
+    ramp: option,
+    together: option,
+    rate: option,
+  },
 });
 const body = readFileSync(values.body ?? '/dev/null');
 const headerLines = values.headers === undefined ? [] : readFileSync(values.headers, 'utf8').split('\r\n').filter(Boolean);
 const headers = Object.fromEntries(headerLines.map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]));
 const clients = Number(values.clients ?? 1);
+const rate = Number(values.rate ?? 0);
 const each = Number(values.each ?? 0) || Infinity;
 const agent = new Agent({ keepAlive: true, maxSockets: clients });
 const firsts: number[] = [];
@@ -27,7 +39,15 @@ if (values.together === '1')
     await Promise.all(Array.from({ length: clients }, ask));
     await setTimeout(20);
   }
-else
+else if (rate > 0) {
+  const open = new Set<Promise<void>>();
+  for (let due = 0; performance.now() < until; await setTimeout(1))
+    for (; due < ((performance.now() - begun) / 1000) * rate && open.size < clients; due++) {
+      const asking = ask().finally(() => open.delete(asking));
+      open.add(asking);
+    }
+  await Promise.all(open);
+} else
   await Promise.all(
     Array.from({ length: clients }, async (_, index) => {
       await setTimeout((index * Number(values.ramp ?? 0) * 1000) / clients);
