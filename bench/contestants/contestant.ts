@@ -22,6 +22,8 @@ export interface Contestant {
   readonly headers: readonly string[];
   /** Of the gateway itself, not of a launcher. */
   readonly pid: number;
+  /** Of the launcher, where there is one. */
+  readonly launcherPid?: number;
   readonly databasePid: number | undefined;
   /** The port of Node's inspector, if it was asked for. */
   readonly inspector: number | undefined;

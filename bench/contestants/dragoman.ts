@@ -62,7 +62,7 @@ export async function openDragoman(
     ...(ablation && { ablation }),
   });
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
-  return { ...contestant, pid };
+  return { ...contestant, pid, launcherPid: running.pid };
 }
 
 function settings(upstreamPort: number): string {
