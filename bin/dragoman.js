@@ -16,7 +16,8 @@ process.env.UV_THREADPOOL_SIZE ??= '16';
 
 refuseWindows();
 if (existsSync(source)) {
-  launch(newNode(), [...memory, '--conditions=dragoman-source', source, ...args]);
+  const { isCurrent } = await import('./stamp.js'); // not in the package
+  launch(newNode(), [...memory, ...(isCurrent() ? [fileURLToPath(built)] : ['--conditions=dragoman-source', source]), ...args]);
 } else if (isNew) {
   const folder = compileCache();
   if (folder) module.enableCompileCache(folder); // applies only to later imports, hence the dynamic import

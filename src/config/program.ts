@@ -1,2 +1,4 @@
+import { existsSync } from 'node:fs';
+
 /** What people type to run this program: from a clone of the source, or as the installed package. */
-export const program = import.meta.url.endsWith('.ts') ? 'node bin/dragoman.js' : 'dragoman';
+export const program = existsSync(new URL('../../src/main.ts', import.meta.url)) ? 'node bin/dragoman.js' : 'dragoman';

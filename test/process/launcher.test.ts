@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -32,15 +32,17 @@ if (command === 'serve') {
 }
 `;
 
-/** A server with sources, and one as it is installed from a package. */
+/** A server with sources, one as it is installed from a package, and one with sources and what was built from them. */
 let server: string;
 let installed: string;
+let built: string;
 
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'dragoman-launcher-'));
   server = join(folder, 'house');
   installed = join(folder, 'installed');
-  for (const place of [server, installed]) {
+  built = join(folder, 'built');
+  for (const place of [server, installed, built]) {
     await cp(join(root, 'bin'), join(place, 'bin'), { recursive: true });
     await cp(join(root, 'package.json'), join(place, 'package.json'));
     await cp(join(root, '.npmrc'), join(place, '.npmrc'));
@@ -49,9 +51,13 @@ beforeAll(async () => {
   await mkdir(join(server, 'src/process'), { recursive: true });
   await cp(join(root, 'src/process/launcher.ts'), join(server, 'src/process/launcher.ts'));
   await writeFile(join(server, 'src/main.ts'), `const typed: string = 'types are stripped'; void typed;${program('#process/launcher')}`);
-  await mkdir(join(installed, 'dist/process'), { recursive: true });
-  await writeFile(join(installed, 'dist/process/launcher.js'), 'export const whenLauncherDies = () => {};');
-  await writeFile(join(installed, 'dist/main.js'), program('#process/launcher'));
+  for (const place of [installed, built]) {
+    await mkdir(join(place, 'dist/process'), { recursive: true });
+    await writeFile(join(place, 'dist/process/launcher.js'), 'export const whenLauncherDies = () => {};');
+    await writeFile(join(place, 'dist/main.js'), program('#process/launcher'));
+  }
+  await cp(join(server, 'src'), join(built, 'src'), { recursive: true });
+  await cp(join(root, 'package-lock.json'), join(built, 'package-lock.json'));
 });
 
 afterAll(() => rm(join(server, '..'), { recursive: true }));
@@ -69,6 +75,24 @@ describe('bin/dragoman.js', () => {
     expect(Number.parseInt(said.node.slice(1), 10)).toBeGreaterThanOrEqual(26);
     expect(said.file).toMatch(/\/house\/src\/main\.ts$/);
     expect(said.cache).toMatch(process.platform === 'darwin' ? /Library\/Caches\/dragoman/ : /\/house\/cache\/dragoman\//);
+  });
+
+  test('runs dist/main.js where it was built from src/ as it is now, and src/main.ts again after a change, a new file or without what says so', async () => {
+    const file = () => (JSON.parse(run(['bin/dragoman.js', 'where'], { cwd: built }).stdout) as { file: string }).file;
+    const stamp = async () => {
+      const { sourceStamp } = (await import(join(built, 'bin/stamp.js'))) as { sourceStamp: () => string };
+      await writeFile(join(built, 'dist/sources'), sourceStamp());
+    };
+    expect(file()).toMatch(/\/built\/src\/main\.ts$/);
+    await stamp();
+    expect(file()).toMatch(/\/built\/dist\/main\.js$/);
+    await writeFile(join(built, 'src/another.ts'), '');
+    expect(file()).toMatch(/\/built\/src\/main\.ts$/);
+    await stamp();
+    await writeFile(join(built, 'src/another.test.ts'), '');
+    expect(file()).toMatch(/\/built\/dist\/main\.js$/);
+    await utimes(join(built, 'src/main.ts'), 1, 1);
+    expect(file()).toMatch(/\/built\/src\/main\.ts$/);
   });
 
   test('starts even if that folder is not writable', () => {

@@ -10,7 +10,7 @@ import { proves } from '../support/proves.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 /** Only what is needed to compile and pack. */
-const shipped = ['bin', 'src', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
+const shipped = ['bin', 'src', 'package.json', 'package-lock.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
 
 const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0', 'PostgreSQL', 'Unlicense'];
 /** Named so in its manifest, but its COPYING has no clause on advertising. */
@@ -127,7 +127,8 @@ describe('the shipped package', () => {
           'bin/dragoman.js',
           'bin/runtime.js',
           'dist/main.js',
-          'dist/process/launcher.js',
+          'dist/process/worker.js',
+          'dist/store/embedded-worker.js',
           'dragoman.schema.json',
         ]),
       );
