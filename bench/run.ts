@@ -26,6 +26,8 @@ import { table } from './table.ts';
 import { translated } from './translated.ts';
 import { workers } from './workers.ts';
 
+const { isCurrent } = (await import(new URL('../bin/stamp.js', import.meta.url).href)) as { isCurrent: () => boolean };
+
 const questions: readonly Question[] = [
   chat,
   stream,
@@ -105,6 +107,10 @@ const rig = await openRig({
 try {
   const busy = loadavg()[0]!;
   if (busy > 0.5) rig.remarks.add(`The machine was busy before the bench started (load ${busy.toFixed(2)}): trust the ratios, not the figures.`);
+  if (!isCurrent())
+    rig.remarks.add(
+      'dist/ is not of these sources, so that Dragoman ran from them: a start and memory at rest are those of the built program after "npm run build".',
+    );
   if (values.profile) await profile(rig, positionals);
   else if (values.without !== undefined)
     await ablation(rig, values.without.split(','), positionals.find((one) => one === 'stream' || one === 'responses') ?? 'chat');

@@ -1,17 +1,16 @@
 // Builds dist/ from src/: the program with the packages that are JavaScript alone, in few files, which start in half the time that a thousand take; each
 // program of a thread or process in one of its own; and the files that are read at run time (SQL, catalogues).
-import { cpSync, existsSync, globSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sourceStamp, stampFile } from './stamp.js';
+import { rolldown } from 'rolldown';
+import { isCurrent, sourceStamp, stampFile } from './stamp.js';
 
 const root = realpathSync(fileURLToPath(new URL('../', import.meta.url)));
 const source = join(root, 'src');
 const dist = join(root, 'dist');
 
-// After an installation without development dependencies the sources are run as they are.
-if (process.argv.includes('--if-possible') && !existsSync(join(root, 'node_modules/rolldown'))) process.exit(0);
-const { rolldown } = await import('rolldown');
+if (process.argv.includes('--unless-current') && isCurrent()) process.exit(0);
 
 /** Packages that are native, or find files of their own beside their code. */
 const external =

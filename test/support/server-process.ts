@@ -23,7 +23,10 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
 }
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const source = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const { isCurrent } = (await import(new URL('../../bin/stamp.js', import.meta.url).href)) as { isCurrent: () => boolean };
+/** What `npm start` runs. */
+const main = isCurrent() ? fileURLToPath(new URL('../../dist/main.js', import.meta.url)) : source;
 
 /**
  * Starts it in a place, with a scripted upstream as its provider, and waits until it answers. It is stopped when the test ends. `yaml` is added to its settings,
@@ -42,7 +45,7 @@ export async function startProcess(
   await settings(yaml);
   if (databaseUrl === undefined) await withDatabase(data);
   const ofItsNode = preload ? ['--conditions=dragoman-source', '--import', preload.href] : ofNode; // one that is measured is optimized as everywhere else
-  const child = spawn(process.execPath, [...ofItsNode, main], {
+  const child = spawn(process.execPath, [...ofItsNode, preload ? source : main], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
       ...passedOn(),
