@@ -15,7 +15,7 @@ export function sourceStamp() {
     digest.update(`${path} ${size} ${mtimeMs}\n`);
   };
   const walk = (folder) => {
-    for (const entry of readdirSync(root + folder, { withFileTypes: true })) {
+    for (const entry of readdirSync(root + folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) walk(path);
       else if (!entry.name.endsWith('.test.ts')) add(path);
