@@ -1,4 +1,5 @@
 import { Fault } from '#core/fault';
+import { withoutHalf } from '#kit/text/surrogates';
 import { mostTokensIn } from './token-limit.ts';
 
 /** The provider's own message about a request that it refused, reduced to what a client may read. */
@@ -39,7 +40,7 @@ export function firstSentence(message: string): string | undefined {
   const end = words.findIndex((word) => endsSentence(word));
   const sentence = masked(end < 0 ? words : words.slice(0, end + 1)).join(' ');
   if (!/[\p{L}\p{N}]/u.test(sentence) || sentence.startsWith('<')) return undefined;
-  return sentence.length <= sentenceCharacters ? sentence : `${sentence.slice(0, sentenceCharacters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return sentence.length <= sentenceCharacters ? sentence : `${withoutHalf(sentence.slice(0, sentenceCharacters - 1))}…`;
 }
 
 /** A full stop ends a sentence unless it ends an abbreviation. */
