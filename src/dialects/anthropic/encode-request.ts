@@ -20,7 +20,7 @@ import { cacheMark, type Notes } from './encode-messages.ts';
 import { withFewMarks } from './few-marks.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../shared/token-limit.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -29,7 +29,7 @@ const defaultTokens = 8192;
 /** Output tokens left for the answer above a thinking budget. */
 const answerTokens = 4096;
 
-export interface RequestOptions extends LimitQuirks {
+export interface RequestOptions extends OutputLimit {
   /** Whether prompts are cached without a mark of the client. */
   readonly caching?: 'auto' | undefined;
 }
@@ -43,8 +43,8 @@ export interface RequestOptions extends LimitQuirks {
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: RequestOptions = {}): EncodedRequest {
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
-  const mostTokens = leastLimit(quirks, options);
-  const call = withinLimit(asked, mostTokens, dialect, ignored);
+  const mostTokens = outputLimit(quirks, options);
+  const call = withinOutputLimit(asked, mostTokens, dialect, ignored);
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, isMarked: false };
   const ownFields = own(call.extra, dialect);

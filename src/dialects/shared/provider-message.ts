@@ -1,6 +1,6 @@
 import { Fault } from '#core/fault';
 import { withoutHalf } from '#kit/text/surrogates';
-import { mostTokensIn } from './token-limit.ts';
+import { outputLimitIn } from './output-limit.ts';
 
 /** The provider's own message about a request that it refused, reduced to what a client may read. */
 
@@ -21,7 +21,7 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
   if (!requestStatuses.has(status) || fault.details.key) return fault;
   const sentence = firstSentence(message);
-  const mostTokens = fault.details.reason === 'context-length' ? undefined : mostTokensIn(message);
+  const mostTokens = fault.details.reason === 'context-length' ? undefined : outputLimitIn(message);
   const details = { ...fault.details, ...(mostTokens === undefined ? {} : { mostTokens }) };
   return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...details, said: sentence });
 }

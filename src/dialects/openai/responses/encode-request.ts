@@ -17,7 +17,7 @@ import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
 import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../../shared/token-limit.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -30,7 +30,7 @@ const withLogprobs = 'message.output_text.logprobs';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: LimitQuirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const call = ownFilesOf(asked, dialect, quirks);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
@@ -52,7 +52,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
-  const limited = withinLimit(call, leastLimit(quirks, options), dialect, ignored);
+  const limited = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
   const body: Record<string, Json> = {
     ...carried,
     ...(user ? { user: user.user } : {}),

@@ -5,11 +5,11 @@ import { loneItemsIn, type LoneItems } from '../../shared/lone-items.ts';
 import type { FileQuirks } from '../own-files.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { leastTokens, optionalFields, sentEffort, thinkingOf, type ReasoningQuirks, type RefusedFields, type Thinking } from './model-fields.ts';
-import { limitLearned, type LimitQuirks } from '../../shared/token-limit.ts';
+import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends FileQuirks, LimitQuirks, ReasoningQuirks, ToolQuirks {
+export interface Quirks extends FileQuirks, OutputLimit, ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */
@@ -31,7 +31,7 @@ export interface Quirks extends FileQuirks, LimitQuirks, ReasoningQuirks, ToolQu
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field = '' } = fault.details;
-  const limited = limitLearned(fault, call, known, dialect);
+  const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
