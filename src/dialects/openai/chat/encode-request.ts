@@ -140,15 +140,15 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {
     case 'function': {
       const { name, description, parameters, strict } = tool;
-      const { function: inner, '.marked': isMarked, ...outer } = own(tool.extra, dialect);
-      const { cache_control: mark, ...others } = outer;
+      const { function: inner, '.innerBreakpoint': isInner, ...outer } = own(tool.extra, dialect);
+      const { cache_control, ...others } = outer;
       const described = {
-        ...(isMarked && mark !== undefined ? { cache_control: mark } : {}),
+        ...(isInner && cache_control !== undefined ? { cache_control } : {}),
         ...(description === undefined ? {} : { description }),
         ...(parameters === undefined ? {} : { parameters }),
         ...(strict === undefined ? {} : { strict }),
       };
-      return [{ ...(isMarked ? others : outer), type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
+      return [{ ...(isInner ? others : outer), type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
     }
     case 'custom': {
       const { name, description, format } = tool;

@@ -16,7 +16,7 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
-import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
+import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
 import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
@@ -70,7 +70,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   };
   if (call.stream) body['stream'] = true;
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
-  if (quirks.withoutMarks) withoutMarks(body, ignored);
+  if (quirks.withoutBreakpoints) withoutBreakpoints(body, ignored);
   const isDecided = user?.decided !== undefined && body['user'] !== undefined;
   return { body, ignored: [...ignored], ...(isDecided ? { decided: [user.decided] } : {}) };
 }

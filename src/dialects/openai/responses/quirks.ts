@@ -16,8 +16,8 @@ export interface Quirks extends FileQuirks, OutputLimit, ReasoningQuirks, ToolQu
   readonly sources?: true;
   /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
   readonly atLeast16?: true;
-  /** It refuses marks at the ends of cached prefixes. */
-  readonly withoutMarks?: true;
+  /** It refuses cache breakpoints (`cache_control`). */
+  readonly withoutBreakpoints?: true;
   /** Items beside messages, calls and results that it refuses. */
   readonly withoutItems?: LoneItems;
   /** Optional fields that it refuses, each with how it was asked to think then. */
@@ -39,7 +39,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (items) return items;
   if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
   if (/(?:^|[.\]])cache_control$/.test(field) && fault.details.reason === 'field-unknown')
-    return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
+    return known.withoutBreakpoints ? undefined : { ...known, withoutBreakpoints: true };
   if (field === 'reasoning.summary' && (isTranslated(call, dialect) || fault.details.reason === 'field-unknown'))
     return known.withoutSummary ? undefined : { ...known, withoutSummary: true };
   if (!isTranslated(call, dialect)) return isReasoningUnknown(fault, call) && known.efforts?.length !== 0 ? { ...known, efforts: [] } : undefined;
