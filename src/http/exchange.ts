@@ -174,7 +174,7 @@ export class Exchange implements Memory, NeededMemory {
     return Array.isArray(value) ? value[0] : value;
   }
 
-  /** From now on the answer may take so many seconds in all. */
+  /** From now on the answer may take this many seconds in all. */
   expire(seconds: number): void {
     this.#deadline = this.#clock.monotonic() + seconds * 1000;
   }
@@ -188,7 +188,7 @@ export class Exchange implements Memory, NeededMemory {
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
-  /** Could this request hold so many more bytes now? They are not counted. */
+  /** Could this request hold this many more bytes now? They are not counted. */
   hasRoom(bytes: number): boolean {
     return this.#isOver || this.#budget.hasRoom(this.#owner, this.#held, this.#held + bytes);
   }
