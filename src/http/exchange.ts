@@ -91,7 +91,7 @@ export class Exchange implements Memory, NeededMemory {
   /** Headers that a refusal carries too, such as what is left of a limit. */
   refusalHeaders: Headers = [];
 
-  /** @param budget the memory of all requests. `stallSeconds`: how long a client may leave what was sent to it unread before its connection is cut */
+  /** @param budget the memory of all requests. `stallSeconds`: how long a client may stop reading before its connection is cut */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
@@ -226,7 +226,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#held = bytes;
   }
 
-  /** From now on what is sent is noted, and a whole answer or the end of a stream goes out with `release` only. */
+  /** From now on the answer is recorded, and a whole answer or the end of a stream goes out with `release` only. */
   record(mostBytes: number): Recording {
     return (this.#recording = new Recording(mostBytes));
   }

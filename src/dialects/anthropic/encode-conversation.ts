@@ -22,7 +22,7 @@ interface Draft {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: JsonObject[];
   readonly carried: JsonObject;
-  /** A client of this wire put the system message here: it stays as it came. */
+  /** A client of this wire put the system message here: it stays unchanged. */
   readonly isFixed: boolean;
   /** Its client wrote it without content. */
   readonly isBare?: boolean;
