@@ -22,6 +22,7 @@ export default defineConfig({
     'typescript/consistent-type-imports': 'error', // also refuses the type import('…').Name, which the walls would not see
     'typescript/no-deprecated': 'error',
     'typescript/no-explicit-any': 'error',
+    'typescript/no-import-type-side-effects': 'error', // its module would be loaded for nothing
     'typescript/no-misused-promises': 'error',
     'typescript/no-require-imports': 'error',
     'typescript/only-throw-error': ['error', { allowThrowingAny: true, allowThrowingUnknown: true }], // a signal's reason

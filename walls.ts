@@ -40,7 +40,7 @@ export const deepest = 3;
  * @param root the folder with the configuration and `src/`, whose folders are read
  */
 export function walls(root: string): OxlintOverride[] {
-  return Object.entries(rooms).flatMap(([room, others]) => {
+  const inRooms = Object.entries(rooms).flatMap(([room, others]) => {
     const neighbours = neighbourly.includes(room) ? foldersOf(join(root, 'src', room)) : [];
     return [
       ...wall({ folder: 'src', name: room, level: 0, room, others, neighbours: [] }),
@@ -52,6 +52,7 @@ export function walls(root: string): OxlintOverride[] {
       ),
     ];
   });
+  return [{ files: ['src/main.ts'], rules: { 'no-restricted-imports': ['error', { paths: heavy }] } }, ...inRooms];
 }
 
 interface Place {
@@ -78,12 +79,15 @@ function wall({ folder, name, level, room, others, neighbours }: Place): OxlintO
     ...neighbours.flatMap((one) => [`#${room}/${one}/**`, `${beside}${one}/**`]),
   ];
   const message = `${room} may import from ${others.length > 0 ? others.join(', ') : 'no other room'}${neighbours.length > 0 ? ', and not from its neighbours' : ''} (ARCHITECTURE.md).`;
-  const override = (files: string, patterns: string[]): OxlintOverride => ({
+  const override = (files: string, patterns: string[], paths: typeof heavy | []): OxlintOverride => ({
     files: [`${folder}/${files}`],
-    rules: { 'no-restricted-imports': ['error', { patterns: [crooked, { group: patterns, message }] }] },
+    rules: { 'no-restricted-imports': ['error', { paths, patterns: [crooked, { group: patterns, message }] }] },
   });
-  return [override(`${name}.ts`, group), override(`${name}.test.ts`, [...group, `!${'../'.repeat(level + 1)}test/**`])];
+  return [override(`${name}.ts`, group, heavy), override(`${name}.test.ts`, [...group, `!${'../'.repeat(level + 1)}test/**`], [])];
 }
+
+/** Importing a value from these makes Node load an undici of its own when the process starts. */
+const heavy = ['node:http', 'node:https'].map((name) => ({ name, allowTypeImports: true, message: 'Take it from #kit/net/http, or import a type.' }));
 
 /** Ways round the patterns: down and up again, a folder's own name, doubled slashes, encoded letters, absolute paths. Comes first, since a pattern that allows an import ends the search. */
 const crooked = {

@@ -16,11 +16,11 @@ const width = 140;
  * @returns its path
  * @throws Error if the file exists; it is left unchanged
  */
-export function writeSettingsFile(folder: string, kind: 'short' | 'full', env = theEnvironment()): string {
+export function writeSettingsFile(folder: string, kind: 'short' | 'full'): string {
   const file = join(folder, 'dragoman.yaml');
   try {
     const schema = addressFrom(folder);
-    writeFileSync(file, kind === 'full' ? settingsText(schema) : shortText(schema, env), { flag: 'wx', mode: 0o600 });
+    writeFileSync(file, kind === 'full' ? settingsText(schema) : shortText(schema, theEnvironment()), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new Error(`${file} already exists and was left unchanged.`, { cause: error });
     throw error;

@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts';
 import type { Permits } from './permits.ts';
 import type { Plan } from './plan.ts';
 import type { WaitingCalls } from './conversation.ts';
-import type { RestingKeys } from './resting-keys.ts';
+import type { KeyCooldowns } from './key-cooldowns.ts';
 import type { CalledTool } from './server-tools.ts';
 
 /** The user and key that a request belongs to. */
@@ -109,7 +109,7 @@ export interface Context {
 export interface TargetContext extends Context {
   readonly patience: Patience;
   /** Absent: every key may be used. */
-  readonly keys?: RestingKeys;
+  readonly keys?: KeyCooldowns;
 }
 
 /** Time limits in seconds: until the response head, from there to the first event with content, and between two reads after it. */

@@ -48,7 +48,7 @@ export interface FaultDetails {
   readonly retryAfter?: number;
   /** The values that the provider accepts, where it names the least and the most. */
   readonly range?: { readonly least: number; readonly most: number };
-  /** The largest token limit of an answer that the provider says it accepts. */
+  /** The output token limit of the model, where the provider names it. */
   readonly mostTokens?: number;
   /** The kind of limit of a plan that refused the call, for the metrics. */
   readonly limit?: string;

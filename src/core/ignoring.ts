@@ -1,7 +1,7 @@
 import type { Context } from './context.ts';
 import { Fault } from './fault.ts';
 
-/** A warning names so many fields at most. */
+/** A warning names this many fields at most. */
 const mostNamed = 20;
 
 /**

@@ -14,7 +14,7 @@ export interface ServerTool {
   readonly isReadOnly: boolean;
 }
 
-/** A call that was made, and what came of it. */
+/** A call that was made, and its result. */
 export interface CalledTool extends Pick<ServerToolCall, 'id' | 'name' | 'server'> {
   readonly text: string;
   readonly isError: boolean;
@@ -35,7 +35,7 @@ export interface ServerTools {
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
   /**
-   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it gives what came of it then. Failures are
+   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it returns that result. Failures are
    * texts for the model.
    *
    * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked

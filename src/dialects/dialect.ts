@@ -70,7 +70,7 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   /** @param body parsed JSON. @throws Fault `upstream-failed` where it is not an answer, or the fault that its error means */
   decodeResult(body: unknown, model: string, ignored?: readonly string[]): Events;
   /**
-   * The events of a plain answer, with `passed` in place of its content, so that it can be forwarded to clients of the same wire as it came; undefined for any
+   * The events of a plain answer, with `passed` in place of its content, so that it can be forwarded unchanged to clients of the same wire; undefined for any
    * other. Absent: none is forwarded.
    */
   plainAnswer?(body: unknown, model: string, ignored: readonly string[]): Events | undefined;

@@ -68,7 +68,7 @@ function sendBytes(exchange: Exchange, { contentType, content, headers }: Bytes)
   return sendPieces(exchange, content, head);
 }
 
-/** Sends what comes, as the client reads it. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut. */
+/** Sends the pieces as the client reads them. The head goes out with the first piece: until then a failure is a real 4xx or 5xx; behind it the connection is cut. */
 export async function sendPieces(exchange: Exchange, pieces: AsyncIterable<string | Uint8Array>, headers: readonly string[]): Promise<void> {
   let isOpen = false;
   const open = () => {

@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts';
 
 const limits = { bodyBytes: 10_000_000, fileBytes: 0, bodyIdleSeconds: 60 };
 
-/** A request whose body the test sends, and which has room for so many bytes. */
+/** A request whose body the test sends, and which has room for this many bytes. */
 function requestWith(headers: Readonly<Record<string, string>>, room = Infinity) {
   const incoming = Object.assign(new EventEmitter(), { complete: false, pause: () => {} });
   const exchange = {

@@ -79,7 +79,7 @@ export async function readBody(
 }
 
 /**
- * A buffer with room for so many `bytes`, and `most` at most, that begins with the first `used` of another. It doubles, so that chunks as small as a client
+ * A buffer with room for this many `bytes`, and `most` at most, that begins with the first `used` of another. It doubles, so that chunks as small as a client
  * likes cost no more than their bytes, and no announced length is allocated before its bytes come.
  */
 function grown(from: Buffer, { used, bytes, most }: { readonly used: number; readonly bytes: number; readonly most: number }): Buffer {

@@ -91,7 +91,7 @@ export class Exchange implements Memory, NeededMemory {
   /** Headers that a refusal carries too, such as what is left of a limit. */
   refusalHeaders: Headers = [];
 
-  /** @param budget the memory of all requests. `stallSeconds`: how long a client may leave what was sent to it unread before its connection is cut */
+  /** @param budget the memory of all requests. `stallSeconds`: how long a client may stop reading before its connection is cut */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
@@ -174,7 +174,7 @@ export class Exchange implements Memory, NeededMemory {
     return Array.isArray(value) ? value[0] : value;
   }
 
-  /** From now on the answer may take so many seconds in all. */
+  /** From now on the answer may take this many seconds in all. */
   expire(seconds: number): void {
     this.#deadline = this.#clock.monotonic() + seconds * 1000;
   }
@@ -188,7 +188,7 @@ export class Exchange implements Memory, NeededMemory {
     if (now > this.#deadline && !this.signal.aborted) this.#stop(new Fault('timed-out', 'The answer took too long.'));
   }
 
-  /** Could this request hold so many more bytes now? They are not counted. */
+  /** Could this request hold this many more bytes now? They are not counted. */
   hasRoom(bytes: number): boolean {
     return this.#isOver || this.#budget.hasRoom(this.#owner, this.#held, this.#held + bytes);
   }
@@ -226,7 +226,7 @@ export class Exchange implements Memory, NeededMemory {
     this.#held = bytes;
   }
 
-  /** From now on what is sent is noted, and a whole answer or the end of a stream goes out with `release` only. */
+  /** From now on the answer is recorded, and a whole answer or the end of a stream goes out with `release` only. */
   record(mostBytes: number): Recording {
     return (this.#recording = new Recording(mostBytes));
   }

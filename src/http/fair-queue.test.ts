@@ -10,7 +10,7 @@ function queueOf() {
   const begun: number[] = [];
   const queue = new FairQueue({ clock, chance: () => 0.5, atTurnEnd: (run) => void ends.push(run) });
 
-  /** So many requests of a user, who is noted when they begin. @returns how many were refused */
+  /** This many requests of a user, who is noted when they begin. @returns how many were refused */
   const send = (userId: number, count: number, signal = { aborted: false }): number => {
     let refused = 0;
     for (let at = 0; at < count; at++) {

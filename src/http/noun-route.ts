@@ -142,7 +142,7 @@ export const eventText = ({ id, event, value }: Update): string =>
 
 export const isUpdates = (answer: unknown): answer is AsyncIterable<unknown> => typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
 
-/** A request as it came, wherever it came from. */
+/** An unchecked request, whichever its route. */
 export interface PlainAsked {
   readonly caller: Caller;
   readonly by: Actor;

@@ -1,8 +1,7 @@
 import { Type, type Static, type TObject, type TOptional, type TProperties, type TSchema, type TSchemaOptions, type TUnion } from 'typebox';
 
 /** An object that has no other members than these. */
-export const closed = <Members extends TProperties>(members: Members, options: TSchemaOptions = {}): TObject<Members> =>
-  Type.Object(members, { additionalProperties: false, ...options });
+export const closed = <Members extends TProperties>(members: Members): TObject<Members> => Type.Object(members, { additionalProperties: false });
 
 /** What the schema describes, or null. */
 export const nullable = <Schema extends TSchema>(schema: Schema, options?: TSchemaOptions): TUnion<[Schema, Type.TNull]> =>

@@ -53,19 +53,20 @@ export function openLedger(deps: LedgerDeps): Ledger {
   };
 
   /** Near the edge of an account, or where the source must be asked first. */
-  const reserveInTurn = async (call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number): Promise<Reservation> => {
+  const reserveInTurn = async (admission: Admission): Promise<Reservation> => {
     const startedAt = clock.monotonic();
-    await line.take(context, estimate, holds);
-    return begin(call, context, estimate, holds, at, clock.monotonic() - startedAt);
+    await line.take(admission.context, admission.estimate, admission.holds);
+    return begin(admission, clock.monotonic() - startedAt);
   };
 
   /** Admits the call. The journal has that at the end of this turn, before any provider is asked: see `Reservation.begun`. */
-  const begin = (call: RoutedCall, context: Context, estimate: CostEstimate, holds: readonly Hold[], at: number, waited: number): Reservation => {
+  const begin = (admission: Admission, waited: number): Reservation => {
+    const { context, estimate, holds, at } = admission;
     for (const { lease, isTaken } of holds) if (lease.minute && !isTaken) context.permits.count(lease.account.owner);
     const books = furtherBooks(holds);
     let written: Promise<void>;
     try {
-      written = writeBegan(journal, call, context, estimate, at, books);
+      written = writeBegan(journal, admission, books);
     } catch (error) {
       for (const hold of holds) accounts.settle(hold, 0);
       throw error;
@@ -99,11 +100,12 @@ export function openLedger(deps: LedgerDeps): Ledger {
       const at = clock.now();
       const holds = limits.holdsOf(call, context, at);
       const estimate = new CostEstimate(call, reserveOutput());
-      if (holds.length === 0) return begin(call, context, estimate, holds, at, 0);
+      const admission = { call, context, estimate, holds, at };
+      if (holds.length === 0) return begin(admission, 0);
       const now = clock.monotonic();
       estimate.setAmounts(holds, now);
-      if (estimate.isNear(holds, now) || accounts.take(holds)) return reserveInTurn(call, context, estimate, holds, at);
-      return begin(call, context, estimate, holds, at, 0);
+      if (estimate.isNear(holds, now) || accounts.take(holds)) return reserveInTurn(admission);
+      return begin(admission, 0);
     },
 
     free(call, context) {
@@ -111,7 +113,7 @@ export function openLedger(deps: LedgerDeps): Ledger {
       const at = clock.now();
       const holds = limits.holdsOf(call, context, at);
       if (holds.length > 0) noteAllowances(context.progress, holds, clock);
-      return begin(call, context, new CostEstimate(call, reserveOutput()), noHolds, at, 0);
+      return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at }, 0);
     },
 
     // Waiting helps against a full minute, but not against a plan that allows no requests at all.
@@ -121,14 +123,18 @@ export function openLedger(deps: LedgerDeps): Ledger {
   };
 }
 
-function writeBegan(
-  journal: CallJournal,
-  call: RoutedCall,
-  context: Context,
-  { promptTokens }: CostEstimate,
-  at: number,
-  owners: readonly Book[] | undefined,
-): Promise<void> {
+/** A call, with what it takes of which limits. */
+interface Admission {
+  readonly call: RoutedCall;
+  readonly context: Context;
+  readonly estimate: CostEstimate;
+  readonly holds: readonly Hold[];
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+function writeBegan(journal: CallJournal, { call, context, estimate, at }: Admission, owners: readonly Book[] | undefined): Promise<void> {
+  const { promptTokens } = estimate;
   const { requestId, step, caller, app, face, tags, balance = 'inference' } = context;
   const { userId, teamIds, keyId } = caller;
   const { rate, price, name } = call.route;

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { atPointer } from '#kit/json/pointer';
+import { percentDecoded } from '#kit/text/percent-decoded';
 import { invalidField } from './invalid-field.ts';
 
 export interface SchemaChecks {
@@ -174,19 +175,11 @@ function requireTarget(reference: Json, at: string, root: JsonObject): void {
   let target: Json | undefined = { $ref: reference };
   for (let steps = 0; isObject(target) && target['$ref'] !== undefined; steps++) {
     const next: Json = target['$ref'];
-    target =
-      typeof next === 'string' && /^#(\/|$)/.test(next) && next.length <= 1000 ? (atPointer(root, decoded(next.slice(1))) as Json | undefined) : undefined;
+    const pointer: string | undefined = typeof next === 'string' && /^#(\/|$)/.test(next) && next.length <= 1000 ? next.slice(1) : undefined;
+    target = pointer === undefined ? undefined : (atPointer(root, percentDecoded(pointer) ?? pointer) as Json | undefined);
     if (steps > longestChain) target = undefined;
   }
   if (!isObject(target) && typeof target !== 'boolean') throw invalidField(at, 'must be the place of a schema within this one, such as #/$defs/name');
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function innerOf(schema: JsonObject, at: string): readonly Inner[] {

@@ -7,5 +7,5 @@ export async function databaseNow(db: Database): Promise<number> {
   return rows[0]!.at.getTime();
 }
 
-/** So many seconds from now, by the database's clock. */
+/** This many seconds from now, by the database's clock. */
 export const secondsAhead = (seconds: number) => sql`now() + make_interval(secs => ${seconds}::double precision)`;

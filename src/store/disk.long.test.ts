@@ -16,7 +16,7 @@ afterAll(async () => {
   await rmdir(small);
 });
 
-/** A disk of so many megabytes, where this user may mount one. */
+/** A disk of this many megabytes, where this user may mount one. */
 function mount(megabytes: number): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'dragoman-disk-'));
   try {

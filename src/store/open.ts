@@ -37,7 +37,7 @@ export interface Store extends Access {
    * @throws Fault `overloaded`, and what the work throws
    */
   transaction<Result>(work: (inside: Access) => Promise<Result>): Promise<Result>;
-  /** The same database for statements that may take so many seconds instead of 10: maintenance, index builds. */
+  /** The same database for statements that may take this many seconds instead of 10: maintenance, index builds. */
   long(seconds: number): Pick<Store, 'db' | 'transaction'>;
   /** Hears of changes, its own process's too, at least once, and of `reset` when some may have been missed. @returns what ends it */
   subscribe(topic: string, listener: Listener): () => void;

@@ -1,5 +1,6 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import type { UsageRow } from '#core/usage-row';
+import { DurationHistogram, Durations } from './durations.ts';
 
 /** What a settled call adds to the metrics. */
 export type SettledCall = Pick<
@@ -35,9 +36,7 @@ class ModelCounts {
   cost = 0;
   unpriced = 0;
   cacheHits = 0;
-  /** How many fell under each bound but not under the one before; the last counts what is above all. */
-  readonly under: number[] = [...bounds, Infinity].map(() => 0);
-  seconds = 0;
+  readonly firstToken = new Durations(bounds);
 
   constructor(provider: string, model: string) {
     this.provider = provider;
@@ -45,7 +44,7 @@ class ModelCounts {
   }
 }
 
-/** Counts what calls use. Counted here and shown when somebody asks, since the library's own counting is slow. */
+/** Counts what calls use. Counted here and shown when somebody asks, as in `Durations`. */
 export interface CallMetrics {
   /** @param model a name of the settings, or `other`: never what a client wrote */
   settled(call: SettledCall, model: string): void;
@@ -86,13 +85,7 @@ export function callMetrics(registry: Registry): CallMetrics {
       else counts.cost += call.costUsd;
       if (call.provenance === 'cached') counts.cacheHits++;
       counts.ends.set(call.end, (counts.ends.get(call.end) ?? 0) + 1);
-      if (call.firstTokenMs !== null) {
-        const seconds = call.firstTokenMs / 1000;
-        counts.seconds += seconds;
-        let at = 0;
-        while (at < bounds.length && seconds > bounds[at]!) at++;
-        counts.under[at]!++;
-      }
+      if (call.firstTokenMs !== null) counts.firstToken.add(call.firstTokenMs / 1000);
       for (const { provider, fault = 'ok' } of call.attempts) {
         const results = attempts.get(provider) ?? new Map<string, number>();
         if (results.size === 0) attempts.set(provider, results);
@@ -148,36 +141,10 @@ function showCalls(registry: Registry, all: () => readonly ModelCounts[], attemp
   counter('dragoman_limit_refusals_total', 'Calls refused by a limit of a plan, by its kind.', ['limit'], (add) => {
     for (const [limit, value] of refusals) add({ limit }, value);
   });
-  registry.registerMetric(new FirstTokenSeconds(all));
-}
-
-const firstToken = { name: 'dragoman_first_token_seconds', help: 'Time from the admission of a call to the first event of its answer, in seconds.' };
-
-class FirstTokenSeconds extends Histogram<'provider' | 'model'> {
-  readonly #all: () => readonly ModelCounts[];
-
-  constructor(all: () => readonly ModelCounts[]) {
-    super({ ...firstToken, labelNames: ['provider', 'model'], buckets: bounds, registers: [] });
-    this.#all = all;
-  }
-
-  /** What the registry and `get` ask for. */
-  async getForPromString() {
-    const values = this.#all().flatMap(({ provider, model, under, seconds }) => {
-      let count = 0;
-      const sharedLabels = { provider, model };
-      const buckets = under.map((some, at) => ({
-        metricName: `${firstToken.name}_bucket`,
-        value: (count += some),
-        labels: { le: at < bounds.length ? String(bounds[at]) : '+Inf' },
-        sharedLabels,
-      }));
-      return [
-        ...buckets,
-        { metricName: `${firstToken.name}_sum`, value: seconds, labels: {}, sharedLabels },
-        { metricName: `${firstToken.name}_count`, value: count, labels: {}, sharedLabels },
-      ];
-    });
-    return { ...firstToken, type: 'histogram', aggregator: 'sum', values };
-  }
+  const help = 'Time from the admission of a call to the first event of its answer, in seconds.';
+  registry.registerMetric(
+    new DurationHistogram({ name: 'dragoman_first_token_seconds', help, labelNames: [...modelLabels] }, () =>
+      all().map(({ provider, model, firstToken }) => [{ provider, model }, firstToken]),
+    ),
+  );
 }

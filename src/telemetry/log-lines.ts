@@ -17,8 +17,8 @@ const againMilliseconds = 50;
  * line, 8 KB a request.
  *
  * @param pieceBytes written at once at most, but for a line that is longer
- * @param mostWaiting bytes that wait for a reader who has stopped; what comes then is left out
- * @param leftOut the line that stands where so many were left out
+ * @param mostWaiting bytes that wait for a reader who has stopped; later lines are left out
+ * @param leftOut the line that stands where this many were left out
  */
 export function logLines(
   descriptor: number,

@@ -3,9 +3,9 @@ import { logLines } from './log-lines.ts';
 import { prettyLine } from './pretty-line.ts';
 
 const lastWordsMilliseconds = 1000;
-/** Bytes that wait for a reader who has stopped; what comes then is left out, and counted. */
+/** Bytes that wait for a reader who has stopped; later lines are left out, and counted. */
 const mostWaiting = 16_777_216;
-/** Bytes written at once. To a pipe that several processes share only so many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
+/** Bytes written at once. To a pipe that several processes share only this many (PIPE_BUF) arrive in one piece; a piece is whole lines. */
 const pieceBytes = { alone: 65_536, shared: 4096 };
 
 /** JSON lines on stderr. What goes in is chosen field by field: never a key, a prompt or an upstream body. */

@@ -2,7 +2,7 @@ import perfHooks from 'node:perf_hooks';
 import { expect, test, vi } from 'vitest';
 import { counted, merged, openMetrics, summed } from './metrics.ts';
 
-/** A process that has answered so many requests, in 30 ms each, and has something waiting. */
+/** A process that has answered this many requests, in 30 ms each, and has something waiting. */
 async function figures(answered: number, waiting: number) {
   const metrics = openMetrics();
   metrics.gauge('waiting', 'What waits.', () => waiting);

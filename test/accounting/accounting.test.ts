@@ -34,7 +34,7 @@ interface Row {
 interface Booked {
   readonly server: TestServer;
   readonly upstream: Upstream;
-  /** The rows, once there are so many. */
+  /** The rows, once there are this many. */
   rows(count: number): Promise<Row[]>;
   /** Plan tokens that the counter of the month says. */
   spent(): Promise<number>;

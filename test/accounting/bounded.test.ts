@@ -58,7 +58,7 @@ const firstCheck = 1_000_000_000;
 /** Asked before or besides the model that answers. */
 const others = new Set(['judge-up', 'small-up']);
 
-/** So many of a request at once, over all servers. @returns how many had each status, and what is booked of them */
+/** This many of a request at once, over all servers. @returns how many had each status, and what is booked of them */
 async function atOnce(servers: readonly Served[], member: Member, many: number, request: readonly [string, object | FormData], talking?: Talking) {
   let came = 0;
   const asked = Array.from({ length: many }, async (_, at) => {

@@ -43,7 +43,7 @@ interface Row {
   readonly plan_tokens: string;
 }
 
-/** The rows of so many requests, once they are there. */
+/** The rows of this many requests, once they are there. */
 async function rows(where: string, count: number, within = 20_000): Promise<readonly Row[]> {
   for (const until = performance.now() + within; ; await sleep(25)) {
     const { rows } = await books.query<Row>(`select * from usage where ${where} order by at`);

@@ -19,12 +19,12 @@ function held(frames: readonly (object | 'hold' | '[DONE]')[]): { readonly behav
   return { behaviour: { name: 'held', answer: () => stream(body()) }, goOn: resolve };
 }
 
-/** So many turns of the event loop, which is also that of the gateway. */
+/** This many turns of the event loop, which is also that of the gateway. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await sleep(10);
 }
 
-/** Asks for a stream, leaves when so many pieces are on their way and something of it was read, and says what is in the log. */
+/** Asks for a stream, leaves when this many pieces are on their way and something of it was read, and says what is in the log. */
 async function leaves(
   face: Face,
   model: string,

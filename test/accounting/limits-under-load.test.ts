@@ -41,7 +41,7 @@ describe.skipIf(!address)('under load', () => {
   afterEach(() => upstream?.reset());
   afterAll(() => remove?.());
 
-  /** So many streams that have begun and end in a second or two, twenty words a second. */
+  /** This many streams that have begun and end in a second or two, twenty words a second. */
   async function streams(member: Member, many: number, words = 30): Promise<readonly Response[]> {
     upstream.script(times(many, pace(50, ok({ text: 'word '.repeat(words) }))));
     const body = { ...fixed, model: 'gpt-4o-mini', stream: true, max_tokens: 100 };
@@ -181,7 +181,7 @@ test.skipIf(!address)(
       string,
       string,
     ];
-    shift = next - systemClock.now() - 300; // so many milliseconds before the end
+    shift = next - systemClock.now() - 300; // this many milliseconds before the end
     let served = 0;
     const afterwards = () => systemClock.now() + shift > next;
     const client = async () => {

@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { chat } from '../support/server.ts';
 import { administrate, loggedBy, newMember, type Member } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `  flash: { targets: [{ provider: fake }] }
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `  flash: { targets: [{ provider: fake }] }
   tts-1: { kind: speech, targets: [{ provider: fake }] }
   "*": { targets: [{ provider: fake }] }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+}));
 beforeEach(() => upstream.reset());
 
 const hello = [{ role: 'user', content: 'hello' }];
@@ -142,7 +132,7 @@ describe('absurd numbers', () => {
       (field) => ['/server/gencompat/v1beta/models/flash:generateContent', field, (value: string) => config(field, value)] as const,
     ),
   ];
-  /** Fields that may be 0: so many alternatives. */
+  /** Fields that may be 0: this many alternatives. */
   const mayBeNothing = new Set(['top_logprobs']);
 
   let member: Member;

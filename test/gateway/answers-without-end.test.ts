@@ -1,32 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { always, neverEnds, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { expect, test } from 'vitest';
+import { always, neverEnds } from '../support/fakes/upstream/index.ts';
+import { chat } from '../support/server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
 /** Providers whose connection stays open behind a complete answer, as some proxies keep it. */
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  chat: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
-  items: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
+  chat: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [k] }
+  items: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
 models:
   chat-x: { targets: [{ provider: chat }] }
   claude-x: { targets: [{ provider: claude }] }
   items-x: { targets: [{ provider: items }] }
 limits: { streamIdleSeconds: 110 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+}));
 
 test.concurrent.each([
   [chat, 'chat-x'],

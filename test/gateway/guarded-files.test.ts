@@ -1,28 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from '../support/all-faces.ts';
-import { startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `
   free: { targets: [{ provider: fake }] }
 guard:
   checks:
     - { name: secrets, when: [before], kind: regex, pattern: "AKIA[0-9A-Z]{16}", action: deny, models: [gpt-4o-mini] }
     - { name: personal, when: [before], kind: pii, entities: [email], action: mask, models: [gpt-4o-mini] }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const key = ['AKIA', '0123456789ABCDEF'].join(''); // no text of ours has the form of a key
 const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64');

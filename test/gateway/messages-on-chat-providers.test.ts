@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { badRequest, ok } from '../support/fakes/upstream/index.ts';
-import { look, messagesHouse, request } from '../support/messages-server.ts';
+import { look, messagesServer, request } from '../support/messages-server.ts';
 
-const here = messagesHouse();
+const here = await messagesServer();
 
 describe('a provider of the chat completions API', () => {
   test('receives system, tools, images and tool results in its own form, and the answer names the ignored fields', async () => {

@@ -17,10 +17,10 @@ import {
 } from '../support/fakes/upstream/index.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
 import { chat, providerKey } from '../support/server.ts';
-import { look, messages, messagesHouse, request, secondKey, type Frame } from '../support/messages-server.ts';
+import { look, messages, messagesServer, request, secondKey, type Frame } from '../support/messages-server.ts';
 import { recordingOf } from '../support/recordings.ts';
 
-const here = messagesHouse();
+const here = await messagesServer();
 
 describe('a provider of the Messages API', () => {
   test('is asked with its key, the version and the betas of the client, and receives the request unchanged', async () => {

@@ -36,7 +36,7 @@ let steady: TestServer;
 beforeAll(async () => {
   upstream = await startUpstream();
   dead = await nobody();
-  steady = await houseOf(seven, 'routing: { cooldownSeconds: 0 }\n');
+  steady = await serverOf(seven, 'routing: { cooldownSeconds: 0 }\n');
   open = [];
 });
 afterAll(async () => {
@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 /** A server whose models `gemini-2.5-flash`, `gemini-2.0-flash` and `gemini-2.5-pro` can be asked in some regions. */
-async function houseOf(regions: readonly unknown[], more = ''): Promise<TestServer> {
+async function serverOf(regions: readonly unknown[], more = ''): Promise<TestServer> {
   const server = await startTestServer({
     yaml: `
 providers:
@@ -85,7 +85,7 @@ test(
     const hangSeconds = 0.2;
     const ways = ['busy', 'failing', 'hanging', 'refused', 'failing', 'busy', 'hanging'] as const;
     const behaviours = { busy: tooMany(), failing: failing(503), hanging: hang() };
-    const server = await houseOf(
+    const server = await serverOf(
       seven.map((name, at) => (ways[at] === 'refused' ? { name, baseUrl: dead.url } : name)),
       `limits: { hangSeconds: { stream: ${hangSeconds}, whole: ${hangSeconds} }, firstByteSeconds: 1 }\nrouting: { cooldownSeconds: 0, retryBudget: 1 }\n`,
     );
@@ -139,7 +139,7 @@ describe('exactly one attempt', () => {
 test(
   proves('R-05', 'a region that is always busy is asked once per cooldown, and the others answer everything'),
   async () => {
-    const server = await houseOf(seven);
+    const server = await serverOf(seven);
     upstream.script(always(on({ region: 'us-central1' }, tooMany({ retryAfter: 2 }))));
     await ask(server);
     const begun = performance.now();
@@ -158,7 +158,7 @@ test(
 );
 
 test('if half of all answers are 503, a request takes two attempts, not seven', async () => {
-  const server = await houseOf(seven);
+  const server = await serverOf(seven);
   upstream.script(always(coin(ok(), failing(503))));
   const begun = performance.now();
   const answers: Promise<{ readonly status: number }>[] = [];
@@ -174,7 +174,7 @@ test('if half of all answers are 503, a request takes two attempts, not seven', 
 test(
   proves('R-09', '500 concurrent requests, some regions down: each gets its own answer, and the rows of each region match the requests it received'),
   async () => {
-    const server = await houseOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
+    const server = await serverOf(seven, 'routing: { cooldownSeconds: 0, retryBudget: 1 }\n');
     const down = ['us-central1', 'us-east4', 'us-east5'];
     upstream.script(...down.map((region, at) => always(on({ region }, at % 2 ? failing(503) : tooMany()))));
     const answers = await Promise.all(
@@ -207,7 +207,7 @@ test(
 
 describe('a model that is missing', () => {
   test(proves('R-10', 'in some regions is answered in another; if missing in all, by the next of its tier, and modelVersion names it'), async () => {
-    const server = await houseOf(seven.slice(0, 3));
+    const server = await serverOf(seven.slice(0, 3));
     upstream.script(...seven.slice(0, 2).map((region) => always(on({ region, model: 'gemini-2.0-flash' }, notFound('model')))));
     const some = await ask(server, { model: 'gemini-2.0-flash' });
     expect([some.status, some.region, some.body.modelVersion]).toEqual([200, 'us-east4', 'gemini-2.0-flash']);
@@ -217,7 +217,7 @@ describe('a model that is missing', () => {
   });
 
   test(proves('R-10', 'is never replaced by one of another tier'), async () => {
-    const server = await houseOf(seven.slice(0, 3));
+    const server = await serverOf(seven.slice(0, 3));
     upstream.script(always(on({ model: 'gemini-2.5-pro' }, notFound('model'))));
     for (const model of ['pro', 'gemini-2.5-pro', 'gemini-1.5-pro']) expect((await ask(server, { model })).status).toBe(404);
     expect(new Set(upstream.requests.map(({ model }) => model))).toEqual(new Set(['gemini-2.5-pro']));
@@ -230,7 +230,7 @@ test(
     '1,000 callers that leave, before the head or in the middle of a stream, touch neither the health of a region nor the answer of another caller',
   ),
   async () => {
-    const server = await houseOf(seven.slice(0, 1));
+    const server = await serverOf(seven.slice(0, 1));
     const stream = (text: string, init: RequestInit = {}) => server.ask(`${root}/gemini-2.5-flash:streamGenerateContent?alt=sse`, said(text), init);
     const words = 'word '.repeat(100).trim();
     upstream.script(pace(50));

@@ -1,20 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, googleVectors, startUpstream, tooMany, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { always, googleVectors, tooMany, vectors } from '../support/fakes/upstream/index.ts';
+import { chat } from '../support/server.ts';
 import { administrate, newMember } from '../support/members.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
 /** A plan that names a list of regions: nobody on it is ever answered from elsewhere. */
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const regions = '[us-central1, us-east1, us-south1, us-west1]';
-  server = await startTestServer({
-    yaml: `
+const regions = '[us-central1, us-east1, us-south1, us-west1]';
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  platform: { dialect: gemini, kind: vertex, project: p, baseUrl: "${upstream.url}/{region}/v1", credentials: { accessToken: t }, regions: ${regions}, residency: { south: [us-south1, us-west1], west: [us-west1, us-east1], alone: [us-central1] } }
-  anywhere: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
+  platform: { dialect: gemini, kind: vertex, project: p, baseUrl: "${url}/{region}/v1", credentials: { accessToken: t }, regions: ${regions}, residency: { south: [us-south1, us-west1], west: [us-west1, us-east1], alone: [us-central1] } }
+  anywhere: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
 models:
   gemini-2.5-flash: { targets: [{ provider: anywhere }, { provider: platform }] }
   gemini-2.0-flash: { targets: [{ provider: platform }], residency: alone }
@@ -28,13 +24,7 @@ plans:
 newUsers: { plan: free }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const generate = (model: string) => ({ path: `/server/gencompat/v1beta/models/${model}:generateContent`, body: { contents: [{ parts: [{ text: 'hi' }] }] } });
 const completion = (model: string) => ({ path: chat, body: { model, messages: [{ role: 'user', content: 'hi' }] } });

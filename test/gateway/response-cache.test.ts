@@ -1,21 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { askFace, everyWay, faces, type AskingFace, type Face } from '../support/all-faces.ts';
-import { cut, errorEvent, failing, ok, on, always, pace, startUpstream, thinking, toolCalls, vectors, type Upstream } from '../support/fakes/upstream/index.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { administrate, askWith, loggedBy, newMember, type Member } from '../support/members.ts';
+import { cut, errorEvent, failing, ok, on, always, pace, thinking, toolCalls, vectors } from '../support/fakes/upstream/index.ts';
+import { startTestServer } from '../support/server.ts';
+import { administrate, askWith, loggedBy, newMember } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
-
-let upstream: Upstream;
-let server: TestServer;
-let member: Member;
+import { scriptedServer } from '../support/scripted-server.ts';
 
 const model = 'kept';
 
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `  kept: { targets: [{ provider: fake, model: kept-up }], aliases: [held] }
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `  kept: { targets: [{ provider: fake, model: kept-up }], aliases: [held] }
   named: { targets: [{ provider: fake, model: named-up }], aliases: [called] }
   brief: { targets: [{ provider: fake, model: brief-up }] }
   vectors: { kind: embedding, targets: [{ provider: fake, model: vectors-up }] }
@@ -23,14 +18,8 @@ defaults: { followUp: kept }
 cache: { kept: { ttlSeconds: 600 }, brief: { ttlSeconds: 0.05 }, called: { ttlSeconds: 600 } }
 routing: { cooldownSeconds: 0 }
 `,
-  });
-  member = await newMember(server);
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
+const member = await newMember(server);
 
 let questions = 0;
 /** Words that no test has asked before. */

@@ -1,45 +1,22 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import {
-  badKey,
-  cut,
-  failing,
-  headersThenHang,
-  noFinish,
-  ok,
-  secretWord,
-  startUpstream,
-  thinking,
-  toolCalls,
-  tooMany,
-  type Upstream,
-} from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { badKey, cut, failing, headersThenHang, noFinish, ok, secretWord, thinking, toolCalls, tooMany } from '../support/fakes/upstream/index.ts';
+import { chat } from '../support/server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
 /** Other interfaces before a provider that speaks the responses wire. */
 
 const messages = '/server/messages/v1/messages';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  resp: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-one", "sk-two"] }
+  resp: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: ["sk-one", "sk-two"] }
 models:
   resp-x: { targets: [{ provider: resp }] }
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 2, whole: 2 }, firstByteSeconds: 2, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const say = (content: string, more: object = {}) => ({ model: 'resp-x', messages: [{ role: 'user', content }], ...more });
 const sent = (at = 0) => upstream.requests[at]!.json as Record<string, unknown>;

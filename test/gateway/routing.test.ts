@@ -1,22 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, errorEvent, failing, on, refusal, startUpstream, tooMany, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { always, errorEvent, failing, on, refusal, tooMany } from '../support/fakes/upstream/index.ts';
+import { chat } from '../support/server.ts';
 import { administrate, askWith, newMember } from '../support/members.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  one: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [sk-one] }
-  two: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [sk-two] }
-  responses: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [sk-responses] }
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [sk-claude] }
-  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [sk-gemini] }
+  one: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [sk-one] }
+  two: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [sk-two] }
+  responses: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [sk-responses] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [sk-claude] }
+  gemini: { dialect: gemini, baseUrl: "${url}/v1beta", apiKeys: [sk-gemini] }
 models:
   small: { targets: [{ provider: one, model: small-1 }], larger: big, price: { input: 1, output: 2 } }
   small-responses: { targets: [{ provider: responses, model: small-2 }], larger: big }
@@ -30,13 +26,7 @@ models:
   others: { kind: embedding, targets: [{ provider: two, model: vectors-2 }] }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const said = (content: string, more: object = {}) => ({ model: 'small', messages: [{ role: 'user', content }], ...more });
 

@@ -1,12 +1,11 @@
 /* Runs of agents whose server is killed as kill -9 does. */
 import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { onBothDatabases, type Place } from '../support/databases.ts';
 import { ok, startUpstream, toolCalls } from '../support/fakes/upstream/index.ts';
 import { startProcess, type ServerProcess } from '../support/server-process.ts';
 import { eventsIn } from '../api/native/run-events.ts';
+import { listening } from '../support/fakes/listening.ts';
 
 const minute = 60_000;
 
@@ -21,14 +20,9 @@ async function startHost() {
     const answer = () => void response.writeHead(200, { 'content-type': 'text/plain' }).end('done');
     if (holds) waiting.push(answer);
     else answer();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: await listening(server),
     asked,
     hold: (on: boolean) => {
       holds = on;

@@ -5,7 +5,7 @@ import { until } from '../support/cluster.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { startProcess } from '../support/server-process.ts';
 
-/** Kills the server of a place so many times under mixed load, at any moment, and holds the books of the last one against what was seen. */
+/** Kills the server of a place this many times under mixed load, at any moment, and holds the books of the last one against what was seen. */
 export async function killed(place: Place, times: number): Promise<void> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());

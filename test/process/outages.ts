@@ -8,7 +8,7 @@ import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { lineTo } from '../support/tcp-proxy.ts';
 
 /**
- * Takes the database away under mixed load for so many seconds. Known callers without limits never notice; one with a limit is served out of what was leased,
+ * Takes the database away under mixed load for this many seconds. Known callers without limits never notice; one with a limit is served out of what was leased,
  * then told 503, and gets all of the limit in the end; nobody valid is told 401, nobody else is let in.
  */
 export async function away({ folder, databaseUrl }: Place, seconds: number): Promise<void> {

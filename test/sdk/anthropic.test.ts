@@ -1,34 +1,22 @@
 import Anthropic, { APIError, AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from '@anthropic-ai/sdk';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, cut, errorEvent, ok, pace, sliced, slowThinker, startUpstream, tooMany, type Upstream } from '../support/fakes/upstream/index.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { always, cut, errorEvent, ok, pace, sliced, slowThinker, tooMany } from '../support/fakes/upstream/index.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
 /** The real SDK against the real server, before a model of each wire and the built-in one. */
-let upstream: Upstream;
-let server: TestServer;
-let client: Anthropic;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["sk-claude"] }
-  gpt: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-gpt"] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: ["sk-claude"] }
+  gpt: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: ["sk-gpt"] }
 models:
   claude-x: { targets: [{ provider: claude }] }
   gpt-x: { targets: [{ provider: gpt }] }
 limits: { holdHeadersSeconds: 1 }
 routing: { cooldownSeconds: 0 }
 `,
-  });
-  client = new Anthropic({ apiKey: server.key, baseURL: `${server.url}/server/messages`, maxRetries: 0 });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
+const client = new Anthropic({ apiKey: server.key, baseURL: `${server.url}/server/messages`, maxRetries: 0 });
 
 const tools: Anthropic.Tool[] = [
   { name: 'look', description: 'Looks at something.', input_schema: { type: 'object', properties: { at: { type: 'string' } }, required: ['at'] } },

@@ -13,7 +13,7 @@ import type { Watched } from './loop-watch.ts';
 /** Milliseconds of work at a stretch. */
 const most = 50;
 
-/** A document of so many pages, each with a few words. */
+/** A document of this many pages, each with a few words. */
 function pdf(pages: number): Uint8Array<ArrayBuffer> {
   const kids = Array.from({ length: pages }, (_, at) => `${4 + 2 * at} 0 R`);
   const page = (at: number) => {

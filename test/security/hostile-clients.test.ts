@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectRaw } from '../support/fakes/raw.ts';
-import { always, endless, hang, ok, pace, startUpstream, talkative, type Upstream } from '../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../support/server.ts';
+import { always, endless, hang, ok, pace, talkative } from '../support/fakes/upstream/index.ts';
+import { chat, startTestServer } from '../support/server.ts';
 import { loggedBy } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `limits: { streamSeconds: 3, headerSeconds: 3 }
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `limits: { streamSeconds: 3, headerSeconds: 3 }
 routing: { cooldownSeconds: 0 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 /** A request for chat as bytes. */
 function asked(stream: boolean, more: object = {}, key = server.key): string {

@@ -13,7 +13,7 @@ import { newMember } from '../support/members.ts';
 const responses = '/server/chatcompat/v1/responses';
 /** Bytes of a large body. */
 const large = 2 ** 18;
-/** So many fill the share of one user, and the shares of so many users all there is. */
+/** This many fill the share of one user, and the shares of this many users all there is. */
 const several = 4;
 const memory = { total: several * several * large, each: several * large };
 

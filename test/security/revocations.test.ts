@@ -2,28 +2,19 @@ import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { openStore } from '#store/open';
 import { askFace, everyWay } from '../support/all-faces.ts';
 import { onServer } from '../support/databases.ts';
-import { hang, headersThenHang, ok, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
+import { hang, headersThenHang, ok } from '../support/fakes/upstream/index.ts';
 import { connectRaw } from '../support/fakes/raw.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { scriptedServer } from '../support/scripted-server.ts';
 
 const responses = '/server/chatcompat/v1/responses';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, server } = await scriptedServer();
 
 const admin = async ({ ask }: TestServer, method: string, path: string, body?: object) =>
   (await (await ask(`/server/admin${path}`, body, { method })).json()) as { readonly id: number; readonly key: string };

@@ -39,7 +39,7 @@ export interface Planted {
 }
 
 export interface MachineDeps extends LineDeps {
-  /** So many processes that answer, led by another one; 0: one does it all. */
+  /** This many processes that answer, led by another one; 0: one does it all. */
   readonly workers: number;
   readonly name: string;
   readonly segmentBytes: number;
@@ -443,7 +443,7 @@ export class Machine {
   }
 }
 
-/** No call comes in any more; those that run have so many milliseconds. */
+/** No call comes in any more; those that run have this many milliseconds. */
 async function close(serving: Serving, milliseconds: number): Promise<void> {
   const { life, running, ledger, rights, runs } = serving;
   serving.isListening = false;

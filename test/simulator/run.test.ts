@@ -9,7 +9,7 @@ test(proves('X-01', 'a seed is the same life each time, to the last point and ro
   }
 });
 
-/** Every so many points of each quiet life; one more would be another process's turn as often as not. */
+/** Every this many points of each quiet life; one more would be another process's turn as often as not. */
 const apart = 7;
 
 test.each([1, 2, 4, 5, 6, 8])(

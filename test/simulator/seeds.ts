@@ -3,7 +3,7 @@ import { run } from './run.ts';
 
 const one = process.env['SEED'];
 
-/** Runs this part of so many seeds; `SEEDS` asks for another number. A seed that fails is printed: `SEED` lives it again, with its story. @param part from 0 */
+/** Runs this part of this many seeds; `SEEDS` asks for another number. A seed that fails is printed: `SEED` lives it again, with its story. @param part from 0 */
 export async function runSeeds(part: number, parts: number, seeds: number): Promise<void> {
   if (one !== undefined) {
     const { story, problems } = await run(Number(one));

@@ -3,7 +3,7 @@ import { fallSilent } from './silence.ts';
 
 const one = process.env['SEED'];
 
-/** Lives so many silent lives; `SILENT_SEEDS` asks for another number, and `SEED` lives one again, with its story. */
+/** Lives this many silent lives; `SILENT_SEEDS` asks for another number, and `SEED` lives one again, with its story. */
 export async function runSilentSeeds(many: number): Promise<void> {
   if (one !== undefined) console.log((await fallSilent(Number(one))).story);
   const seeds = one === undefined ? Array.from({ length: Number(process.env['SILENT_SEEDS'] ?? many) }, (_, at) => at + 1) : [Number(one)];

@@ -52,7 +52,7 @@ export class World {
     return () => void (one.act = undefined);
   }
 
-  /** Lets so many milliseconds pass. */
+  /** Lets this many milliseconds pass. */
   async pass(milliseconds: number): Promise<void> {
     const until = this.passed + milliseconds;
     for (;;) {

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { startUpstream, type Upstream } from './fakes/upstream/index.ts';
-import { startTestServer, providerKey, type TestServer } from './server.ts';
+import { expect } from 'vitest';
+import type { Upstream } from './fakes/upstream/index.ts';
+import { providerKey, type TestServer } from './server.ts';
+import { scriptedServer } from './scripted-server.ts';
 
 /** A server with providers of the messages wire and of the chat wire behind one scripted upstream, and how a client asks its messages interface. */
 export interface MessagesServer {
@@ -56,18 +57,13 @@ export const request = (content: unknown = 'one two three', more: object = {}) =
 export const look = { name: 'look', input_schema: { type: 'object', properties: { at: { type: 'string' } } } };
 
 /** Opened before the tests of a file and closed after them. */
-export function messagesHouse(): MessagesServer {
-  let upstream: Upstream;
-  let server: TestServer;
-
-  beforeAll(async () => {
-    upstream = await startUpstream();
-    server = await startTestServer({
-      yaml: `
+export async function messagesServer(): Promise<MessagesServer> {
+  const { upstream, server } = await scriptedServer(({ url }) => ({
+    yaml: `
 providers:
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["${providerKey}", "${secondKey}"] }
-  spare: { dialect: anthropic-messages, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-spare"], headers: { x-fake: spare } }
-  gpt: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-gpt"] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: ["${providerKey}", "${secondKey}"] }
+  spare: { dialect: anthropic-messages, baseUrl: "${url}/v1", apiKeys: ["sk-spare"], headers: { x-fake: spare } }
+  gpt: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: ["sk-gpt"] }
 models:
   claude-x: { targets: [{ provider: claude }], limits: { context: 200000, output: 64000 } }
   claude-y: { targets: [{ provider: claude, model: claude-up }, { provider: spare, model: claude-up }] }
@@ -77,21 +73,10 @@ models:
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 2, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-    });
-  });
-  afterAll(async () => {
-    await server.close();
-    await upstream.close();
-  });
-  afterEach(() => upstream.reset());
-
+  }));
   return {
-    get upstream() {
-      return upstream;
-    },
-    get server() {
-      return server;
-    },
+    upstream,
+    server,
     async whole(body, init) {
       const answer = await server.ask(messages, body, init);
       const text = await answer.text();

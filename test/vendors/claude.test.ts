@@ -248,44 +248,44 @@ describe('schemas', () => {
   });
 });
 
-describe('cached prefixes', () => {
-  const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } };
+describe('cache breakpoints', () => {
+  const breakpoint = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 
-  test('are marked where a chat client marks them', async () => {
+  test('are set where a chat client sets them', async () => {
     upstream.script(ok());
     const messages = [
-      { role: 'system', content: [{ type: 'text', text: 'Long.', ...mark }] },
-      { role: 'user', content: [{ type: 'text', text: 'hi', ...mark }] },
+      { role: 'system', content: [{ type: 'text', text: 'Long.', ...breakpoint }] },
+      { role: 'user', content: [{ type: 'text', text: 'hi', ...breakpoint }] },
     ];
-    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } }, ...mark }];
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } }, ...breakpoint }];
     const { warnings } = await ask('chat', { messages, tools });
     expect(warnings).toBe('');
     expect(sent()).toMatchObject({
-      system: [{ type: 'text', text: 'Long.', ...mark }],
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...mark }] }],
-      tools: [{ name: 'look', ...mark }],
+      system: [{ type: 'text', text: 'Long.', ...breakpoint }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...breakpoint }] }],
+      tools: [{ name: 'look', ...breakpoint }],
     });
   });
 
-  test('are marked where a chat client marks them within a function, which a strict client may do, too', async () => {
+  test('are set where a chat client sets them within a function, which a strict client may do, too', async () => {
     upstream.script(always(ok()));
-    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} }, ...mark } }];
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} }, ...breakpoint } }];
     const { status, warnings } = await ask('chat', { tools }, strict);
     expect([status, warnings]).toEqual([200, '']);
-    expect(sent()).toMatchObject({ tools: [{ name: 'look', ...mark }] });
+    expect(sent()).toMatchObject({ tools: [{ name: 'look', ...breakpoint }] });
   });
 
-  test('are marked where a client of responses marks them, and where a message is marked as a whole', async () => {
+  test('are set where a client of responses sets them, and where a message has one as a whole', async () => {
     upstream.script(always(ok()));
-    await ask('responses', { input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...mark }] }] });
-    await ask('chat', { messages: [{ role: 'user', content: 'hi', ...mark }] });
-    for (const { messages } of bodies()) expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi', ...mark }] }]);
+    await ask('responses', { input: [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...breakpoint }] }] });
+    await ask('chat', { messages: [{ role: 'user', content: 'hi', ...breakpoint }] });
+    for (const { messages } of bodies()) expect(messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi', ...breakpoint }] }]);
   });
 
-  test('are the whole request at a provider with caching: auto, unless the client marks some itself', async () => {
+  test('cover the whole request at a provider with caching: auto, unless the client sets some itself', async () => {
     upstream.script(always(ok()));
     await ask('chat', {}, { model: 'saving' });
-    await ask('chat', { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...mark }] }] }, { model: 'saving' });
+    await ask('chat', { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...breakpoint }] }] }, { model: 'saving' });
     expect(bodies().map(({ cache_control: whole }) => whole)).toEqual([{ type: 'ephemeral' }, undefined]);
   });
 });

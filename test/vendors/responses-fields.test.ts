@@ -184,7 +184,7 @@ describe('summaries of the reasoning', () => {
   });
 });
 
-test('marks of cached prefixes are left out where a server does not know them, with a warning', async () => {
+test('cache breakpoints are left out where a server does not know them, with a warning', async () => {
   upstream.script(
     refusing(({ input }) =>
       JSON.stringify(input).includes('cache_control')
@@ -192,8 +192,8 @@ test('marks of cached prefixes are left out where a server does not know them, w
         : undefined,
     ),
   );
-  const mark = { cache_control: { type: 'ephemeral' } };
-  const input = [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...mark }] }];
+  const breakpoint = { cache_control: { type: 'ephemeral' } };
+  const input = [{ role: 'user', content: [{ type: 'input_text', text: 'hi', ...breakpoint }] }];
   for (const model of [fresh(), 'gpt-5']) {
     for (let round = 0; round < 2; round++) {
       const { status, headers } = await ask('responses', model, { input });
@@ -205,16 +205,16 @@ test('marks of cached prefixes are left out where a server does not know them, w
   expect(JSON.stringify(sent(0))).toContain('"cache_control":{"type":"ephemeral"}');
 });
 
-test('a mark of a cached prefix that is refused for its value costs nobody the marks', async () => {
+test('a cache breakpoint that is refused for its value costs nobody theirs', async () => {
   const place = 'input[0].content[4].cache_control';
   const message = `Invalid value for '${place}': at most 4 blocks may be marked.`;
   upstream.script(refusing(({ input }) => ((JSON.stringify(input).match(/cache_control/g) ?? []).length > 4 ? { message, param: place } : undefined)));
-  const marked = (count: number) => [
+  const cached = (count: number) => [
     { role: 'user', content: Array.from({ length: count }, () => ({ type: 'input_text', text: 'hi', cache_control: { type: 'ephemeral' } })) },
   ];
   const model = fresh();
-  expect((await ask('responses', model, { input: marked(5) })).status).toBe(400);
-  const { status, headers } = await ask('responses', model, { input: marked(1) });
+  expect((await ask('responses', model, { input: cached(5) })).status).toBe(400);
+  const { status, headers } = await ask('responses', model, { input: cached(1) });
   expect([status, headers.get('x-dragoman-warnings')]).toEqual([200, null]);
   expect(JSON.stringify(sent())).toContain('"cache_control":{"type":"ephemeral"}');
   expect(upstream.requests).toHaveLength(2);

@@ -42,7 +42,7 @@ const members = {
   ),
   caching: Type.Optional(
     oneOf(
-      'Prompt caching at providers that cache only what is marked. auto: requests without a mark of the client are cached as a whole; absent: as the client marks them.',
+      'Prompt caching at providers that cache only up to the cache breakpoints (cache_control) of a request. auto: a request without any is cached as a whole; absent: as the client sets them.',
       ['auto'],
     ),
   ),

@@ -29,8 +29,8 @@ function textOfBlock(value: JsonObject, heading: readonly (Json | undefined)[], 
 }
 
 /** What other wires report that they have no words for. */
-export function shownMembers({ citations, cache_control: mark }: JsonObject): JsonObject {
-  return { ...(isObject(citations) && citations['enabled'] === true ? { citations: true } : {}), ...(mark === undefined ? {} : { cache_control: mark }) };
+export function shownMembers({ citations, cache_control }: JsonObject): JsonObject {
+  return { ...(isObject(citations) && citations['enabled'] === true ? { citations: true } : {}), ...(cache_control === undefined ? {} : { cache_control }) };
 }
 
 /** The title and the context of a plain-text document, as text for other wires. */

@@ -3,8 +3,9 @@ import { textAsWritten } from '#kit/json/numbers';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { codePoints } from '#kit/text/surrogates';
 import { argumentsOf } from '../shared/arguments.ts';
-import { characters, isCount } from '../shared/read-fields.ts';
+import { isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
 import { faultOfError, malformed } from './faults.ts';
@@ -198,7 +199,7 @@ class MessageReader implements Reader {
       if (this.#plain === type) events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text: '', extra: { [dialect]: {} } });
       this.#plain = type;
       const text = textOf(block[type]);
-      one.length = characters(text);
+      one.length = codePoints(text);
       if (text !== '') events.push({ type: type === 'text' ? 'text' : 'thought', candidate: 0, text });
       if (Array.isArray(block['citations'])) one.citations = [...(block['citations'] as Json[])];
     } else this.#plain = undefined;
@@ -212,7 +213,7 @@ class MessageReader implements Reader {
   #takeDelta(one: Open, delta: Loose, events: GenerateEvent[]): void {
     switch (delta['type']) {
       case 'text_delta':
-        one.length += characters(textOf(delta['text']));
+        one.length += codePoints(textOf(delta['text']));
         if (textOf(delta['text']) !== '') events.push({ type: 'text', candidate: 0, text: textOf(delta['text']) });
         break;
       case 'thinking_delta':

@@ -1,7 +1,7 @@
 import type { Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { own, textOf, type Json, type JsonObject } from '#core/json';
-import { cacheMark, encodeParts, marked, shortened, type Notes } from './encode-messages.ts';
+import { cacheBreakpoint, encodeParts, shortened, withBreakpoint, type Notes } from './encode-messages.ts';
 import type { Quirks } from './quirks.ts';
 import { dialect } from './wire.ts';
 
@@ -22,7 +22,7 @@ interface Draft {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: JsonObject[];
   readonly carried: JsonObject;
-  /** A client of this wire put the system message here: it stays as it came. */
+  /** A client of this wire put the system message here: it stays unchanged. */
   readonly isFixed: boolean;
   /** Its client wrote it without content. */
   readonly isBare?: boolean;
@@ -54,7 +54,7 @@ const newDraft = (role: Draft['role'], content: JsonObject[]): Draft => ({ role,
 function draftOf(turn: Turn, mayBeFixed: boolean, notes: Notes): Draft {
   const { '.message': isOwn, ...carried } = own(turn.extra, dialect);
   notes.lost = undefined;
-  const content = marked(encodeParts(turn, notes), cacheMark(turn.extra, notes));
+  const content = withBreakpoint(encodeParts(turn, notes), cacheBreakpoint(turn.extra, notes));
   const role = turn.role === 'model' ? 'assistant' : turn.role;
   return { role, content, carried, isFixed: isOwn !== undefined && mayBeFixed, isBare: isOwn === 'bare', lost: notes.lost };
 }

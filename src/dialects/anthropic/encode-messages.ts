@@ -16,8 +16,8 @@ export interface Notes {
   readonly isTranslated: boolean;
   /** The first thing of the current message that could not be sent, as a sentence. */
   lost: string | undefined;
-  /** Does anything end a cached prefix? */
-  isMarked: boolean;
+  /** Has anything a cache breakpoint? */
+  hasBreakpoint: boolean;
 }
 
 /** The blocks of a turn. */
@@ -42,25 +42,25 @@ export function shortened(blocks: readonly JsonObject[]): Json {
 }
 
 /**
- * The mark at the end of a cached prefix, as this wire and clients of others write it on messages, parts and tools.
+ * The cache breakpoint of a message, a part or a tool, as this wire and clients of others write it.
  * https://openrouter.ai/docs/features/prompt-caching
  */
-export function cacheMark(extra: Extra | undefined, notes: Pick<Notes, 'isMarked'>): JsonObject {
+export function cacheBreakpoint(extra: Extra | undefined, notes: Pick<Notes, 'hasBreakpoint'>): JsonObject {
   for (const name in extra) {
-    const { cache_control: mark } = extra[name]!;
-    if (mark === undefined) continue;
-    notes.isMarked = true;
-    return { cache_control: mark };
+    const { cache_control } = extra[name]!;
+    if (cache_control === undefined) continue;
+    notes.hasBreakpoint = true;
+    return { cache_control };
   }
   return {};
 }
 
-const unmarkable: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
+const withoutBreakpoint: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
 
-/** The blocks with a mark that stood on the message as a whole: on the last one that can have it. */
-export function marked(blocks: JsonObject[], mark: JsonObject): JsonObject[] {
-  const at = mark['cache_control'] === undefined ? -1 : blocks.findLastIndex(({ type }) => !unmarkable.has(type));
-  if (at >= 0) blocks[at] = { ...mark, ...blocks[at] };
+/** The blocks with the breakpoint of the message as a whole: on the last one that may have it. */
+export function withBreakpoint(blocks: JsonObject[], breakpoint: JsonObject): JsonObject[] {
+  const at = breakpoint['cache_control'] === undefined ? -1 : blocks.findLastIndex(({ type }) => !withoutBreakpoint.has(type));
+  if (at >= 0) blocks[at] = { ...breakpoint, ...blocks[at] };
   return blocks;
 }
 
@@ -92,7 +92,7 @@ function blocksOf(parts: readonly Part[], notes: Notes): JsonObject[] {
         return [
           {
             ...own(part.extra, dialect),
-            ...cacheMark(part.extra, notes),
+            ...cacheBreakpoint(part.extra, notes),
             type: 'tool_result',
             tool_use_id: idOf(part.id),
             ...(content === '' ? {} : { content }),
@@ -101,7 +101,7 @@ function blocksOf(parts: readonly Part[], notes: Notes): JsonObject[] {
         ];
       }
       case 'tool-call':
-        return [{ ...cacheMark(part.extra, notes), ...callBlock(part, ignored) }];
+        return [{ ...cacheBreakpoint(part.extra, notes), ...callBlock(part, ignored) }];
       case 'thought': {
         const carried = own(part.extra, dialect);
         if (isSigned(part)) return [{ ...carried, type: 'thinking', thinking: part.text }];
@@ -142,9 +142,9 @@ function textBlocks({ text, extra }: Pick<TextPart, 'text' | 'extra'>, notes: No
   const { '.block': block, '.document': document, '.heading': isHeading, ...carried } = own(extra, dialect);
   if (isHeading) return []; // the document that follows has it
   if (block !== undefined) return [block as JsonObject];
-  const mark = cacheMark(extra, notes);
-  if (document !== undefined) return [{ ...(document as JsonObject), ...mark, type: 'document', source: plainText(text) }];
-  return /\S/.test(text) ? [{ ...carried, ...mark, type: 'text', text }] : [];
+  const breakpoint = cacheBreakpoint(extra, notes);
+  if (document !== undefined) return [{ ...(document as JsonObject), ...breakpoint, type: 'document', source: plainText(text) }];
+  return /\S/.test(text) ? [{ ...carried, ...breakpoint, type: 'text', text }] : [];
 }
 
 const plainText = (data: string): JsonObject => ({ type: 'text', media_type: 'text/plain', data });
@@ -155,7 +155,7 @@ function mediaBlocks(part: MediaPart, notes: Notes): readonly JsonObject[] {
   if (fileId !== undefined && notes.isTranslated) return leftOut(`${kind}: the provider cannot access files that were uploaded to another API.`, notes);
   const source = sourceOf(part, notes);
   if (!source) return leftOut(`${kind}: the provider's API does not support ${shownType(part)}.`, notes);
-  const carried = { ...own(part.extra, dialect), ...cacheMark(part.extra, notes) };
+  const carried = { ...own(part.extra, dialect), ...cacheBreakpoint(part.extra, notes) };
   if (detail !== 'auto') notes.ignored.add('detail: the provider chooses the level of detail itself.');
   const isImage = notes.isTranslated && base64 !== undefined ? imageTypes.has(textOf(source['media_type'])) && source['type'] === 'base64' : kind === 'image';
   if (isImage) return [{ ...carried, type: 'image', source }];

@@ -16,11 +16,11 @@ import { isForced, possibleChoice } from '../shared/tool-choice.ts';
 import { describedSchema } from '../shared/read-fields.ts';
 import { withUniqueIds } from './call-ids.ts';
 import { encodeConversation } from './encode-conversation.ts';
-import { cacheMark, type Notes } from './encode-messages.ts';
-import { withFewMarks } from './few-marks.ts';
+import { cacheBreakpoint, type Notes } from './encode-messages.ts';
+import { withFewBreakpoints } from './cache-breakpoints.ts';
 import { encodeReasoning } from './encode-reasoning.ts';
 import { support, supports } from './capabilities.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../shared/token-limit.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** Output tokens where neither the client nor the settings have a limit: every current model accepts this value. */
@@ -29,8 +29,8 @@ const defaultTokens = 8192;
 /** Output tokens left for the answer above a thinking budget. */
 const answerTokens = 4096;
 
-export interface RequestOptions extends LimitQuirks {
-  /** Whether prompts are cached without a mark of the client. */
+export interface RequestOptions extends OutputLimit {
+  /** Whether prompts are cached without a cache breakpoint of the client. */
   readonly caching?: 'auto' | undefined;
 }
 
@@ -43,10 +43,10 @@ export interface RequestOptions extends LimitQuirks {
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: RequestOptions = {}): EncodedRequest {
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
-  const mostTokens = leastLimit(quirks, options);
-  const call = withinLimit(asked, mostTokens, dialect, ignored);
+  const mostTokens = outputLimit(quirks, options);
+  const call = withinOutputLimit(asked, mostTokens, dialect, ignored);
   const translated = isTranslated(call, dialect);
-  const notes: Notes = { ignored, isTranslated: translated, lost: undefined, isMarked: false };
+  const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
   const carried = Object.entries(ownFields).filter(([name]) => !name.startsWith('.') && name !== 'output_config');
   const { choice, demand } = choiceOf(call, quirks, ignored);
@@ -65,7 +65,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     decided.push(`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`);
   const body: Record<string, Json> = {
     ...Object.fromEntries(carried),
-    ...cacheMark(foreignExtra(call), notes),
+    ...cacheBreakpoint(foreignExtra(call), notes),
     model,
     max_tokens: maxTokens,
     messages,
@@ -75,12 +75,12 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     ...(thinking ? { thinking } : {}),
     ...(translated ? encodeUser(call, quirks, ignored, decided) : {}),
   };
-  if (options.caching === 'auto' && !notes.isMarked && !quirks.withoutCaching && body['cache_control'] === undefined)
+  if (options.caching === 'auto' && !notes.hasBreakpoint && !quirks.withoutCaching && body['cache_control'] === undefined)
     body['cache_control'] = { type: 'ephemeral' };
   const config = { ...(ownFields['output_config'] as JsonObject | undefined), ...(effort ? { effort } : {}), ...(format ? { format } : {}) };
   if (!isEmpty(config)) body['output_config'] = config;
   if (call.stream) body['stream'] = true;
-  const sent = translated && notes.isMarked ? withFewMarks(body, ignored) : body;
+  const sent = translated && notes.hasBreakpoint ? withFewBreakpoints(body, ignored) : body;
   return {
     body: sent,
     ignored: [...ignored],
@@ -89,7 +89,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   };
 }
 
-/** Marks of cached prefixes and the client's own user have a place in this wire, whoever set them. */
+/** Cache breakpoints and the client's own user have a place in this wire, whoever set them. */
 const droppedFields = (call: GenerateCall): readonly string[] =>
   droppedExtra(call, dialect)
     .filter((name) => name !== 'cache_control' && !isUserField(name, call))
@@ -165,7 +165,7 @@ function encodeTools(call: GenerateCall, choice: ToolChoice | undefined, quirks:
     return [
       {
         ...own(tool.extra, dialect),
-        ...cacheMark(tool.extra, notes),
+        ...cacheBreakpoint(tool.extra, notes),
         name,
         ...(description === undefined ? {} : { description }),
         ...(notes.isTranslated ? strictSchema(tool, limits, quirks, notes.ignored) : ownSchema(tool)),

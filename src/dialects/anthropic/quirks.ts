@@ -2,13 +2,13 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault, FaultDetails } from '#core/fault';
 import { own } from '#core/json';
 import { isForced } from '../shared/tool-choice.ts';
-import { limitLearned, type LimitQuirks } from '../shared/token-limit.ts';
+import { outputLimitLearned, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 const samplingFields = ['temperature', 'top_p', 'top_k'] as const;
 
 /** How a provider's model differs from the others of this wire. */
-export interface Quirks extends LimitQuirks {
+export interface Quirks extends OutputLimit {
   /** It accepts an effort for thinking and refuses budgets. */
   readonly adaptive?: boolean;
   /** It accepts neither. */
@@ -56,7 +56,7 @@ type Lesson = (refusal: Refusal, call: GenerateCall, known: Quirks) => Quirks | 
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { details } = fault;
-  const limited = limitLearned(fault, call, known, dialect);
+  const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   const refusal = refusalOf(details);
   const lessons = isTranslated(call, dialect) ? [...lessonsForAll, ...lessonsOfTranslated] : lessonsForAll;

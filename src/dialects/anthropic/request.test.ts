@@ -27,7 +27,7 @@ describe('a request that is decoded and encoded again is the same', () => {
   const requests: Readonly<Record<string, object>> = {
     'a question': {},
     'a system text': { system: 'Be brief.' },
-    'system blocks with a cache mark': {
+    'system blocks with a cache breakpoint': {
       system: [
         { type: 'text', text: 'Be brief.', cache_control },
         { type: 'text', text: 'And kind.' },

@@ -6,7 +6,7 @@ import type { Fitted } from '../shared/fitting.ts';
 import { dialect } from './wire.ts';
 
 /**
- * Code that the provider ran, and what came of it, are text for clients of other wires. https://ai.google.dev/gemini-api/docs/code-execution
+ * Code that the provider ran, and its output, are text for clients of other wires. https://ai.google.dev/gemini-api/docs/code-execution
  *
  * @returns undefined for clients of this wire
  */

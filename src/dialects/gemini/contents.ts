@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import { isEmpty, own, type JsonObject } from '#core/json';
 import { dialect } from './wire.ts';
 
-/** A part of a turn, and what is sent of it. */
+/** A part of a turn, and the members of it that are sent. */
 export interface SentPart {
   readonly part: Part;
   readonly sent: readonly JsonObject[];

@@ -148,7 +148,7 @@ function resultParts(
   const media = parts.flatMap((part) => (part.type === 'media' ? mediaParts(part, options, ignored) : []));
   // The wire has one text, and for others only media. Each was one of its own: gemini-cli joins them with line ends.
   const text = texts.join(parts.some((part) => part.type === 'text' && part.extra !== undefined) ? '\n\n' : '\n');
-  // Only what came as an object goes as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
+  // Only a value that came as an object is sent as one: the wire reads `$ref` in it. https://github.com/vercel/ai/issues/14369
   const response = (ownName !== undefined && writtenArguments(text)) || { [failed ? 'error' : 'output']: text };
   const functionResponse = {
     ...(ids && (isTranslated || !unnamed) ? { id } : {}),

@@ -13,7 +13,7 @@ import { encodeConversation } from './encode-contents.ts';
 import { encodeThinking } from './encode-thinking.ts';
 import { support, supports } from './capabilities.ts';
 import { bareRefs } from './schema.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../shared/token-limit.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -22,7 +22,7 @@ import { dialect } from './wire.ts';
  * @param _model is part of the URL
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}, limits: LimitQuirks = {}): EncodedRequest {
+export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = {}, limits: OutputLimit = {}): EncodedRequest {
   const translated = isTranslated(call, dialect);
   const quirks = translated ? all : ofOwnClients(all);
   const ignored = new Set([...droppedExtra(call, dialect).map((name) => `${name}: ${absent}`), ...ignoredIn(call, supports(quirks))]);
@@ -38,7 +38,7 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
   const config = {
     ...membersOf('generationConfig', notes),
     ...(notes['.config'] as JsonObject | undefined),
-    ...encodeSampling(withinLimit(call, leastLimit(quirks, limits), dialect, ignored), quirks, translated, ignored),
+    ...encodeSampling(withinOutputLimit(call, outputLimit(quirks, limits), dialect, ignored), quirks, translated, ignored),
     ...(instruction === undefined ? encodeOutput(call, translated, ignored) : {}),
     ...encodeThinking(call, quirks, ignored),
   };

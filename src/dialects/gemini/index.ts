@@ -14,14 +14,14 @@ import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
-import type { LimitQuirks } from '../shared/token-limit.ts';
+import type { OutputLimit } from '../shared/output-limit.ts';
 
 interface GeminiWire {
   readonly outside: Addressed;
   readonly answer: ContentAnswer;
   readonly fault: GeminiError;
   readonly quirks: Quirks;
-  readonly options: LimitQuirks;
+  readonly options: OutputLimit;
 }
 
 const fit = composed<Quirks>([(call) => withoutLoneItems(call), (call) => fittedTools(call, toolRules), codeAsText])!;

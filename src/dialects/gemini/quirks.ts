@@ -3,11 +3,11 @@ import type { Fault } from '#core/fault';
 import { own } from '#core/json';
 import { thinkingConfigOf, type ThinkingQuirks } from './thinking-config.ts';
 import { allLevels } from './thinking.ts';
-import { limitLearned, type LimitQuirks } from '../shared/token-limit.ts';
+import { outputLimitLearned, type OutputLimit } from '../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider, or one of its models, differs from the others of this wire. */
-export interface Quirks extends LimitQuirks, ThinkingQuirks {
+export interface Quirks extends OutputLimit, ThinkingQuirks {
   /** It does not know the ids of function calls. */
   readonly withoutIds?: boolean;
   /** It refuses thinking settings. */
@@ -39,7 +39,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (field === refused.signature) return known.signed || (lacks !== undefined && !call.turns.some(hasUnsigned)) ? undefined : { ...known, signed: true };
   if (field === 'id' && reason === 'field-unknown') return known.withoutIds ? undefined : { ...known, withoutIds: true };
   if (!isTranslated(call, dialect)) return undefined;
-  const limited = limitLearned(fault, call, known, dialect);
+  const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   switch (field) {
     case refused.penalties:

@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { referredTo } from './local-refs.ts';
 
 /** What a wire accepts of JSON Schema. */
 export interface SchemaLimits {
@@ -177,23 +178,7 @@ function innerOf(schema: JsonObject, root: JsonObject): { readonly schemas: read
   return { schemas, size: size + schemas.length };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6901 */
 function partOf(root: JsonObject, ref: string): JsonObject | undefined {
-  if (ref !== '#' && !ref.startsWith('#/')) return undefined;
-  let part: unknown = root;
-  for (const step of ref.split('/').slice(1)) {
-    const name = unescaped(step);
-    if (part === null || typeof part !== 'object' || !Object.hasOwn(part, name)) return undefined;
-    part = (part as Readonly<Record<string, unknown>>)[name];
-  }
-  return isObject(part) ? (part as JsonObject) : undefined;
-}
-
-function unescaped(step: string): string {
-  const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
+  const part = ref === '#' ? root : ref.startsWith('#/') ? referredTo(ref, root) : undefined;
+  return isObject(part) ? part : undefined;
 }

@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { percentDecoded } from '#kit/text/percent-decoded';
 
 /** A schema whose `$ref`s are changed. @returns the same value where none is */
 export function withRefs(schema: Json, change: (ref: string) => string): Json {
@@ -19,7 +20,9 @@ export function withRefs(schema: Json, change: (ref: string) => string): Json {
 /** What a reference within a document refers to, such as `#/$defs/A~1B` or `#/anyOf/0`; undefined where there is nothing. */
 export function referredTo(ref: string, root: JsonObject): Json | undefined {
   let found: Json | undefined = root;
-  for (const step of ref.slice(2).split('/', mostSteps)) {
+  const steps = ref.slice(2).split('/', mostSteps + 1);
+  if (steps.length > mostSteps) return undefined;
+  for (const step of steps) {
     const name = unescaped(step);
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return undefined;
     found = (found as JsonObject)[name];
@@ -31,13 +34,6 @@ const mostSteps = 32;
 
 /** A step of a JSON pointer in an address. https://www.rfc-editor.org/rfc/rfc6901#section-6 */
 function unescaped(step: string): string {
-  let text = step;
-  if (step.includes('%')) {
-    try {
-      text = decodeURIComponent(step);
-    } catch {
-      // it is no escape
-    }
-  }
+  const text = step.includes('%') ? (percentDecoded(step) ?? step) : step;
   return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }

@@ -1,15 +1,7 @@
 import type { MediaPart } from '#core/conversation';
+import { imageTypeOf } from '#kit/documents/image-type';
 
-/** The first bytes of files. */
-const beginnings: readonly (readonly [type: string, begins: RegExp])[] = [
-  ['image/png', /^\x89PNG/],
-  ['image/jpeg', /^\xff\xd8\xff/],
-  ['image/gif', /^GIF8/],
-  ['image/webp', /^RIFF[^]{4}WEBP/],
-  ['application/pdf', /^%PDF/],
-];
-
-/** Characters of base64 that hold enough of them. */
+/** Characters of base64 that hold the bytes by which a type is known. */
 const readCharacters = 16;
 
 /**
@@ -26,6 +18,6 @@ export function typeIn({ kind, mediaType, base64 = '' }: Pick<MediaPart, 'kind' 
 }
 
 function typeOfBytes(base64: string): string | undefined {
-  const bytes = Buffer.from(base64.slice(0, readCharacters), 'base64').toString('latin1');
-  return beginnings.find(([, begins]) => begins.test(bytes))?.[0];
+  const bytes = Buffer.from(base64.slice(0, readCharacters), 'base64');
+  return bytes.toString('latin1', 0, 4) === '%PDF' ? 'application/pdf' : imageTypeOf(bytes);
 }

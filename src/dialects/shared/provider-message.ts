@@ -1,5 +1,6 @@
 import { Fault } from '#core/fault';
-import { mostTokensIn } from './token-limit.ts';
+import { withoutHalf } from '#kit/text/surrogates';
+import { outputLimitIn } from './output-limit.ts';
 
 /** The provider's own message about a request that it refused, reduced to what a client may read. */
 
@@ -20,7 +21,7 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
   if (!requestStatuses.has(status) || fault.details.key) return fault;
   const sentence = firstSentence(message);
-  const mostTokens = fault.details.reason === 'context-length' ? undefined : mostTokensIn(message);
+  const mostTokens = fault.details.reason === 'context-length' ? undefined : outputLimitIn(message);
   const details = { ...fault.details, ...(mostTokens === undefined ? {} : { mostTokens }) };
   return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...details, said: sentence });
 }
@@ -39,7 +40,7 @@ export function firstSentence(message: string): string | undefined {
   const end = words.findIndex((word) => endsSentence(word));
   const sentence = masked(end < 0 ? words : words.slice(0, end + 1)).join(' ');
   if (!/[\p{L}\p{N}]/u.test(sentence) || sentence.startsWith('<')) return undefined;
-  return sentence.length <= sentenceCharacters ? sentence : `${sentence.slice(0, sentenceCharacters - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return sentence.length <= sentenceCharacters ? sentence : `${withoutHalf(sentence.slice(0, sentenceCharacters - 1))}…`;
 }
 
 /** A full stop ends a sentence unless it ends an abbreviation. */

@@ -79,13 +79,6 @@ export function base64At(data: string, field: string): Pick<MediaPart, 'base64'>
   return { base64: data };
 }
 
-/** The number of Unicode code points in a text. */
-export function characters(text: string): number {
-  let count = text.length;
-  for (let at = 1; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800) count--;
-  return count;
-}
-
 /** The media type of an audio format as OpenAI's wires name it: `mp3`, `wav`. */
 export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
 

@@ -5,7 +5,7 @@ export interface Budget {
   left: number;
 }
 
-/** What may be spent on the schemas of one call's tools. A schema beyond it goes as it came. */
+/** What may be spent on the schemas of one call's tools. A schema beyond it is sent unchanged. */
 export interface SchemaBudget extends Budget {
   /** That of the few schemas that are put together anew. */
   readonly merging: Budget;

@@ -1,6 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import type { Events, GenerateEvent } from '#core/event';
 import { withoutPassthrough } from '#core/passthrough';
+import { withoutHalf } from '#kit/text/surrogates';
 import type { Fitted } from './fitting.ts';
 import { UnseenTokens } from './unseen-tokens.ts';
 
@@ -85,10 +86,7 @@ function sizeOf(event: GenerateEvent): number {
 }
 
 /** A place that does not divide a character of two code units. */
-function wholeCharacters(text: string, place: number): number {
-  if (place <= 0) return 0;
-  return (text.charCodeAt(place - 1) & 0xfc00) === 0xd800 ? place - 1 : place;
-}
+const wholeCharacters = (text: string, place: number): number => withoutHalf(text.slice(0, Math.max(0, place))).length;
 
 /** The finish reason; messages clients also get the sequence. */
 const stopped = (candidate: number, found: string): GenerateEvent => ({

@@ -12,7 +12,7 @@ const bestPictureTokens = 6240;
 /** Of each picture that is shown before it is finished, at most three. */
 const partialTokens = 100;
 
-/** A minute of a recording has about so many tokens, and what is said in it fewer. */
+/** A minute of a recording has about this many tokens, and what is said in it fewer. */
 const recordingTokens = 1000;
 /** Bytes for a second of speech, where it is packed tightly: 16 kbit/s. */
 const bytesPerSecond = 2000;

@@ -37,7 +37,7 @@ export const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 
   digest,
 });
 
-/** Makes calls, and notes what came of them. */
+/** Makes calls, and notes their results. */
 export async function made(tools: ServerTools, calls: readonly ServerToolCall[], room: Room, context: Context): Promise<readonly CalledTool[]> {
   const called: CalledTool[] = [];
   for (let at = 0; at < calls.length; at += atOnce)

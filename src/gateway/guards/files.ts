@@ -3,6 +3,7 @@ import { trimEnd } from '#kit/text/trim-end';
 import type { MediaPart } from '#core/conversation';
 import { isTextType } from '#core/text-types';
 import { Fault } from '#core/fault';
+import { percentDecoded } from '#kit/text/percent-decoded';
 
 /** Most characters of files that are checked in one request. */
 export const mostCharacters = 8_388_608;
@@ -59,14 +60,6 @@ function textOf({ base64, content }: Held): string | undefined {
   const bytes = Buffer.from(content, 'base64');
   const isWhole = bytes.length >= Math.floor((trimEnd(content, '=').length * 3) / 4); // a decoder stops at an invalid character, and another decoder might not
   return isWhole && isUtf8(bytes) ? bytes.toString() : undefined;
-}
-
-function percentDecoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export const tooLarge = () => new Fault('too-large', `A check applies to this request, and the text to check is longer than ${mostCharacters} characters.`);

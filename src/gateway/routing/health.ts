@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/async/clock';
 import type { Fault, FaultCode } from '#core/fault';
-import type { RestingKeys } from '#core/resting-keys';
+import type { KeyCooldowns } from '#core/key-cooldowns';
 import type { Target, WeightedTarget } from '#core/target';
 import { answeringMilliseconds, remember, secondsOf, type CooldownSettings } from './cooldown.ts';
-import { openKeyRests } from './key-rests.ts';
+import { openKeyCooldowns } from './key-cooldowns.ts';
 import { openLatencyStats } from './latency-stats.ts';
 import { ordered } from './order.ts';
 
@@ -11,8 +11,8 @@ import { ordered } from './order.ts';
 export interface Health {
   /** False if cooldowns are disabled. */
   readonly cools: boolean;
-  /** The keys that rest, while their targets are asked with others. */
-  readonly keys: RestingKeys;
+  /** The keys in cooldown, whose targets are asked with others. */
+  readonly keys: KeyCooldowns;
   /**
    * The order in which to try the targets, as a new list: weighted targets first, in random order by weight, then the others as listed. With an affinity
    * (`affinity.ts`) the random order is fixed for the conversation. If there is a choice, outliers come last.
@@ -32,7 +32,7 @@ export interface Health {
   wait(targets: readonly Target[]): number;
   /** The health of one target, for monitoring. */
   state(target: Target): TargetState;
-  /** Ends all cooldowns and rests of keys, and forgets missing models. */
+  /** Ends all cooldowns of targets and keys, and forgets missing models. */
   reset(): void;
 }
 
@@ -88,7 +88,7 @@ export function openHealth(settings: () => CooldownSettings, clock: Clock, chanc
   const cooling = new Map<string, Cooldown>();
   const absent = new Map<string, { until: number }>();
   const latency = openLatencyStats(clock);
-  const keys = openKeyRests(settings, clock);
+  const keys = openKeyCooldowns(settings, clock);
   const isAbsent = ({ name }: Target) => (absent.get(name)?.until ?? 0) > clock.monotonic();
   const isDue = (cooldown: Cooldown | undefined) => cooldown?.probes === 0 && cooldown.until <= clock.monotonic();
 

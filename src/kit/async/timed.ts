@@ -9,7 +9,7 @@ export interface Time {
   readonly signal?: AbortSignal;
 }
 
-/** Work with a signal that ends it after so many milliseconds, or when the asker's does. (`AbortSignal.any` takes no signals of ours.) @throws what the work throws */
+/** Work with a signal that ends it after this many milliseconds, or when the asker's does. (`AbortSignal.any` takes no signals of ours.) @throws what the work throws */
 export async function timed<Result>({ clock, milliseconds, late, signal }: Time, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   signal?.throwIfAborted();
   const ended = new AbortController();

@@ -80,7 +80,7 @@ test('rows and pages are places, in order and without overlap', patient, async (
   ]);
 });
 
-/** A mail of so many attachments. */
+/** A mail of this many attachments. */
 function mailOf(count: number): string {
   const head = 'From: a@example.org\r\nSubject: many\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="edge"\r\n\r\n';
   const part = '--edge\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename="part.txt"\r\n\r\nThe text of a part.\r\n';

@@ -2,7 +2,7 @@ import { BadJson, scan } from './scan.ts';
 
 /* JSON of up to a megabyte that a provider, a model or an address that a user chose has written, and that is parsed in one turn of the event loop. */
 
-/** Bytes, or characters. Parsing so many takes 6 ms at most, whatever they are. */
+/** Bytes, or characters. Parsing this many takes 6 ms at most, whatever they are. */
 const quick = 65_536;
 /** Parsing within them takes 40 ms at most: 100,000 different keys take 75, and 500,000 different short texts 90. */
 export const foreignLimits = { maxTokens: 500_000, maxKeys: 20_000, weights: { string: 2.5, list: 1, object: 1, key: 1 } };

@@ -14,7 +14,7 @@ declare global {
 type Written = Map<string | number, string | null>;
 const written = new WeakMap<object, Written>();
 
-/** A text with so many of them is read as JavaScript reads it: it is a table of measurements, or meant to keep the server busy. */
+/** A text with this many of them is read as JavaScript reads it: it is a table of measurements, or meant to keep the server busy. */
 const mostNumbers = 5000;
 
 /** `JSON.parse` that keeps how numbers were written, for `asWritten` and `textAsWritten`. A text without such numbers costs one search more. @throws SyntaxError */

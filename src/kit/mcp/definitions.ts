@@ -33,7 +33,7 @@ interface ReadDefinitions {
   readonly isFull: boolean;
 }
 
-/** The definitions in a list as it came: names that are no names, second ones of a name, and what is too large are left out, and so is what comes after the 128th. */
+/** The definitions in an unchecked list. Invalid and repeated names, definitions that are too large, and those after the 128th are left out. */
 export function definitionsIn(tools: readonly unknown[]): ReadDefinitions {
   const found = new Map<string, McpDefinition>();
   const unusable: string[] = [];

@@ -52,7 +52,7 @@ export class McpRefused extends Error {
   }
 }
 
-/** A request as it came over HTTP. */
+/** An unchecked request over HTTP. */
 export interface McpRequest {
   readonly method: string;
   /** By lower-case names; no credentials. */

@@ -1,4 +1,5 @@
 import { BadJson, scan } from '../json/scan.ts';
+import { markLength } from '../text/byte-order-mark.ts';
 import { splitter } from '../upstream/sse.ts';
 import { weights } from './message-values.ts';
 import { withUsableTools } from './usable-tools.ts';
@@ -35,8 +36,7 @@ export function withMessageLimit(response: Response, limits: MessageLimits, ende
 
 /** Throws for a message that would hold the event loop. */
 function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 'values'>): void {
-  let at = 0;
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
+  let at = markLength(bytes);
   while (blanks.has(bytes[at] ?? 0)) at++;
   if (bytes[at] === openingList) throw new Error('Batches of messages are not taken.');
   if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values, weights });

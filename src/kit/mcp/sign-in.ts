@@ -71,7 +71,7 @@ export interface Tokens {
   readonly scope?: string;
 }
 
-/** The message is our own, and says nothing of what was sent to us. */
+/** The message is our own, and repeats nothing of the response. */
 export class SignInFailure extends Error {
   /** The authorization server has said no: asking again is of no use. */
   readonly isRefused: boolean;

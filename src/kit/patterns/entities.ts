@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { isLowSurrogate } from '../text/surrogates.ts';
 
 /** Kinds of personal data with a recognizable format, by the name of their placeholder. */
 export const entities = ['email', 'phone', 'credit-card', 'iban', 'ip-address', 'us-ssn'] as const;
@@ -69,7 +70,7 @@ const localSign = /[\p{L}\p{N}._%+'-]/u;
 function localStart(text: string, to: number, least: number): number {
   let from = to;
   while (from > least) {
-    const isPair = from - 1 > least && (text.charCodeAt(from - 1) & 0xfc00) === 0xdc00;
+    const isPair = from - 1 > least && isLowSurrogate(text.charCodeAt(from - 1));
     const before = isPair ? from - 2 : from - 1;
     if (!localSign.test(text.slice(before, from))) break;
     from = before;

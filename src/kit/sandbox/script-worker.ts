@@ -23,7 +23,7 @@ export interface CallDone {
   readonly error?: string;
 }
 
-/** `waiting`: nothing goes on until a call is answered, after so many answers. */
+/** `waiting`: nothing goes on until a call is answered, after this many answers. */
 export type ScriptEvent =
   | { readonly type: 'ready' }
   | { readonly type: 'waiting'; readonly answers: number }

@@ -1,3 +1,5 @@
+import { withoutHalf } from './surrogates.ts';
+
 /** Numbers of sources in square brackets, as in `[1]` or `[2, 3]`. Places count characters (Unicode code points); the end is exclusive. */
 export interface CitationMark {
   readonly numbers: readonly number[];
@@ -40,10 +42,9 @@ export class CitationMarks {
 
   take(piece: string): void {
     const text = this.#half + piece;
-    const last = text.charCodeAt(text.length - 1);
-    const isCut = last >= 0xd800 && last <= 0xdbff;
-    this.#half = isCut ? text.slice(-1) : '';
-    for (const character of isCut ? text.slice(0, -1) : text) this.#read(character);
+    const uncut = withoutHalf(text);
+    this.#half = text.slice(uncut.length);
+    for (const character of uncut) this.#read(character);
   }
 
   /** The marks, when the text is complete. */

@@ -1,6 +1,7 @@
+import { markLength } from '../text/byte-order-mark.ts';
+
 const LF = 0x0a;
 const CR = 0x0d;
-const byteOrderMark = [0xef, 0xbb, 0xbf] as const;
 
 /** Writes the lines of an event stream anew, with LF for CRLF and CR and without a byte order mark. JSON has neither but as white space. */
 export class LineFeeds {
@@ -11,7 +12,7 @@ export class LineFeeds {
   take(bytes: Uint8Array): Uint8Array {
     const out = new Uint8Array(bytes.length);
     let length = 0;
-    for (let at = this.#isFirst && byteOrderMark.every((byte, index) => bytes[index] === byte) ? 3 : 0; at < bytes.length; at++) {
+    for (let at = this.#isFirst ? markLength(bytes) : 0; at < bytes.length; at++) {
       const byte = bytes[at]!;
       if (byte !== LF || !this.#isAfterCR) out[length++] = byte === CR ? LF : byte;
       this.#isAfterCR = byte === CR;

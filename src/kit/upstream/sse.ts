@@ -1,3 +1,5 @@
+import { markLength } from '../text/byte-order-mark.ts';
+
 /**
  * Decodes a stream of server-sent events into the payloads of its frames, without interpreting them. Written by hand, since line lengths must be bounded and each
  * byte is read once (docs/decisions/005).
@@ -46,7 +48,7 @@ export function splitter({ maxLine, bare }: { readonly maxLine: number; readonly
   const line = (bytes: Buffer, from: number, to: number): void => {
     if (first) {
       first = false;
-      if (bytes[from] === 0xef && bytes[from + 1] === 0xbb && bytes[from + 2] === 0xbf) from += 3;
+      from += markLength(bytes, from);
     }
     if (from === to) {
       data ??= unframed === undefined ? undefined : bare?.(unframed);

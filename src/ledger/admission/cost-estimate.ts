@@ -128,7 +128,7 @@ export class CostEstimate {
     this.#isCounted = true;
   }
 
-  /** What the prompt and so many output tokens cost, in the account's unit. */
+  /** What the prompt and this many output tokens cost, in the account's unit. */
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
     if (kind === 'usd') return mostUsd(price, input, output) * this.#most.rate + this.#most.usd;

@@ -1,7 +1,7 @@
 import type { LeaseRequest } from '#core/lease';
 import { drift, first, type LocalLease } from './local-lease.ts';
 
-/** Stock is requested only while what is left is more than so many calls' worth. */
+/** Stock is requested only while what is left is more than this many calls' worth. */
 const plenty = 16;
 
 /** What to request of an account: for the calls in line, for running answers, for the stock. */

@@ -3,7 +3,7 @@ import type { Fault } from '#core/fault';
 import type { Accounts } from './accounts.ts';
 import type { Hold } from './local-lease.ts';
 
-/** How one call waits for its turn in line: for so many milliseconds at most, or until its caller leaves. */
+/** How one call waits for its turn in line: for this many milliseconds at most, or until its caller leaves. */
 export class LineWait {
   isOver = false;
   readonly #signal: AbortSignal;

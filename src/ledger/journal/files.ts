@@ -14,7 +14,7 @@ export interface Segment {
 
 /** The files of a journal that is being written. The next one is always ready, filled with zeros ahead, so that running calls can settle on a full disk. */
 export interface Segments {
-  /** The next file, with room for so many bytes. @returns undefined where the disk gives none */
+  /** The next file, with room for this many bytes. @returns undefined where the disk gives none */
   next(bytes: number): Segment | undefined;
   /** Is the next file ready? */
   readonly isReady: boolean;

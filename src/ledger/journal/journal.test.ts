@@ -212,7 +212,7 @@ describe('the records of one turn of the event loop', () => {
     void journal.began(began('before'));
     endTurn();
     disk.before = (act) => {
-      if (act === 'write') return 700; // so many bytes of it, then the end
+      if (act === 'write') return 700; // this many bytes of it, then the end
       if (act === 'create') throw diskError('EIO');
       return undefined;
     };

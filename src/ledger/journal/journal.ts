@@ -64,7 +64,7 @@ export interface JournalDeps {
 
 const usualSegmentBytes = 4_194_304;
 const lookMilliseconds = 1000;
-/** A call that runs for longer than so many files is written down again, so that its first file can go. */
+/** A call that runs for longer than this many files is written down again, so that its first file can go. */
 const carriedAfter = 8;
 /** Calls that are written down again take at most this part of a new file. */
 const carriedShare = 4;

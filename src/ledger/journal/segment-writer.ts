@@ -121,7 +121,7 @@ export class SegmentWriter {
     if (held.length === 0 && this.#deps.segments.isReady) this.#deps.trouble.mended('a write failed');
   }
 
-  /** Goes to a file that has room for so many bytes. @returns false where no disk gives one */
+  /** Goes to a file that has room for this many bytes. @returns false where no disk gives one */
   advance(bytes: number): boolean {
     this.#current = this.#deps.segments.next(Math.max(bytes, this.#deps.segmentBytes));
     return this.#current !== undefined;

@@ -27,7 +27,7 @@ export interface JournalShipmentDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Calls that died are shipped so many at once. */
+/** Calls that died are shipped this many at once. */
 const deathsAtOnce = 500;
 
 /** Ships one journal into the database. */

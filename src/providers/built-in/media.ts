@@ -1,4 +1,5 @@
 import type { MediaPart } from '#core/conversation';
+import { imageTypeOf } from '#kit/documents/image-type';
 
 /** Describes an image, a sound or a file without interpreting its content: `a PNG image of 640 × 480 pixels, 12.3 KB`. A URL is mentioned, never fetched. */
 export function describeMedia(part: MediaPart): string {
@@ -43,11 +44,11 @@ export interface Picture {
 /** Reads type and size from the header of a PNG, JPEG, GIF or WebP: only a few bytes are decoded, at any offset. */
 export function pictureIn(base64: string): Picture | undefined {
   const head = bytesAt(base64, 0, 32);
-  const text = head.toString('latin1');
-  if (text.startsWith('\x89PNG\r\n\x1a\n') && head.length >= 24) return { mediaType: 'image/png', width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
-  if (/^GIF8[79]a/.test(text) && head.length >= 10) return { mediaType: 'image/gif', width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
-  if (text.startsWith('RIFF') && text.slice(8, 12) === 'WEBP' && head.length >= 30) return webp(head, text.slice(12, 16));
-  return text.startsWith('\xff\xd8') ? jpeg(base64) : undefined;
+  const mediaType = imageTypeOf(head);
+  if (mediaType === 'image/png' && head.length >= 24) return { mediaType, width: head.readUInt32BE(16), height: head.readUInt32BE(20) };
+  if (mediaType === 'image/gif' && head.length >= 10) return { mediaType, width: head.readUInt16LE(6), height: head.readUInt16LE(8) };
+  if (mediaType === 'image/webp' && head.length >= 30) return webp(head, head.toString('latin1', 12, 16));
+  return mediaType === 'image/jpeg' ? jpeg(base64) : undefined;
 }
 
 /** https://developers.google.com/speed/webp/docs/riff_container */

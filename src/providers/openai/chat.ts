@@ -6,7 +6,7 @@ import { dialect as embeddings } from '#dialects/openai/embeddings/wire';
 import { responses } from '#dialects/openai/responses/index';
 import type { Quirks as ResponsesQuirks } from '#dialects/openai/responses/quirks';
 import { restoring } from '#dialects/shared/fitting';
-import type { LimitQuirks } from '#dialects/shared/token-limit';
+import type { OutputLimit } from '#dialects/shared/output-limit';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import { trimEnd } from '#kit/text/trim-end';
 import type { GenerateCall } from '#core/call';
@@ -156,8 +156,8 @@ export const azureChat: ProviderModule = {
   make,
 };
 
-type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: LimitQuirks }, ChatRequest>;
-type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: LimitQuirks }>;
+type ChatEndpoint = GenerateEndpoint<{ readonly quirks: Quirks; readonly options: OutputLimit }, ChatRequest>;
+type ResponsesEndpoint = GenerateEndpoint<{ readonly quirks: ResponsesQuirks; readonly options: OutputLimit }>;
 
 /** The APIs at one address that answer conversations. */
 interface OpenAIApis {

@@ -4,6 +4,7 @@ import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/pa
 import { decodeResult } from '#dialects/openai/chat/result';
 import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
+import { byteOrderMark } from '#kit/text/byte-order-mark';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
 import type { Events } from '#core/event';
@@ -174,8 +175,7 @@ async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefine
 
 const LF = 0x0a;
 const CR = 0x0d;
-const byteOrderMark = 0xef;
 
 function hasPlainLines(bytes: Uint8Array | undefined): boolean {
-  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark);
+  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark[0]);
 }

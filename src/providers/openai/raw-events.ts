@@ -16,7 +16,7 @@ export class RawEvents {
   /** Bytes of text of the frames that have ended, by what they are. */
   #said: Readonly<Record<Saying, number>> = { piece: 0, segment: 0, whole: 0 };
   #frameBytes = 0;
-  /** The beginning of a frame that is not judged yet, or what there is of an error. */
+  /** The beginning of a frame that is not read yet, or what there is of an error. */
   #head: Uint8Array[] = [];
   #headBytes = 0;
   #isPassing = false;
@@ -34,7 +34,8 @@ export class RawEvents {
   #error: unknown;
   #isOurs = false;
   #isComplete = false;
-  #frame: Judged | undefined;
+  #frame: Frame | undefined;
+  #share: TextShare | undefined;
   /** Pictures that are still to come; absent: their number is not known. */
   #pictures: number | undefined;
 
@@ -45,7 +46,7 @@ export class RawEvents {
 
   /** About how many bytes of text the events had, that of a frame still open included: the same text may come in pieces, in segments and as a whole. */
   get textBytes(): number {
-    const { piece, segment, whole } = this.#frame ? this.#saidWith(this.#frame) : this.#said;
+    const { piece, segment, whole } = this.#saidWith(this.#share);
     return Math.max(piece, segment, whole);
   }
 
@@ -119,7 +120,7 @@ export class RawEvents {
         add(this.#head, piece);
         this.#headBytes += piece.length;
       }
-      if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#judge(ends, out);
+      if (!this.#isError && (ends || this.#headBytes >= mostHead)) this.#read(ends, out);
     }
     if (!ends) return;
     if (this.#frame) this.#ended(this.#frame);
@@ -128,27 +129,26 @@ export class RawEvents {
     this.#isPassing = false;
     this.#frameBytes = 0;
     this.#dataEnd = undefined;
-    this.#frame = undefined;
+    this.#frame = this.#share = undefined;
   }
 
-  #ended(frame: Judged): void {
-    const { isComplete, isLast, isPicture } = frame;
+  #ended({ isComplete, isLast, isPicture }: Frame): void {
     this.#isComplete ||= isComplete;
     this.isOver ||= isLast || (isPicture && this.#pictures !== undefined && --this.#pictures <= 0);
-    this.#said = this.#saidWith(frame);
+    this.#said = this.#saidWith(this.#share);
   }
 
-  #saidWith({ saying, text = this.#frameBytes }: Judged): Readonly<Record<Saying, number>> {
-    return { ...this.#said, [saying]: this.#said[saying] + text };
+  #saidWith(share: TextShare | undefined): Readonly<Record<Saying, number>> {
+    return share ? { ...this.#said, [share.saying]: this.#said[share.saying] + (share.bytes ?? this.#frameBytes) } : this.#said;
   }
 
-  #judge(isWhole: boolean, out: Uint8Array[]): void {
+  #read(isWhole: boolean, out: Uint8Array[]): void {
     const text = this.#text();
     const hasData = text.includes('data:') && /^data:/m.test(text);
     const name = text.includes('event:') ? (/^event:[ ]?([^\r\n]{0,100})/m.exec(text)?.[1] ?? '') : '';
     this.#bare = isWhole && !hasData ? this.#bareError(text) : undefined;
     const data = hasData ? dataIn(text, isWhole) : '';
-    const { type, isError, says } = hasData ? judged(data) : { type: '', isError: this.#bare !== undefined };
+    const { type, isError, says } = hasData ? eventIn(data) : { type: '', isError: this.#bare !== undefined };
     this.#isError = name === 'error' || isError;
     if (this.#isError) return;
     const kind = type || name;
@@ -159,9 +159,8 @@ export class RawEvents {
       isLast: last.test(kind),
       isPicture: kind === 'image_generation.completed',
       isJson: isJson(data),
-      saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece',
-      text: hasData ? says : 0,
     };
+    this.#share = { saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece', bytes: hasData ? says : 0 };
     this.spoken ||= hasData;
     this.#isPassing = true;
     for (const piece of this.#head) add(out, piece);
@@ -191,17 +190,21 @@ const nothing = new Uint8Array();
 /** A piece of the text, a segment of it that repeats pieces, or all of it once more. */
 type Saying = 'piece' | 'segment' | 'whole';
 
-/** A frame with content. */
-interface Judged {
+/** What a frame is, by its beginning. */
+interface Frame {
   /** One picture, the transcript or the sound is complete. */
   readonly isComplete: boolean;
   /** Nothing more comes behind it. */
   readonly isLast: boolean;
   readonly isPicture: boolean;
   readonly isJson: boolean;
+}
+
+/** What a frame has of the text of the answer. */
+interface TextShare {
   readonly saying: Saying;
-  /** Bytes of its text; absent: all of it. */
-  readonly text: number | undefined;
+  /** Undefined: all bytes of the frame. */
+  readonly bytes: number | undefined;
 }
 
 const newline = 10;
@@ -212,7 +215,7 @@ const closingBrace = 125;
 const dataField: Uint8Array = Buffer.from('data:');
 /** Most bytes of a frame: as many as a whole answer may have. */
 const mostFrame = 67_108_864;
-/** Bytes of a frame by which it is judged, and most bytes of an error. */
+/** Bytes of a frame by which it is known, and most bytes of an error. */
 const mostHead = 1024;
 const mostError = 65_536;
 
@@ -229,7 +232,7 @@ const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?(
 const dataIn = (text: string, isWhole: boolean): string => (isWhole ? dataOf(text) : text.slice(text.search(/^data:/m)).replace(/^data:[ ]?/, ''));
 
 /** @param data of a frame, or the beginning of it */
-function judged(data: string): { readonly type: string; readonly isError: boolean; readonly says?: number } {
+function eventIn(data: string): { readonly type: string; readonly isError: boolean; readonly says?: number } {
   if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false, says: 0 };
   const event = isJson(data) && /"(?:type|error)"/.test(data) ? parsed(data) : undefined; // what is no JSON costs ten times as much
   if (isObject(event)) {

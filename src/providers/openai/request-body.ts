@@ -7,7 +7,7 @@ import type { GenerateCall } from '#core/call';
 import { own } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import type { Fit } from '#dialects/shared/fitting';
-import type { LimitQuirks } from '#dialects/shared/token-limit';
+import type { OutputLimit } from '#dialects/shared/output-limit';
 import { fittedRequest, type GenerateRequest } from '../shared/generate.ts';
 
 export interface ChatRequest extends GenerateRequest {
@@ -16,7 +16,7 @@ export interface ChatRequest extends GenerateRequest {
 }
 
 /** The request body: the client's own bytes with the model name replaced if they may be forwarded, else an encoded one. */
-export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>, options?: LimitQuirks): ChatRequest {
+export function requestBody(call: GenerateCall, model: string, quirks: Quirks | undefined, fit?: Fit<Quirks>, options?: OutputLimit): ChatRequest {
   const { passthrough } = call;
   const written = passthrough?.request.written;
   const fitted = fit?.(call, quirks);

@@ -25,7 +25,7 @@ const bytesPerToken = 4;
 /** What is needed of a request in order to forward it. */
 type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' | 'open' | 'write' | 'drained'> & Partial<Pick<RawRequest, 'counts'>>;
 
-/** Forwards a request with the model name replaced, and its answer as it came: a sound or a stream as it comes, any other once it is complete and judged. @throws Fault */
+/** Forwards a request with the model name replaced, and its answer unchanged: a sound or a stream as it arrives, any other once it is complete and checked. @throws Fault */
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);

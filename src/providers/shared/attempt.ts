@@ -112,7 +112,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
 /** Does the fault say that a rate limit is exceeded, and not by this request alone? */
 export const isLimit = ({ code, details }: Fault): boolean => code === 'rate-limited' && details.elsewhere === true && !details.exceedsLimit;
 
-/** Lets the key rest with which the limit is exceeded. @returns the fault of the call: the target need not cool down while other keys are left */
+/** Begins a cooldown of the key with which the limit is exceeded. @returns the fault of the call: the target need not cool down while other keys are left */
 export const limited = (fault: Fault, { limited: tell }: Credential, model: string, { keys }: TargetContext): Fault =>
   keys && tell ? tell(fault, model, keys) : fault;
 

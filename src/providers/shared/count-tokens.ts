@@ -6,7 +6,8 @@ import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { Target } from '#core/target';
 import { attempt, type Address, type Endpoint, type ProviderRequest } from './attempt.ts';
-import { wholeJson } from './read-answer.ts';
+import { whole } from './post.ts';
+import { jsonOf } from './read-answer.ts';
 import { written } from './write-request.ts';
 
 interface Counting<Quirks extends object> extends Pick<Endpoint<GenerateCall, ProviderRequest, Quirks>, 'model' | 'upstreams' | 'credentials' | 'quirks'> {
@@ -54,7 +55,7 @@ export function tokenCounter<Quirks extends object>({
     try {
       const { response } = await attempt(endpoint, call, context);
       try {
-        const answer = await wholeJson(response, context);
+        const answer = await jsonOf(await whole(response, context));
         const tokens = isObject(answer) ? answer[member] : undefined;
         return isCount(tokens) ? tokens : undefined;
       } finally {

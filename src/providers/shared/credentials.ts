@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/async/clock';
 import { Fault, type FaultDetails } from '#core/fault';
-import type { RestingKeys } from '#core/resting-keys';
+import type { KeyCooldowns } from '#core/key-cooldowns';
 
 /** A credential, such as a key. */
 export interface Credential {
@@ -9,21 +9,21 @@ export interface Credential {
   /** Called when the provider rejected it. */
   refused(): void;
   /** Called when the provider's rate limit is exceeded with it. @returns the fault, as it is with regard to the other credentials. Absent: there are no others */
-  limited?(fault: Fault, model: string, keys: RestingKeys): Fault;
+  limited?(fault: Fault, model: string, keys: KeyCooldowns): Fault;
 }
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** The credentials of one provider. */
 export interface Credentials {
-  /** The credentials to try for one request for the model, in order: at least one. @param keys absent: none rests */
-  inTurn(model: string, keys?: RestingKeys): readonly Credential[];
+  /** The credentials to try for one request for the model, in order: at least one. @param keys absent: none is in cooldown */
+  inTurn(model: string, keys?: KeyCooldowns): readonly Credential[];
 }
 
 interface Refused {
   readonly credential: Credential;
   readonly model: string;
-  readonly keys: RestingKeys | undefined;
+  readonly keys: KeyCooldowns | undefined;
 }
 
 /** The credentials with which a call can be sent again that was refused with one of them in an answer of status 200; undefined where there are none. */
@@ -35,8 +35,8 @@ export function credentialsWithout(credentials: Credentials, { credential: refus
 const asideMilliseconds = 60_000;
 
 /**
- * Rotates over several keys of one provider. A rejected key comes last for a minute, for all models, and one with which a rate limit is exceeded while it
- * rests, for its model.
+ * Rotates over several keys of one provider. A rejected key comes last for a minute, for all models, and one with which a rate limit is exceeded during its
+ * cooldown, for its model.
  *
  * @param headersOf returns the headers of a request with this key, or without one if the provider has no keys
  */
@@ -55,7 +55,7 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
       refused: () => void asideUntil.set(credential, clock.monotonic() + asideMilliseconds),
       limited(fault, model, keys) {
         keys.limited(model, credential, fault);
-        if (keys.wait(model, credential) === 0) return fault; // nothing rests where cooldowns are disabled
+        if (keys.wait(model, credential) === 0) return fault; // cooldowns are disabled
         const shortest = Math.min(...all.map((one) => Math.max(asideFor(one), keys.wait(model, one))));
         return detailed(fault, shortest === 0 ? { retryAfter: 1, otherKey: true } : { retryAfter: shortest / 1000 });
       },
@@ -68,13 +68,13 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
     inTurn(model, keys) {
       const first = turn++;
       if (asideUntil.size === 0 && !keys?.any) return rotations[first % all.length]!;
-      const restOf = (one: Credential) => keys?.wait(model, one) ?? 0;
-      const awake = all.filter((one) => restOf(one) === 0);
-      const free = awake.filter((one) => asideFor(one) === 0);
+      const waitOf = (one: Credential) => keys?.wait(model, one) ?? 0;
+      const usable = all.filter((one) => waitOf(one) === 0);
+      const free = usable.filter((one) => asideFor(one) === 0);
       for (const one of free) asideUntil.delete(one);
-      const aside = awake.filter((one) => !free.includes(one));
-      const resting = all.filter((one) => !awake.includes(one)).toSorted((a, b) => restOf(a) - restOf(b));
-      const order = [...rotated(free, first), ...rotated(aside, first), ...resting];
+      const aside = usable.filter((one) => !free.includes(one));
+      const cooling = all.filter((one) => !usable.includes(one)).toSorted((a, b) => waitOf(a) - waitOf(b));
+      const order = [...rotated(free, first), ...rotated(aside, first), ...cooling];
       keys?.used(model, order[0]!);
       return order;
     },

@@ -34,7 +34,7 @@ export class Forwarder {
     this.#notedAt = clock.monotonic();
   }
 
-  /** Forwards what comes. Resolves with true at the end of the answer, and with false where `untold` tokens are to be reported before it is called again. */
+  /** Forwards the events as they arrive. Resolves with true at the end of the answer, and with false where `untold` tokens are to be reported before it is called again. */
   ended(): Promise<boolean> {
     this.#notedAt = this.#clock.monotonic();
     const ended = this.#hasBegun ? this.#response.piped() : this.#response.pipe((bytes) => this.#give(bytes));

@@ -282,7 +282,7 @@ export class EndpointReply<Wire extends SideTypes> implements Reply {
     return recall ? recordedWhole(recall, events) : events;
   }
 
-  /** Forwards a plain answer to a client of the same wire as it came. @param large the JSON of one that is not quick to parse @returns undefined for any other */
+  /** Forwards a plain answer unchanged to a client of the same wire. @param large the JSON of one that is not quick to parse @returns undefined for any other */
   #passed(bytes: Uint8Array, large: unknown): Events | undefined {
     const { dialect, model } = this.#endpoint;
     const { passthrough, stream } = this.#call;

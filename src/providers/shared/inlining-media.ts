@@ -1,6 +1,7 @@
 import { withoutPassthrough } from '#core/passthrough';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import { NotFetched, type GuardedFetch } from '#kit/net/guarded-fetch';
+import { imageTypeOf } from '#kit/documents/image-type';
 import type { GenerateCall } from '#core/call';
 import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
 import { Fault, queueFull } from '#core/fault';
@@ -120,7 +121,7 @@ async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: Tar
   try {
     const takes = (type: string) => type === '' || type === 'application/octet-stream' || isOfKind(kind, type);
     const { bytes, type } = await fetcher.fetch({ url, owner: String(caller.userId), signal, maxBytes: mostBytesEach, memory, takes });
-    const mediaType = kind === 'image' ? imageTypeOf(bytes) : isOfKind(kind, type) ? type : part.mediaType;
+    const mediaType = kind === 'image' ? (imageTypeOf(bytes) ?? typeOfBrand(bytes)) : isOfKind(kind, type) ? type : part.mediaType;
     if (mediaType === undefined || bytes.length === 0) throw new NotFetched(new Error('The content has another media type.'));
     return { base64: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'), mediaType };
   } catch (error) {
@@ -137,14 +138,9 @@ function isOfKind(kind: MediaPart['kind'], type: string): boolean {
   return type.startsWith(`${kind}/`) && /^[\w.+/-]{1,100}$/.test(type);
 }
 
-/** The type of an image is taken from its first bytes, not from the server's content type. */
-function imageTypeOf(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.subarray(0, 16)).toString('latin1');
-  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (/^GIF8[79]a/.test(head)) return 'image/gif';
-  if (/^RIFF[^]{4}WEBP/.test(head)) return 'image/webp';
-  const brand = /^[^]{4}ftyp([^]{4})/.exec(head)?.[1];
+/** AVIF and HEIC, which some models take too. The type of an image is taken from its first bytes, not from the server's content type. */
+function typeOfBrand(bytes: Uint8Array): string | undefined {
+  const brand = /^[^]{4}ftyp([^]{4})/.exec(Buffer.from(bytes.subarray(0, 12)).toString('latin1'))?.[1];
   if (brand === 'avif') return 'image/avif';
   return brand !== undefined && /^(?:hei[cx]|mif1)$/.test(brand) ? 'image/heic' : undefined;
 }

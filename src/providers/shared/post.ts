@@ -1,5 +1,6 @@
 import { LineTooLong } from '#kit/upstream/sse';
 import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
+import { byteOrderMark, markLength } from '#kit/text/byte-order-mark';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Usage } from '#core/event';
@@ -33,14 +34,13 @@ export const whole = (response: UpstreamResponse, { memory }: Pick<TargetContext
 /** The same in the pieces in which it arrived. */
 export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<TargetContext, 'memory'>): Promise<readonly Uint8Array[]> =>
   response.pieces(wholeBytes, memory).then(
-    (pieces) => (pieces[0]?.[0] === mark[0] ? [withoutMark(Buffer.concat(pieces))] : pieces),
+    (pieces) => (pieces[0]?.[0] === byteOrderMark[0] ? [withoutMark(Buffer.concat(pieces))] : pieces),
     (error: unknown) => {
       throw upstreamFault(error, true);
     },
   );
 
-const mark = [0xef, 0xbb, 0xbf] as const;
-const withoutMark = (bytes: Uint8Array): Uint8Array => (mark.every((byte, at) => bytes[at] === byte) ? bytes.subarray(mark.length) : bytes);
+const withoutMark = (bytes: Uint8Array): Uint8Array => bytes.subarray(markLength(bytes));
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export class AwaitingWords {

@@ -34,7 +34,7 @@ export interface CredentialSettings {
 
 /** The settings of a model at a provider. */
 export interface ModelSettings {
-  /** The largest token limit of an answer that the model accepts, where it is known. */
+  /** The output token limit of the model, where it is known. */
   readonly mostTokens?: number | undefined;
 }
 

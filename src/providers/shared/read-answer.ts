@@ -8,8 +8,7 @@ import { parseAsWritten } from '#kit/json/numbers';
 import { BadJson, type Parsing } from '#kit/json/scan';
 import { foreignLimits, isQuick } from '#kit/json/foreign';
 import { readLargeJson } from '#kit/json/large';
-import type { TargetContext } from '#core/context';
-import { answerFault, asRefusal, whole, type AwaitingWords } from './post.ts';
+import { answerFault, asRefusal, type AwaitingWords } from './post.ts';
 
 /** Reading of answers, in any dialect. */
 
@@ -75,11 +74,6 @@ function* decoded(lines: readonly string[], frames: Decoder, awaiting: AwaitingW
 export function isEventStream({ headers }: UpstreamResponse): boolean {
   const type = headers['content-type'];
   return type === undefined || type.toLowerCase().startsWith('text/event-stream');
-}
-
-/** The JSON of a whole answer. @throws Fault `upstream-failed` */
-export async function wholeJson(response: UpstreamResponse, context: Pick<TargetContext, 'memory'>, reading: Reading = {}): Promise<unknown> {
-  return jsonOf(await whole(response, context), reading);
 }
 
 /** The JSON that bytes are. @throws Fault `upstream-failed` */

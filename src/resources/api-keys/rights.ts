@@ -45,7 +45,7 @@ export interface RightsDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Changes of so many milliseconds are looked at together. */
+/** Changes of this many milliseconds are looked at together. */
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
 

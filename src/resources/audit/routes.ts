@@ -17,7 +17,7 @@ const AuditItem = Type.Object({
   action: Type.String({ description: 'The kind of thing and what was done: user.change.' }),
   target: Type.Object({ kind: Type.String(), id: nullable(Type.String()) }),
   changed: Type.Record(Type.String(), Type.Object({ from: Type.Optional(Type.Unknown()), to: Type.Optional(Type.Unknown()) }), {
-    description: 'By member: what it was, what it is. Of a list what went and what came. Never a key or password.',
+    description: 'By member: what it was, what it is. Of a list the items that were removed and added. Never a key or password.',
   }),
   requestId: nullable(Type.String()),
   address: nullable(Type.String({ description: 'Where the request came from: the other end of its connection.' })),

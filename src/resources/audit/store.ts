@@ -18,7 +18,7 @@ export interface AuditRow {
   readonly address: string | null;
 }
 
-/** By member. Of a list what went is in `from` and what came in `to`. */
+/** By member. Of a list the removed items are in `from` and the added ones in `to`. */
 export type Changed = Readonly<Record<string, { readonly from?: unknown; readonly to?: unknown }>>;
 
 export interface AuditAsked {

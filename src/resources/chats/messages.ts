@@ -38,7 +38,7 @@ export async function messagesOf(id: string, { db }: Pick<Access, 'db'>): Promis
   return rows;
 }
 
-/** At most so many behind the one with the id `after`, and about a megabyte of them. */
+/** At most this many behind the one with the id `after`, and about a megabyte of them. */
 export async function pageOfMessages(
   id: string,
   { after, limit }: { readonly after: number; readonly limit: number },

@@ -66,7 +66,7 @@ export function chatRoutes(chats: ChatStore, sharing: Sharing): readonly NounRou
 const root = '/server/mine/chats';
 const common = { scope: 'query', owner: 'caller', output: ChatObject } as const;
 const OwnerQuery = closed(ownerQuery);
-/** Does the caller see what was said, and not only that there are chats? */
+/** Does the caller see the messages, and not only that there are chats? */
 const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) => ownerOf(caller, whose) === caller.userId;
 
 function listRoutes(chats: ChatStore): readonly NounRoute[] {

@@ -3,6 +3,7 @@ import type { Caller } from '#core/context';
 import type { ConvertDocument, DocumentText } from '#core/document';
 import { Fault, faultOf, reasonOf } from '#core/fault';
 import { Cancelled } from '#kit/async/client-left';
+import { codePoints } from '#kit/text/surrogates';
 import type { Blobs } from '#store/blobs';
 import { readableFiles } from '#store/grants';
 import { Postponed } from '#store/job-pauses';
@@ -209,17 +210,10 @@ async function cut(
     const made = await chunked(document, { title: document.title ?? filename, pause });
     if (language === 'und') ({ language } = made);
     for (const chunk of made.chunks) chunks.push({ ...chunk, ordinal: chunks.length, start: chunk.start + start, end: chunk.end + start });
-    start += lengthOf(document.text) + 2;
+    start += codePoints(document.text) + 2;
     await pause();
   }
   return { chunks, language };
-}
-
-/** In code points. */
-function lengthOf(text: string): number {
-  let length = text.length;
-  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) length--;
-  return length;
 }
 
 /** Adds all chunks to the index, with their vectors where the dataset's model is there and reads their language. @returns the model, that of the dataset to the end */

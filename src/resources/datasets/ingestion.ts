@@ -88,7 +88,7 @@ export interface Ingestion {
   beginWithin(inside: Access, caller: Caller, dataset: Dataset, from: KeptFile): Promise<Begun & { readonly formerJob: string | null }>;
   /** Waits for the end of a job. @throws Fault as it failed */
   ended(jobId: string, signal?: AbortSignal): Promise<Job>;
-  /** The same for at most so many seconds. @returns false where it goes on */
+  /** The same for at most this many seconds. @returns false where it goes on */
   endedWithin(seconds: number, jobId: string, signal: AbortSignal): Promise<boolean>;
 }
 

@@ -62,7 +62,7 @@ export function openRemoval({ store, jobs, datasets }: RemovalDeps): Removal {
 export interface PurgeDeps {
   readonly store: Store;
   readonly now: () => number;
-  /** Forgets vectors that were not asked for in so many days. */
+  /** Forgets vectors that were not asked for in this many days. */
   readonly forgetVectors: (days: number) => Promise<void>;
   readonly jobs: Jobs;
   readonly index: Pick<PassageIndex, 'remove' | 'reconcile'>;

@@ -25,7 +25,7 @@ export interface Login {
   readonly comment: string;
 }
 
-/** Rows as far as they count: so many of so many seconds. */
+/** The newest rows of a time: at most this many, of this many seconds. */
 export interface Within {
   readonly most: number;
   readonly seconds: number;

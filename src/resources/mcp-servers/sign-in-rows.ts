@@ -94,7 +94,7 @@ export class SignInRows {
       where ${sameRow(key)} and renewals = ${renewals}`.execute(this.#store.db);
   }
 
-  /** Lets this holder alone renew the tokens, for so many seconds, on all machines. @returns false where another does, or has done so, or where it rests */
+  /** Lets this holder alone renew the tokens, for this many seconds, on all machines. @returns false where another does, or has done so, or where it is too early to try again */
   async held(
     key: SignInKey,
     { renewals, holder, seconds }: { readonly renewals: number; readonly holder: string; readonly seconds: number },
@@ -115,7 +115,7 @@ export class SignInRows {
     return done.numAffectedRows === 1n;
   }
 
-  /** The tokens could not be renewed: for good, or for so many minutes. */
+  /** The tokens could not be renewed: for good, or for this many minutes. */
   async unrenewed(key: SignInKey, holder: string, { error, restMinutes }: { readonly error: string; readonly restMinutes: number | undefined }): Promise<void> {
     const found =
       restMinutes === undefined

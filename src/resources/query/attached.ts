@@ -3,6 +3,7 @@ import type { MediaPart } from '#core/conversation';
 import { Fault, noRoom } from '#core/fault';
 import type { Context } from '#core/context';
 import type { CountTokens } from '#core/measure';
+import { imageTypeOf } from '#kit/documents/image-type';
 import type { UploadedFile } from '#http/uploads';
 import { bestParts } from './best-parts.ts';
 import type { AttachedText } from './material.ts';
@@ -46,7 +47,7 @@ export async function attachedOf(
   for (const { content, filename, size } of files) {
     const name = shownName(filename);
     if (size === 0) throw new Fault('unprocessable', `file ${name} is empty.`, { field: 'file' });
-    const mediaType = sees ? await imageType(content) : undefined;
+    const mediaType = sees ? imageTypeOf(new Uint8Array(await content.slice(0, 12).arrayBuffer())) : undefined;
     if (mediaType !== undefined && ofImages + size > mostOfImages)
       (progress.warnings ??= []).push(`file: ${name} is read as text, since the images of a question may have ${mostOfImages} bytes together`);
     else if (mediaType !== undefined) {
@@ -79,12 +80,3 @@ const shownName = (filename: string) =>
     .trim()
     .slice(0, 200)
     .toWellFormed() || 'file';
-
-/** The media type of an image that models take, by its first bytes. */
-async function imageType(content: Blob): Promise<string | undefined> {
-  const head = Buffer.from(await content.slice(0, 12).arrayBuffer()).toString('latin1');
-  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
-  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';
-  if (/^GIF8[79]a/.test(head)) return 'image/gif';
-  return head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP' ? 'image/webp' : undefined;
-}

@@ -7,7 +7,7 @@ export interface LimitedTime {
   end(): void;
 }
 
-/** Calls back once when so many milliseconds have gone by, without those of rests. */
+/** Calls back once when this many milliseconds have gone by, without those of rests. */
 export function limitedTime(clock: Clock, milliseconds: number, over: () => void): LimitedTime {
   let left = milliseconds;
   let hasEnded = false;

@@ -169,7 +169,7 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promi
   });
 }
 
-/** Tells and keeps what came of a call. */
+/** Reports and stores the result of a call. */
 async function finish(run: Toolbox, key: string, number: number, { call }: RunToolCall, outcome: ToolOutcome): Promise<ToolOutcome> {
   const whole = Buffer.from(outcome.text.slice(0, mostOfAll)).toString();
   const isLong = Buffer.byteLength(whole) > mostShown;

@@ -90,7 +90,7 @@ onBothDatabases('leases', ({ shared }) => {
     expect([await asked(), recalls]).toEqual([5, 2]);
   });
 
-  /** As if the holder had been seen last so many seconds ago. */
+  /** As if the holder had been seen last this many seconds ago. */
   const silent = (holder: string, seconds: number) =>
     sql`update holders set seen_at = now() - make_interval(secs => ${seconds}::double precision) where id = ${holder}`.execute(store().db);
 
@@ -350,7 +350,7 @@ test.skipIf(!address)(
     const pick = () => accounts[Math.floor(Math.random() * accounts.length)]!;
     const limit = 500;
     const free = { a: new Map<Account, number>(), b: new Map<Account, number>() };
-    /** Up to so many tokens of an account that the machine holds. */
+    /** Up to this many tokens of an account that the machine holds. */
     const taken = (who: 'a' | 'b', account: Account, most: number) => {
       const amount = Math.min(most, Math.floor(free[who].get(account) ?? 0));
       free[who].set(account, (free[who].get(account) ?? 0) - amount);

@@ -152,7 +152,7 @@ onBothDatabases('months', ({ open }) => {
 });
 
 onBothDatabases('a clock that is wrong', ({ open }) => {
-  /** One round of the books of a machine whose clock is so many days ahead. @returns what it warned of */
+  /** One round of the books of a machine whose clock is this many days ahead. @returns what it warned of */
   async function round(store: Store, daysAhead: number): Promise<readonly string[]> {
     const clock = { ...systemClock, now: () => systemClock.now() + daysAhead * 86_400_000 };
     const work = jobs({ store, clock });

@@ -1,18 +1,13 @@
 /* What is counted of spending. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { startTestServer, type TestServer } from '../../support/server.ts';
+import { expect, test } from 'vitest';
+import { always, ok } from '../../support/fakes/upstream/index.ts';
 import { administrate, loggedBy, newMember, type Member } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
 const minute = 60_000;
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const { url } = upstream;
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
   fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [a] }
   responses: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [b] }
@@ -25,13 +20,7 @@ models:
   flash: { targets: [{ provider: gemini }] }
   "*": { targets: [{ provider: fake }] }
 `,
-  });
-}, minute);
-afterEach(() => upstream.reset());
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+}));
 
 /** A POST with the first key of a member. */
 function post(member: Member, path: string, body: object | string): Promise<Response> {

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   afterDone,
   array,
@@ -50,36 +50,24 @@ import {
   says,
   secretWord,
   sliced,
-  startUpstream,
   times,
   tooMany,
   truncatedUtf8,
   unterminated,
   type Behaviour,
-  type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
+import { chat, startTestServer, providerKey } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `  gone: { targets: [{ provider: fake }] }
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `  gone: { targets: [{ provider: fake }] }
 limits: { hangSeconds: { stream: 1, whole: 1 }, firstByteSeconds: 1, streamIdleSeconds: 1 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 const request = { model: 'gpt-4o-mini', messages: [{ role: 'user' as const, content: 'one two three four five six' }] };
 

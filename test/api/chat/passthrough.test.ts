@@ -1,19 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { body, errorEvent, html, ok, secretWord, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { body, errorEvent, html, ok, secretWord } from '../../support/fakes/upstream/index.ts';
+import { chat } from '../../support/server.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url, yaml: 'routing: { cooldownSeconds: 0 }\n' });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, server } = await scriptedServer(({ url }) => ({ upstream: url, yaml: 'routing: { cooldownSeconds: 0 }\n' }));
 
 const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] };
 const tools = [

@@ -1,22 +1,15 @@
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { altered, always, headersThenHang, hang, ok, pace, sliced, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { altered, always, headersThenHang, hang, ok, pace, sliced, type Behaviour } from '../../support/fakes/upstream/index.ts';
+import { chat, startTestServer } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
 import { quickest } from '../../support/quickest.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url, yaml: 'limits: { holdHeadersSeconds: 1 }\nrouting: { cooldownSeconds: 0 }\n' });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: 'limits: { holdHeadersSeconds: 1 }\nrouting: { cooldownSeconds: 0 }\n',
+}));
 
 const request = (content: string, stream: boolean) => ({ model: 'gpt-4o-mini', messages: [{ role: 'user', content }], stream });
 

@@ -1,10 +1,10 @@
 /* A dataset with files gets another embedding model: its vectors are made while those of the first are searched. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ConvertDocument } from '#core/document';
 import { onBothDatabases, type Place } from '../../support/databases.ts';
 import { idOf, newDataset, twoPeople, type Person } from './people.ts';
+import { listening } from '../../support/fakes/listening.ts';
 
 const long = 180_000;
 const fruits = ['apple', 'pear', 'plum'] as const;
@@ -39,10 +39,7 @@ async function provider() {
     };
     request.on('end', () => void answer());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  onTestFinished(() => void server.closeAllConnections());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const url = `${await listening(server)}/v1`;
   const target = 'targets: [{ provider: fake }], kind: embedding';
   const yaml = `providers:\n  fake: { dialect: openai-chat, baseUrl: "${url}", apiKeys: [k] }\nmodels:\n  meaning-a: { ${target} }\n  meaning-b: { ${target} }\ndefaults: { embedding: meaning-a }\n`;
   /** Closes the gate. @returns what opens it */

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   always,
   badKey,
@@ -13,35 +13,23 @@ import {
   jsonNull,
   malformed,
   says,
-  startUpstream,
   times,
   tooMany,
   vectorOf,
   vectors,
-  type Upstream,
 } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, providerKey, type TestServer } from '../../support/server.ts';
+import { chat, startTestServer, providerKey } from '../../support/server.ts';
 import { loggedAs } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
 const path = '/server/chatcompat/v1/embeddings';
 const names = ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'] as const;
 
-let server: TestServer;
-let upstream: Upstream;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    upstream: upstream.url,
-    yaml: `  standby: { targets: [{ provider: fake, model: first }, { provider: fake, model: second }], kind: embedding }\nrouting: { cooldownSeconds: 0 }\n`,
-  });
-});
-beforeEach(() => upstream.reset());
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: `  standby: { targets: [{ provider: fake, model: first }, { provider: fake, model: second }], kind: embedding }\nrouting: { cooldownSeconds: 0 }\n`,
+}));
 
 const embed = (body: unknown, init?: RequestInit) => server.ask(path, body, init);
 const good = (...manners: Parameters<typeof vectors>) => upstream.script(always(vectors(...manners)));

@@ -3,30 +3,20 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectRaw, type Raw } from '../../support/fakes/raw.ts';
-import { always, hang, startUpstream, times, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { always, hang, times } from '../../support/fakes/upstream/index.ts';
+import { chat } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url, yaml: 'limits: { maxConnections: 50 }\nrouting: { cooldownSeconds: 0 }\n' });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, server } = await scriptedServer(({ url }) => ({ upstream: url, yaml: 'limits: { maxConnections: 50 }\nrouting: { cooldownSeconds: 0 }\n' }));
 
 const question = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hello' }] });
 const asked = (key: string) =>
   `POST ${chat} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-length: ${Buffer.byteLength(question)}\r\n\r\n${question}`;
 
-/** So many connections at once, closed with the test. */
+/** This many connections at once, closed with the test. */
 async function flood(url: string, many: number): Promise<Raw[]> {
   const all = await Promise.all(Array.from({ length: many }, () => connectRaw(url)));
   onTestFinished(() => all.forEach((raw) => raw.close()));

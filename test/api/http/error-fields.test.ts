@@ -1,18 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faces, requestOf, type Face } from '../../support/all-faces.ts';
-import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { startTestServer, type TestServer } from '../../support/server.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const { server } = await scriptedServer();
 
 /** No value is of this type. */
 const impossible = { type: 'object', properties: { a: { type: 'string', minLength: 9, maxLength: 1 } }, required: ['a'] };

@@ -1,21 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { always, ok, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { describe, expect, test } from 'vitest';
+import { always, ok } from '../../support/fakes/upstream/index.ts';
+import { chat } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({ upstream: upstream.url, yaml: '  "*": { targets: [{ provider: fake }] }\nrouting: { cooldownSeconds: 0 }\n' });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  upstream: url,
+  yaml: '  "*": { targets: [{ provider: fake }] }\nrouting: { cooldownSeconds: 0 }\n',
+}));
 
 const message = { role: 'user', content: 'hello' };
 const good = { model: 'gpt-4o-mini', messages: [message] };

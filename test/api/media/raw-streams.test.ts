@@ -1,27 +1,15 @@
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { cut, neverEnds, says, startUpstream, type Behaviour, type Upstream } from '../../support/fakes/upstream/index.ts';
+import { describe, expect, test } from 'vitest';
+import { cut, neverEnds, says, type Behaviour } from '../../support/fakes/upstream/index.ts';
 import { loggedAs } from '../../support/members.ts';
-import { startTestServer, type TestServer } from '../../support/server.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
 /* Events of pictures, transcripts and speech, which pass unparsed: how they end when the provider fails. */
 
-let server: TestServer;
-let upstream: Upstream;
-let client: OpenAI;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const targets = { one: '[{ provider: fake, model: first }]', two: '[{ provider: fake, model: first }, { provider: fake, model: second }]' };
-  const models = Object.entries(targets).map(([name, list]) => `  ${name}: { targets: ${list} }\n  spoken-${name}: { kind: speech, targets: ${list} }\n`);
-  server = await startTestServer({ upstream: upstream.url, yaml: `${models.join('')}routing: { cooldownSeconds: 0 }\n` });
-  client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/v1`, maxRetries: 0 });
-});
-beforeEach(() => upstream.reset());
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const targets = { one: '[{ provider: fake, model: first }]', two: '[{ provider: fake, model: first }, { provider: fake, model: second }]' };
+const models = Object.entries(targets).map(([name, list]) => `  ${name}: { targets: ${list} }\n  spoken-${name}: { kind: speech, targets: ${list} }\n`);
+const { upstream, server } = await scriptedServer(({ url }) => ({ upstream: url, yaml: `${models.join('')}routing: { cooldownSeconds: 0 }\n` }));
+const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/v1`, maxRetries: 0 });
 
 const textOf = (event: object) => `event: ${'type' in event ? String(event.type) : 'x'}\ndata: ${JSON.stringify(event)}\n\n`;
 const events = (...all: readonly object[]): Behaviour => says(/./, 'text/event-stream', all.map(textOf).join(''));

@@ -19,9 +19,9 @@ import {
   toolCalls,
   type Behaviour,
 } from '../../support/fakes/upstream/index.ts';
-import { look, messages, messagesHouse, request, type Message } from '../../support/messages-server.ts';
+import { look, messages, messagesServer, request, type Message } from '../../support/messages-server.ts';
 
-const here = messagesHouse();
+const here = await messagesServer();
 
 describe.each(['claude-x', 'gpt-x'])('the messages interface before %s', (model) => {
   test('answers with text, usage and an end', async () => {

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { requestFields as chatFields } from '#dialects/openai/chat/capabilities';
-import { startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
-import { chat, startTestServer, type TestServer } from '../../support/server.ts';
+import { chat } from '../../support/server.ts';
 import { newMember } from '../../support/members.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  responses: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: [k] }
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }
-  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
+  fake: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: [k] }
+  responses: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: [k] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: [k] }
+  gemini: { dialect: gemini, baseUrl: "${url}/v1beta", apiKeys: [k] }
   openai: { dialect: openai-chat, baseUrl: "https://api.openai.com/v1", apiKeys: [k] }
   anthropic: { dialect: anthropic-messages, baseUrl: "https://api.anthropic.com", apiKeys: [k] }
   vertex: { dialect: gemini, kind: vertex, project: p, baseUrl: "https://{region}-aiplatform.googleapis.com/v1", credentials: { accessToken: t }, regions: [us-east1, us-west1] }
@@ -32,12 +27,7 @@ models:
   openai/gpt-oss-20b: { targets: [{ provider: fake }] }
   local: { targets: [{ provider: fake, model: gpt-4o-mini }] }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+}));
 
 interface Described {
   readonly dragoman: {

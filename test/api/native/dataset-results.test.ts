@@ -1,8 +1,7 @@
 /* The passages that a question finds, asked for over HTTP. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { grantTo } from '#store/grants';
 import { openStore } from '#store/open';
@@ -11,6 +10,7 @@ import { filed, migrations, newDataset, newFile } from '../../support/datasets.t
 import { onBothDatabases, type Place } from '../../support/databases.ts';
 import { startTestServer } from '../../support/server.ts';
 import { person, visited, type Answer, type Person } from './visitors.ts';
+import { listening } from '../../support/fakes/listening.ts';
 
 const long = 180_000;
 const path = '/server/get-dataset-results';
@@ -70,10 +70,7 @@ async function service(answer: (body: Record<string, unknown>, response: ServerR
     request.on('data', (piece: Buffer) => (text += piece.toString()));
     request.on('end', () => answer(JSON.parse(text) as Record<string, unknown>, response, request));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.closeAllConnections());
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/rerank`;
+  return `${await listening(server)}/v1/rerank`;
 }
 
 onBothDatabases('the results of a dataset', ({ place }) => {

@@ -1,13 +1,12 @@
 /* Lists of tools of MCP servers that are broken in part, dead or slow. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { mcpClient } from '../mcp/client.ts';
 import { person, visited } from './visitors.ts';
+import { listening } from '../../support/fakes/listening.ts';
 
 const long = 120_000;
 const root = '/server/mine/mcp-servers';
@@ -60,15 +59,7 @@ test.each(['application/json', 'text/event-stream'])(
 );
 
 /** A server that answers nothing, until the test ends. @returns its origin */
-async function startDead(): Promise<string> {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const startDead = (): Promise<string> => listening(createServer(() => {}));
 
 test('a dead server keeps the tools of the others waiting for five seconds at most, and then comes last', { timeout: long }, async () => {
   const [mcp, dead] = [await startScriptedMcp([toolNamed('one')]), await startDead()];

@@ -257,7 +257,7 @@ describe('a sign-in', () => {
     expect(url.searchParams.get('redirect_uri')).toBe('https://ai.example/server/mcp/oauth/callback');
   });
 
-  test('that cannot be renewed for the moment rests, and is renewed when it can', { timeout: long }, async () => {
+  test('that cannot be renewed for the moment is left alone, and is renewed when it can', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();
     const { ada, id } = await signedUp(await anyPlace(), mcp);
     await signIn(ada, mcp, id);

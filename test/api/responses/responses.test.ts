@@ -2,40 +2,22 @@ import { readFileSync } from 'node:fs';
 import OpenAI from 'openai';
 import OpenAI7 from 'openai-7';
 import { zodTextFormat } from 'openai/helpers/zod';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  altered,
-  always,
-  badRequest,
-  cut,
-  failing,
-  hang,
-  ok,
-  pace,
-  startUpstream,
-  thinking,
-  toolCalls,
-  tooMany,
-  type Upstream,
-} from '../../support/fakes/upstream/index.ts';
-import { startTestServer, providerKey, type TestServer } from '../../support/server.ts';
+import { altered, always, badRequest, cut, failing, hang, ok, pace, thinking, toolCalls, tooMany } from '../../support/fakes/upstream/index.ts';
+import { providerKey } from '../../support/server.ts';
 import { proves } from '../../support/proves.ts';
 import { quickest } from '../../support/quickest.ts';
+import { scriptedServer } from '../../support/scripted-server.ts';
 
 const path = '/server/chatcompat/v1/responses';
 
-let upstream: Upstream;
-let server: TestServer;
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startTestServer({
-    yaml: `
+const { upstream, server } = await scriptedServer(({ url }) => ({
+  yaml: `
 providers:
-  claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: ["${providerKey}"] }
-  resp: { dialect: openai-responses, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-resp"] }
-  gpt: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: ["sk-gpt"] }
+  claude: { dialect: anthropic-messages, baseUrl: "${url}", apiKeys: ["${providerKey}"] }
+  resp: { dialect: openai-responses, baseUrl: "${url}/v1", apiKeys: ["sk-resp"] }
+  gpt: { dialect: openai-chat, baseUrl: "${url}/v1", apiKeys: ["sk-gpt"] }
 models:
   claude-x: { targets: [{ provider: claude }] }
   gpt-x: { targets: [{ provider: gpt }] }
@@ -44,13 +26,7 @@ models:
 limits: { holdHeadersSeconds: 1, hangSeconds: { stream: 2, whole: 2 }, firstByteSeconds: 3, streamIdleSeconds: 2 }
 routing: { cooldownSeconds: 0, retryBudget: 1 }
 `,
-  });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-afterEach(() => upstream.reset());
+}));
 
 interface Answer {
   readonly id: string;

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import {
@@ -14,7 +12,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
   type ElicitRequestFormParams,
 } from '@modelcontextprotocol/server';
-import { onTestFinished } from 'vitest';
+import { listening } from './listening.ts';
 
 /** A server of the protocol whose tools ask their users. */
 export interface AskingMcp {
@@ -93,14 +91,8 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
       outgoing.on('close', () => body.destroy());
       body.on('error', () => outgoing.destroy()).pipe(outgoing);
     })().catch(() => outgoing.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
   });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = await listening(server);
   const asking: AskingMcp = {
     origin,
     url: `${origin}/mcp`,

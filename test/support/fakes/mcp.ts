@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { ownPort } from '../ports.ts';
+import { listening } from './listening.ts';
 
 /** The reference server of the protocol, as a program. */
 export const everything = new URL('../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url).pathname;
@@ -70,14 +70,8 @@ export async function startScriptedMcp(tools: readonly object[]): Promise<Script
       const result = script(one, response, message.id);
       return result === undefined ? undefined : reply({ result });
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
   });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = await listening(server);
   return { origin, url: `${origin}/mcp`, asked, script: (how) => void (script = how) };
 }
 

@@ -1,11 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createMcpHandler, fromJsonSchema, McpServer } from '@modelcontextprotocol/server';
 import { jwtVerify, SignJWT } from 'jose';
-import { onTestFinished } from 'vitest';
+import { listening } from './listening.ts';
 
 interface Code {
   readonly challenge: string;
@@ -71,14 +69,8 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
   };
   const server = createServer((request, response) => {
     void answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
   });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = await listening(server);
   const url = `${origin}/mcp`;
   const { fetch: serve } = createMcpHandler(() => {
     const mcp = new McpServer({ name: 'guarded', version: '1' });

@@ -31,7 +31,7 @@ export interface Raw {
   readonly received: Buffer;
   readonly bytesRead: number;
   send(bytes: string | Buffer): void;
-  /** So many bytes every so many milliseconds, until all are sent or the other side has closed. Answers how many were sent. */
+  /** This many bytes every this many milliseconds, until all are sent or the other side has closed. Answers how many were sent. */
   sendSlowly(bytes: string | Buffer, pace: { readonly bytes: number; readonly every: number }): Promise<number>;
   /** The next answer on this connection. `to: 'HEAD'` has no body. Rejects after `within` milliseconds, or when the connection ends before the answer is complete. */
   answer(options?: { readonly within?: number; readonly to?: string }): Promise<RawAnswer>;

@@ -82,7 +82,7 @@ function asOfNow(text: string): string {
   return text.replaceAll(/2026([-_])(1[012])/g, (_, sign: string, month: string) => monthAt(Number(month) - 11).replace('-', sign));
 }
 
-/** A month as `2026-11`, so many after the current one, UTC. */
+/** A month as `2026-11`, this many after the current one, UTC. */
 export function monthAt(ahead: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)).toISOString().slice(0, 7);

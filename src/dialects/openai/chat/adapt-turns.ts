@@ -1,7 +1,7 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { ForeignPart, MediaPart, Part, Turn } from '#core/conversation';
 import { isEmpty, own, type Extra } from '#core/json';
-import { boundedId, shortId } from './short-ids.ts';
+import { acceptedId, shortId } from './short-ids.ts';
 import { dialect } from './wire.ts';
 
 /** What a model accepts in messages. */
@@ -44,7 +44,7 @@ const withParts = (turns: readonly Turn[], changed: (part: Part) => Part): reado
     return parts.some((part, at) => part !== turn.parts[at]) ? { ...turn, parts } : turn;
   });
 
-const withBoundedId = (part: Part): Part => withId(part, (id) => boundedId(id));
+const withBoundedId = (part: Part): Part => withId(part, acceptedId);
 
 /** Ids within OpenAI's length (https://github.com/vercel/ai/issues/8132), and arguments that are JSON, as Ollama wants them. */
 function translatedPart(part: Part): Part {

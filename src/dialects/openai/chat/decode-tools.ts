@@ -12,9 +12,9 @@ export function toolOf(tool: ChatTool, at: number): Tool {
       const { name, description, parameters, strict } = tool.function;
       const kind = parameters?.['type'];
       if (isGiven(kind) && kind !== 'object') throw invalid(`${field}.function.parameters.type`, 'must be "object"');
-      const { cache_control: mark, ...inner } = rest(tool.function, functionMembers); // there, too: https://docs.litellm.ai/docs/providers/anthropic#prompt-caching
-      const marked = mark === undefined ? {} : { cache_control: mark, '.marked': true };
-      const carried = { ...rest(tool, toolMembers), ...nested('function', inner), ...marked };
+      const { cache_control, ...inner } = rest(tool.function, functionMembers); // there, too: https://docs.litellm.ai/docs/providers/anthropic#prompt-caching
+      const breakpoint = cache_control === undefined ? {} : { cache_control, '.innerBreakpoint': true };
+      const carried = { ...rest(tool, toolMembers), ...nested('function', inner), ...breakpoint };
       return {
         type: 'function',
         name,

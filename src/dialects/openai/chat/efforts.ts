@@ -18,7 +18,7 @@ export interface SentEffort {
   readonly warning?: string;
 }
 
-/** The effort of a client of this wire is sent as it came. That of another becomes the nearest that the model accepts. */
+/** The effort of a client of this wire is sent unchanged. That of another becomes the nearest that the model accepts. */
 export function sentEffort(call: GenerateCall, quirks: EffortQuirks): SentEffort {
   const asked = call.reasoning?.effort;
   if (!isTranslated(call, dialect)) {

@@ -28,7 +28,7 @@ import { nameOf, nothingLeft } from '../part-names.ts';
 import { encodeMedia } from './media.ts';
 import { detailsIn } from './reasoning-details.ts';
 import { withThoughts } from './returned-thoughts.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../../shared/token-limit.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /**
@@ -37,12 +37,12 @@ import { dialect } from './wire.ts';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: LimitQuirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const translated = isTranslated(asked, dialect);
   const call = translated ? ownFilesOf(textFilesAsText(asked), dialect, quirks) : asked;
   const ignored = new Set(droppedExtra(call, dialect).flatMap((name) => (isUserField(name, call) ? [] : [`${name}: ${absent}`])));
   if (translated) for (const one of ignoredIn(call, supports(quirks))) ignored.add(one);
-  const { sampling } = withinLimit(call, leastLimit(quirks, options), dialect, ignored);
+  const { sampling } = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
   const notes = own(call.extra, dialect);
   const { stream_options: streamOptions, ...carried } = withoutNotes(notes);
   const output = encodeOutput(call, quirks);
@@ -140,15 +140,15 @@ function encodeTool(tool: Tool, ignored: Set<string>): readonly JsonObject[] {
   switch (tool.type) {
     case 'function': {
       const { name, description, parameters, strict } = tool;
-      const { function: inner, '.marked': isMarked, ...outer } = own(tool.extra, dialect);
-      const { cache_control: mark, ...others } = outer;
+      const { function: inner, '.innerBreakpoint': isInner, ...outer } = own(tool.extra, dialect);
+      const { cache_control, ...others } = outer;
       const described = {
-        ...(isMarked && mark !== undefined ? { cache_control: mark } : {}),
+        ...(isInner && cache_control !== undefined ? { cache_control } : {}),
         ...(description === undefined ? {} : { description }),
         ...(parameters === undefined ? {} : { parameters }),
         ...(strict === undefined ? {} : { strict }),
       };
-      return [{ ...(isMarked ? others : outer), type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
+      return [{ ...(isInner ? others : outer), type: 'function', function: { ...(inner as JsonObject | undefined), name, ...described } }];
     }
     case 'custom': {
       const { name, description, format } = tool;

@@ -1,7 +1,7 @@
 import type { ToolCallPiece, Usage } from '#core/event';
 import { isEmpty } from '#core/json';
+import { codePoints } from '#kit/text/surrogates';
 import type { Encoder } from '../../dialect.ts';
-import { characters } from '../../shared/read-fields.ts';
 import { TextEnds } from '../../shared/text-ends.ts';
 import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
@@ -66,7 +66,7 @@ export function encoder(answer: ChatAnswer): Encoder {
         }
         case 'text': {
           const place = (places[event.candidate] ??= { before: 0, open: 0 });
-          place.open += characters(event.text);
+          place.open += codePoints(event.text);
           const cited = event.citations && !isOwn(event.extra) ? `"annotations":${JSON.stringify(urlCitations(event.citations, place.before))}` : '';
           if (event.extra || event.citations) {
             closeText(place);

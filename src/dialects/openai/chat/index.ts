@@ -18,14 +18,14 @@ import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
 import { fit as toolFit } from './tool-rules.ts';
 import { dialect } from './wire.ts';
-import type { LimitQuirks } from '../../shared/token-limit.ts';
+import type { OutputLimit } from '../../shared/output-limit.ts';
 
 interface ChatWire {
   readonly outside: void;
   readonly answer: ChatAnswer;
   readonly fault: OpenAIError;
   readonly quirks: Quirks;
-  readonly options: LimitQuirks;
+  readonly options: OutputLimit;
 }
 
 const valueFit = (call: GenerateCall, quirks: Quirks | undefined): Fitted | undefined => {

@@ -10,11 +10,11 @@ import { hasResultMedia } from './order-messages.ts';
 import { hasLongId, hasUnboundedId } from './short-ids.ts';
 import { isRefusable, withRefused, type RefusedFields } from './optional-fields.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
-import { limitLearned, type LimitQuirks } from '../../shared/token-limit.ts';
+import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends EffortQuirks, FileQuirks, LimitQuirks, OutputQuirks, TurnQuirks, ToolQuirks {
+export interface Quirks extends EffortQuirks, FileQuirks, OutputLimit, OutputQuirks, TurnQuirks, ToolQuirks {
   /** The token limit's name where the client used neither. Absent: `max_tokens`, which every server knows. */
   readonly maxTokensDefault?: 'max_tokens' | 'max_completion_tokens';
   /** The only name of the token limit that it accepts. Absent: the one that the client used. */
@@ -60,7 +60,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (details.reason === 'text-only') return isTranslated(call, dialect) && !known.textOnly ? { ...known, textOnly: true } : undefined;
   if (/\bprefix true\b/i.test(details.said ?? '') && isBegun(call) && !known.prefix) return { ...known, prefix: true };
   if (known.functionsOnly === undefined && hasCustomTools(call) && refusesToolType(details)) return { ...known, functionsOnly: true };
-  const limited = limitLearned(fault, call, known, dialect);
+  const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   const { field = '' } = details;
   if (idPlace.test(field) && hasUnboundedId(call.turns) && !known.boundedIds) return { ...known, boundedIds: true };

@@ -1,7 +1,7 @@
 import type { TokenLogprob, GenerateEvent } from '#core/event';
 import type { Candidate, GenerateResult } from '#core/fold';
 import { isEmpty, isObject, type Json, type JsonObject } from '#core/json';
-import { characters } from '../../shared/read-fields.ts';
+import { codePoints } from '#kit/text/surrogates';
 import { reader } from './decode-answer.ts';
 import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
@@ -56,7 +56,7 @@ function encodeChoice({ parts, reason, raw, logprobs, extra }: Candidate, index:
       case 'text':
         // Annotations of this wire are carried on the message.
         if (part.citations && !isOwn(part.extra)) annotations.push(...urlCitations(part.citations, before));
-        before += isCited ? characters(part.text) : 0;
+        before += isCited ? codePoints(part.text) : 0;
         texts.push(part.text);
         break;
       case 'thought':

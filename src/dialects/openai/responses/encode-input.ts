@@ -6,7 +6,7 @@ import { isFromClient } from './decode-input.ts';
 import { urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
-import { boundedId } from '../chat/short-ids.ts';
+import { boundedId } from '../../shared/call-ids.ts';
 import { dialect } from './wire.ts';
 
 /**

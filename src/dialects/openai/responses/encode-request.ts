@@ -16,8 +16,8 @@ import { possibleChoice } from '../../shared/tool-choice.ts';
 import { flatGrammar } from './decode-tools.ts';
 import { encodeInput, withoutNotes } from './encode-input.ts';
 import { support } from './capabilities.ts';
-import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutMarks } from './model-fields.ts';
-import { leastLimit, withinLimit, type LimitQuirks } from '../../shared/token-limit.ts';
+import { encodeReasoning, jsonWord, removeRefused, tokenLimit, withoutBreakpoints } from './model-fields.ts';
+import { outputLimit, withinOutputLimit, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect, sisterFields } from './wire.ts';
 
 const encrypted = 'reasoning.encrypted_content';
@@ -30,7 +30,7 @@ const withLogprobs = 'message.output_text.logprobs';
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */
-export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: LimitQuirks = {}): EncodedRequest {
+export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: OutputLimit = {}): EncodedRequest {
   const call = ownFilesOf(asked, dialect, quirks);
   const sister = Object.fromEntries(Object.entries(own(call.extra, 'openai-chat')).filter(([name]) => sisterFields.has(name)));
   const unknown = droppedExtra(call, dialect).filter((name) => !(name in sister) && !isStoring(name, call) && !isUserField(name, call));
@@ -52,7 +52,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   const text = { ...encodeOutput(call), ...(verbosity === undefined ? {} : { verbosity }) };
   const possible = call.toolChoice && writtenChoice === undefined ? possibleChoice(call, { dialect, custom: true, search: true }, ignored) : undefined;
   const choice = writtenChoice ?? (possible && encodeToolChoice(possible, call.tools));
-  const limited = withinLimit(call, leastLimit(quirks, options), dialect, ignored);
+  const limited = withinOutputLimit(call, outputLimit(quirks, options), dialect, ignored);
   const body: Record<string, Json> = {
     ...carried,
     ...(user ? { user: user.user } : {}),
@@ -70,7 +70,7 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
   };
   if (call.stream) body['stream'] = true;
   if (quirks.refused && isTranslated(call, dialect)) removeRefused(body, quirks.refused, effort, ignored);
-  if (quirks.withoutMarks) withoutMarks(body, ignored);
+  if (quirks.withoutBreakpoints) withoutBreakpoints(body, ignored);
   const isDecided = user?.decided !== undefined && body['user'] !== undefined;
   return { body, ignored: [...ignored], ...(isDecided ? { decided: [user.decided] } : {}) };
 }

@@ -20,7 +20,7 @@ import { decodeResult, encodeResult } from './result.ts';
 import { isReasoning } from './thoughts.ts';
 import { toolRules } from './tool-rules.ts';
 import { dialect } from './wire.ts';
-import type { LimitQuirks } from '../../shared/token-limit.ts';
+import type { OutputLimit } from '../../shared/output-limit.ts';
 
 interface ResponsesWire {
   /** The stored conversation that a request continues. */
@@ -28,7 +28,7 @@ interface ResponsesWire {
   readonly answer: ResponseBeingWritten;
   readonly fault: OpenAIError;
   readonly quirks: Quirks;
-  readonly options: LimitQuirks;
+  readonly options: OutputLimit;
 }
 
 /** The schema of an answer is that of an object: its wire accepts no other. */

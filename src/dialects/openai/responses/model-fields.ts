@@ -56,13 +56,13 @@ export function encodeReasoning(
 const isShown = ({ reasoning }: GenerateCall, { efforts, withoutSummary }: ReasoningQuirks): boolean =>
   reasoning !== undefined && reasoning.effort !== 'none' && !reasoning.hidden && !withoutSummary && efforts?.length !== 0;
 
-/** Removes the marks at the ends of cached prefixes, which only some servers of this wire know. */
-export function withoutMarks(body: Record<string, Json>, ignored: Set<string>): void {
-  let isMarked = false;
+/** Removes cache breakpoints, which only some servers of this wire know. */
+export function withoutBreakpoints(body: Record<string, Json>, ignored: Set<string>): void {
+  let hasBreakpoint = false;
   const bare = (value: Json): Json => {
     if (!isObject(value)) return value;
-    const { cache_control: mark, content, output, ...others } = value;
-    isMarked ||= mark !== undefined;
+    const { cache_control, content, output, ...others } = value;
+    hasBreakpoint ||= cache_control !== undefined;
     return {
       ...others,
       ...(content === undefined ? {} : { content: Array.isArray(content) ? content.map(bare) : content }),
@@ -72,11 +72,11 @@ export function withoutMarks(body: Record<string, Json>, ignored: Set<string>): 
   const { input, tools, cache_control: whole } = body;
   const bareInput = Array.isArray(input) ? input.map(bare) : input;
   const bareTools = Array.isArray(tools) ? tools.map(bare) : tools;
-  if (!isMarked && whole === undefined) return;
+  if (!hasBreakpoint && whole === undefined) return;
   delete body['cache_control'];
   if (bareInput !== undefined) body['input'] = bareInput;
   if (bareTools !== undefined) body['tools'] = bareTools;
-  ignored.add('cache_control: the provider has no marks for cached prefixes.');
+  ignored.add('cache_control: the provider has no cache breakpoints.');
 }
 
 /** Fields that a translated call can go without, by their paths, with what the chat interface calls them. */

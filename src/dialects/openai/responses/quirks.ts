@@ -5,19 +5,19 @@ import { loneItemsIn, type LoneItems } from '../../shared/lone-items.ts';
 import type { FileQuirks } from '../own-files.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
 import { leastTokens, optionalFields, sentEffort, thinkingOf, type ReasoningQuirks, type RefusedFields, type Thinking } from './model-fields.ts';
-import { limitLearned, type LimitQuirks } from '../../shared/token-limit.ts';
+import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
 /** How a provider's model differs from the public description. */
-export interface Quirks extends FileQuirks, LimitQuirks, ReasoningQuirks, ToolQuirks {
+export interface Quirks extends FileQuirks, OutputLimit, ReasoningQuirks, ToolQuirks {
   /** False: it has no encrypted thoughts and refuses requests for them. */
   readonly encrypted?: boolean;
   /** It lists the sources of its searches on request. */
   readonly sources?: true;
   /** It accepts no `max_output_tokens` below 16, even from clients of this wire. */
   readonly atLeast16?: true;
-  /** It refuses marks at the ends of cached prefixes. */
-  readonly withoutMarks?: true;
+  /** It refuses cache breakpoints (`cache_control`). */
+  readonly withoutBreakpoints?: true;
   /** Items beside messages, calls and results that it refuses. */
   readonly withoutItems?: LoneItems;
   /** Optional fields that it refuses, each with how it was asked to think then. */
@@ -31,7 +31,7 @@ export interface Quirks extends FileQuirks, LimitQuirks, ReasoningQuirks, ToolQu
  */
 export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Quirks | undefined {
   const { field = '' } = fault.details;
-  const limited = limitLearned(fault, call, known, dialect);
+  const limited = outputLimitLearned(fault, call, known, dialect);
   if (limited) return limited;
   if (field === 'include') return known.encrypted === false ? undefined : { ...known, encrypted: false };
   if (field === 'max_output_tokens') return isBelowLeast(call) && !known.atLeast16 ? { ...known, atLeast16: true } : undefined;
@@ -39,7 +39,7 @@ export function learn(fault: Fault, call: GenerateCall, known: Quirks = {}): Qui
   if (items) return items;
   if (known.functionsOnly === undefined && hasOtherTools(call) && refusesToolType(fault.details)) return { ...known, functionsOnly: true };
   if (/(?:^|[.\]])cache_control$/.test(field) && fault.details.reason === 'field-unknown')
-    return known.withoutMarks ? undefined : { ...known, withoutMarks: true };
+    return known.withoutBreakpoints ? undefined : { ...known, withoutBreakpoints: true };
   if (field === 'reasoning.summary' && (isTranslated(call, dialect) || fault.details.reason === 'field-unknown'))
     return known.withoutSummary ? undefined : { ...known, withoutSummary: true };
   if (!isTranslated(call, dialect)) return isReasoningUnknown(fault, call) && known.efforts?.length !== 0 ? { ...known, efforts: [] } : undefined;

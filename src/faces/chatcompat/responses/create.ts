@@ -15,7 +15,7 @@ import type { GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Progress } from '#core/context';
-import { type JsonObject } from '#core/json';
+import type { JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background, BackgroundDeps } from './background.ts';
 import { continuationOf, type Continuation } from './continuation.ts';

@@ -1,4 +1,5 @@
 import { atPointer } from '#kit/json/pointer';
+import { percentDecoded } from '#kit/text/percent-decoded';
 import { readPattern, type Pattern } from './pattern.ts';
 
 /**
@@ -38,13 +39,6 @@ export class Work {
 }
 
 function followed(root: unknown, reference: string): unknown {
-  return reference.startsWith('#') ? atPointer(root, decoded(reference.slice(1))) : undefined;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  const pointer = reference.slice(1);
+  return reference.startsWith('#') ? atPointer(root, percentDecoded(pointer) ?? pointer) : undefined;
 }

@@ -22,7 +22,7 @@ const heading = /^ {0,3}(#{1,6})[ \t]/;
 const fence = /^ {0,3}(`{3,}|~{3,})/;
 const listItem = /^[ \t]{0,12}(?:[-*+]|\d{1,9}[.)])[ \t]/;
 const tableRow = /^[ \t]{0,12}\|/;
-/** After so many blank lines the position is told, so that long work may pause. */
+/** After this many blank lines the position is told, so that long work may pause. */
 const manyBlank = 2048;
 /** Enough of a line to tell what it is. */
 const head = 40;

@@ -1,5 +1,6 @@
 import type { DocumentText } from '#core/document';
 import { openTokens } from '#kit/tokens/index';
+import { isHighSurrogate, isLowSurrogate } from '#kit/text/surrogates';
 import { blocksOf, type Block } from './blocks.ts';
 import { endOfPiece, startOfWords } from './cutting.ts';
 import { headingText, pathWith, type Heading } from './headings.ts';
@@ -195,8 +196,7 @@ class Chunker {
 
   #pointsAt(units: number): number {
     for (let at = this.#units; at < units; at++) {
-      const code = this.#text.charCodeAt(at);
-      const isSecond = code >= 0xdc00 && code <= 0xdfff && at > 0 && (this.#text.charCodeAt(at - 1) & 0xfc00) === 0xd800;
+      const isSecond = isLowSurrogate(this.#text.charCodeAt(at)) && isHighSurrogate(this.#text.charCodeAt(at - 1));
       if (!isSecond) this.#points++;
     }
     this.#units = units;

@@ -1,3 +1,5 @@
+import { isLowSurrogate } from '#kit/text/surrogates';
+
 /** Characters of a piece, where its tokens allow. */
 const window = 2000;
 /** A piece is cut at the end of a sentence or a word in its last part, otherwise anywhere. */
@@ -41,4 +43,3 @@ export const isSpace = (code: number) =>
   code === 32 || (code >= 9 && code <= 13) || code === 0xa0 || code === 0x3000 || code === 0x2028 || code === 0x2029 || code === 0xfeff;
 // . ! ? and their wide forms
 const isSentenceEnd = (code: number) => code === 46 || code === 33 || code === 63 || code === 0x3002 || code === 0xff01 || code === 0xff1f;
-const isLowSurrogate = (code: number) => code >= 0xdc00 && code <= 0xdfff;

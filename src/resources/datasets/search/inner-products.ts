@@ -10,7 +10,7 @@ interface Wasm {
 export interface WasmMemory {
   /** Another one after each `grow`. */
   readonly buffer: ArrayBuffer;
-  /** By so many pages of 64 KB; the new ones are zeros. */
+  /** By this many pages of 64 KB; the new ones are zeros. */
   grow(pages: number): number;
 }
 

@@ -23,7 +23,7 @@ export interface LexicalLimits {
   readonly common: number;
   /** Passages for which the common terms are looked up: those that are best without. */
   readonly candidates: number;
-  /** Best passages whose terms are asked for, too, in a scope of so many passages. */
+  /** Best passages whose terms are asked for, too, in a scope of this many passages. */
   readonly feedback: number;
   readonly feedbackSize: number;
 }

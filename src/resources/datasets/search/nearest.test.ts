@@ -68,7 +68,7 @@ describe('the index of pgvector', () => {
     expect(await ask(scope, 100)).toEqual(await ask(large, 100));
     expect((await ask(large, 400)).every((number) => number >= 200)).toBe(true);
 
-    // the index gives up after so many rows, 20,000 unless it is told: here all that it has looked at is another user's
+    // the index gives up after this many rows, 20,000 unless it is told: here all that it has looked at is another user's
     await sql`set hnsw.max_scan_tuples = 1`.execute(store.db);
     expect(await ask(large, 100)).toEqual(Array.from({ length: 100 }, (_, at) => 200 + at));
 

@@ -44,7 +44,7 @@ export interface Scored extends Place {
 /** @param terms the length of all passages together */
 export const scoringOf = (size: number, terms: number): Scoring => ({ size, constant: k1 * (1 - b), perTerm: (k1 * b) / Math.max(terms / size, 1) });
 
-/** The weight of a term that so many passages have. */
+/** The weight of a term that this many passages have. */
 export const weightOf = ({ size }: Scoring, count: number): number => Math.log(1 + (size - count + 0.5) / (count + 0.5));
 
 /**

@@ -26,7 +26,7 @@ export interface Chunked {
   readonly language: string;
 }
 
-/** The vectors of one model: each has so many dimensions. */
+/** The vectors of one model: each has this many dimensions. */
 export interface VectorModel {
   readonly model: string;
   readonly dimensions: number;
@@ -103,6 +103,6 @@ export interface EmbeddingCache {
   /** @returns one for each text; undefined where it is not known */
   find(vectors: VectorModel, texts: readonly string[]): Promise<readonly (Float32Array | undefined)[]>;
   keep(vectors: VectorModel, texts: readonly string[], made: readonly (readonly number[] | Float32Array)[]): Promise<void>;
-  /** Forgets what has not been asked for in so many days, in pieces. */
+  /** Forgets what has not been asked for in this many days, in pieces. */
   sweep(days: number): Promise<void>;
 }

@@ -60,7 +60,7 @@ export class VectorMemory {
     return this.#floats(productsAt, count);
   }
 
-  /** @returns where so many bytes are free, once the oldest have gone */
+  /** @returns where this many bytes are free, once the oldest have gone */
   #room(bytes: number, end: number): number {
     if (this.#next + bytes > end) {
       this.#forget((at) => at >= this.#next);

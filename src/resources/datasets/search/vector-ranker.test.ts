@@ -5,7 +5,7 @@ import { openVectorRanker } from './vector-ranker.ts';
 import { bytesOf } from './vectors.ts';
 
 const dimensions = 2048;
-/** So many vectors are 4 MB. */
+/** This many vectors are 4 MB. */
 const ofLoad = 512;
 
 onBothDatabases('the thread that compares vectors', ({ open }) => {

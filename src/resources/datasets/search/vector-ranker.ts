@@ -9,7 +9,7 @@ import { loadBytes, type Load, type Near, type Page, type WorkerAnswer, type Wor
 
 /** A thread that compares a question with the vectors of a database without pgvector, or of the embedded one. It keeps those that it has read, within a bound. */
 export interface VectorRanker {
-  /** Are so many vectors of a table kept from one question to the next? */
+  /** Are this many vectors of a table kept from one question to the next? */
   hasRoomFor(table: VectorTable, vectors: number): boolean;
   /** @throws the signal's reason */
   rank(asked: RankAsked): Promise<readonly Near[]>;

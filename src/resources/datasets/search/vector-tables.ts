@@ -26,7 +26,7 @@ export interface VectorTables {
 
 /** pgvector indexes no more dimensions, of 32 and of 16 bits. */
 const mostIndexed = { whole: 2000, half: 4000 };
-/** Two vectors of so many dimensions fit in a page of the table. PostgreSQL would put what has more than 500 elsewhere, where each is looked up: in ten times the time. */
+/** Two vectors of this many dimensions fit in a page of the table. PostgreSQL would put what has more than 500 elsewhere, where each is looked up: in ten times the time. */
 const mostInPlace = 960;
 const makeSeconds = 60;
 const lockKey = 7_239_014_553; // any number that is ours; taken until the end of the transaction

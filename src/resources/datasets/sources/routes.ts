@@ -137,7 +137,7 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
       ...common,
       method: 'GET',
       path: `${path}/:source`,
-      summary: 'Something that a dataset follows, and what came of its last synchronisation.',
+      summary: 'Something that a dataset follows, and the result of its last synchronisation.',
       answer: async ({ caller, params, query }) => shown(await one(readerOf(caller, query), params)),
     }),
     nounRoute({

@@ -89,7 +89,7 @@ async function prepared(plugin: Plugin | OwnPlugin, { caller, values: given, tex
     const whole = async () => message({ [page.place]: await pageOf(values, asking, deps) });
     return { type: 'question', message: message(), ...(readsPage(plugin) ? { whole } : {}), ...(output ? { output: output(values) } : {}) };
   }
-  return { type: 'own', generate: owning((context, call) => answerOf(plugin as OwnPlugin, values, files, context, call, deps), deps) };
+  return { type: 'own', generate: owning((context, call) => answerOf(plugin as OwnPlugin, { values, files, model: call.model, context }, deps), deps) };
 }
 
 /** The place of a file in a template has its name: the text itself is material of the question. */
@@ -121,14 +121,14 @@ const owning = (answer: (context: Context, call: GenerateCall) => Promise<string
     }
   };
 
-async function answerOf(
-  { definition, owner }: OwnPlugin,
-  values: Values,
-  files: readonly UploadedFile[],
-  context: Context,
-  { model }: GenerateCall,
-  deps: RunDeps,
-) {
+interface Asked {
+  readonly values: Values;
+  readonly files: readonly UploadedFile[];
+  readonly model: string;
+  readonly context: Context;
+}
+
+async function answerOf({ definition, owner }: OwnPlugin, { values, files, model, context }: Asked, deps: RunDeps) {
   const file = await fileOf(files, context, deps);
   if (definition.kind === 'script') return ranScript({ script: definition.script, values, file, model, isOwn: owner === context.caller.userId, context }, deps);
   if (definition.kind !== 'http') throw new TypeError('A prompt is answered by a model.');

@@ -20,7 +20,7 @@ export interface Exchange {
   readonly wire: Wire;
   /** Milliseconds of the upstream's clock; rejects when the caller leaves. */
   sleep(milliseconds: number): Promise<void>;
-  /** Ends the connection, unannounced, so many milliseconds after the answer. */
+  /** Ends the connection, unannounced, this many milliseconds after the answer. */
   hangUp(milliseconds: number): void;
 }
 

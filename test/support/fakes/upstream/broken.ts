@@ -26,7 +26,7 @@ export const bytes = (text: Bytes, end: 'fin' | 'reset' | 'silence' = 'fin'): Be
 /** A bare carriage return in a header, with another header behind it. */
 export const brokenHead = (): Behaviour => bytes('HTTP/1.1 200 OK\r\nx-a: b\rset-cookie: evil=1\r\ncontent-length: 2\r\n\r\n{}');
 
-/** Headers, so many events, then silence. */
+/** Headers, this many events, then silence. */
 export const headersThenHang = ({ afterEvents = 0 } = {}): Behaviour =>
   altered('headersThenHang', ok(), (answer) => ({ ...answer, body: first(answer, { afterEvents }), end: 'silence' }));
 
@@ -47,7 +47,7 @@ export const cutInCharacter = (how: Ending = 'reset'): Behaviour =>
     return cutOff(answer, how, [all.subarray(0, all.indexOf('🐉') + 2)]);
   });
 
-/** Cut in the middle of the JSON text of an event, after so many whole ones. */
+/** Cut in the middle of the JSON text of an event, after this many whole ones. */
 export const cutInJson = ({ afterEvents = 2, how = 'reset' }: { afterEvents?: number; how?: Ending } = {}): Behaviour =>
   altered('cutInJson', ok(), (answer) => {
     const [half, ...before] = first(answer, { afterEvents: afterEvents + 1 }).toReversed();
@@ -60,7 +60,7 @@ export const unterminated = (): Behaviour => altered('unterminated', ok(), (answ
 /** All of a good answer, on a connection that stays open. */
 export const neverEnds = (base: Behaviour = ok()): Behaviour => altered('neverEnds', base, (answer) => ({ ...answer, framing: 'chunked', end: 'silence' }));
 
-/** A Content-Length of so many bytes more than come. */
+/** A Content-Length of this many bytes more than come. */
 export const lyingLength = (more = 100): Behaviour =>
   altered('lyingLength', ok(), async (answer) => {
     const all = await collected(answer.body);

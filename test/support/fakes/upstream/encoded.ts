@@ -15,10 +15,10 @@ export const encoded = (...names: Encoding[]): Behaviour =>
     return under(names.join(', '), answer, [body]);
   });
 
-/** Really encoded so many times over. */
+/** Really encoded this many times over. */
 export const encodedTimes = (count = 1000): Behaviour => encoded(...Array.from({ length: count }, () => 'gzip' as const));
 
-/** So many megabytes of spaces in a thousandth of them, before what would be the answer. */
+/** This many megabytes of spaces in a thousandth of them, before what would be the answer. */
 export const gzipBomb = (megabytes = 10_000): Behaviour => altered('gzipBomb', ok(), (answer) => under('gzip', answer, zipped(megabytes)));
 
 const under = (encoding: string, answer: HttpAnswer, body: HttpAnswer['body']): HttpAnswer => ({

@@ -17,13 +17,13 @@ export const endless = (): Behaviour => ({
   },
 });
 
-/** One `data:` line of so many bytes without its end. */
+/** One `data:` line of this many bytes without its end. */
 export const longLine = (bytes = 100e6): Behaviour => ({
   name: 'longLine',
   answer: () => stream(repeated(block, Math.ceil(bytes / block.length), 'data: {"x":"')),
 });
 
-/** So many small events, a thousand a packet, and a good end. */
+/** This many small events, a thousand a packet, and a good end. */
 export const manyEvents = (count = 1e6): Behaviour =>
   altered('manyEvents', ok({ text: 'x ' }), (answer) => {
     const frames = [...(answer.body as Iterable<string>)];
@@ -33,13 +33,13 @@ export const manyEvents = (count = 1e6): Behaviour =>
     return { ...answer, body: joined(frames.slice(0, at), repeated(thousand, count / 1000), frames.slice(at + 1)), framing: 'chunked' };
   });
 
-/** So many choices, whatever was asked. */
+/** This many choices, whatever was asked. */
 export const manyChoices = (count = 100_000): Behaviour => ({
   name: 'manyChoices',
   answer: (exchange: Exchange) => good({ ...exchange, asked: { ...exchange.asked, candidates: count } }, { text: 'x' }),
 });
 
-/** A good answer in front of JSON of so many levels; in a stream it is an event of its own, before the end. */
+/** A good answer in front of JSON of this many levels; in a stream it is an event of its own, before the end. */
 export const deepJson = (depth = 10_000): Behaviour => withMember('deepJson', () => `${'['.repeat(depth)}${']'.repeat(depth)}`);
 
 /** The same in front of this JSON. */

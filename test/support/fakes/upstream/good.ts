@@ -63,15 +63,15 @@ export const talkative = (most: number, after?: Promise<void>): Behaviour => ({
 export const sliced = (base: Behaviour = ok()): Behaviour =>
   altered('sliced', base, async (answer) => ({ ...answer, body: cutUp(await collected(answer.body), 1), framing: 'chunked' }));
 
-/** So many bytes a second. */
+/** This many bytes a second. */
 export const drip = (bytesPerSecond: number, base: Behaviour = ok()): Behaviour =>
   altered('drip', base, async (answer, { sleep }) => ({ ...answer, body: paced(cutUp(await collected(answer.body), bytesPerSecond), () => sleep(1000)) }));
 
-/** Headers at once, the first event after so many seconds. */
+/** Headers at once, the first event after this many seconds. */
 export const slowThinker = (seconds: number, base: Behaviour = ok()): Behaviour =>
   altered('slowThinker', base, (answer, { sleep }) => ({ ...answer, body: late(answer.body, () => sleep(seconds * 1000)) }));
 
-/** So many milliseconds between two events. */
+/** This many milliseconds between two events. */
 export const pace = (milliseconds: number, base: Behaviour = ok()): Behaviour =>
   altered('pace', base, (answer, { sleep }) => ({ ...answer, body: paced(answer.body, () => sleep(milliseconds)) }));
 
@@ -84,7 +84,7 @@ export const replay = (lines: readonly string[], { paceMs = 0, last = true } = {
   },
 });
 
-/** Closes the kept-alive connection so many milliseconds after a good answer, without having said so. */
+/** Closes the kept-alive connection this many milliseconds after a good answer, without having said so. */
 export const closesIdle = (milliseconds: number): Behaviour =>
   altered('closesIdle', ok(), (answer, { hangUp }) => {
     hangUp(milliseconds);

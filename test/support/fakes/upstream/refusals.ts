@@ -35,7 +35,7 @@ export const tooMany = ({
     ...(retryAfterMs === undefined ? {} : { 'retry-after-ms': String(retryAfterMs) }),
   });
 
-/** A refusal as an event of a 200 stream, after so many good events; then the stream ends. What is not streamed is a 200 with the refusal as its body. */
+/** A refusal as an event of a 200 stream, after this many good events; then the stream ends. What is not streamed is a 200 with the refusal as its body. */
 export const errorEvent = ({
   afterEvents = 0,
   status = 503,
@@ -119,7 +119,7 @@ export const leakyHeaders = (): Behaviour =>
 export const withHeaders = (headers: HttpAnswer['headers'], base: Behaviour = ok()): Behaviour =>
   altered('withHeaders', base, (answer) => ({ ...answer, headers: { ...answer.headers, ...headers } }));
 
-/** A good answer under a header of so many bytes. */
+/** A good answer under a header of this many bytes. */
 export const giantHeaders = (bytes = 1 << 20): Behaviour => withHeaders({ 'x-giant': 'a'.repeat(bytes) });
 
 const json = (status: number, value: object, headers: HttpAnswer['headers'] = {}) =>

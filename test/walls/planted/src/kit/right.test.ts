@@ -1,2 +1,3 @@
 import '../../test/planted.ts';
 import './planted.ts';
+import { createServer } from 'node:http';

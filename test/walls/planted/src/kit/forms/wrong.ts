@@ -11,3 +11,5 @@ export type { Nine } from '../../core/planted.ts';
 export const ten = await import('#core/planted');
 export const eleven = () => import('../../core/planted.ts');
 export type Twelve = import('#core/planted').Twelve;
+import { get } from 'node:http';
+import 'node:https';

@@ -1,14 +1,14 @@
 import { isTranslated, type GenerateCall } from '#core/call';
 import type { Fault } from '#core/fault';
 
-/** The output limit of a model: agents send the same `max_tokens` to every model. */
-export interface LimitQuirks {
-  /** The largest token limit of an answer that it accepts. Absent: unknown. */
+/** The output token limit of a model (`limits.output` of the settings): agents send the same `max_tokens` to every model. */
+export interface OutputLimit {
+  /** The most output tokens that a request may ask for. Absent: unknown. */
   readonly mostTokens?: number | undefined;
 }
 
 /** The smaller of what was learned and what is configured. */
-export const leastLimit = (quirks: LimitQuirks, options: LimitQuirks): number | undefined =>
+export const outputLimit = (quirks: OutputLimit, options: OutputLimit): number | undefined =>
   quirks.mostTokens === undefined || options.mostTokens === undefined
     ? (quirks.mostTokens ?? options.mostTokens)
     : Math.min(quirks.mostTokens, options.mostTokens);
@@ -34,8 +34,8 @@ const sentences = [
 const exclusive =
   /^Unable to submit request because it has a maxOutputTokens value of \d{1,10} but the supported range is from 1 \(inclusive\) to (\d{1,10}) \(exclusive\)/;
 
-/** Reads from a refusal the largest token limit of an answer that the model accepts. */
-export function mostTokensIn(message: string): number | undefined {
+/** Reads the output token limit of the model from a refusal. */
+export function outputLimitIn(message: string): number | undefined {
   const text = message.slice(0, mostRead);
   const [, beyond] = exclusive.exec(text) ?? [];
   const [, most] = sentences.map((one) => one.exec(text)).find((found) => found !== null) ?? [];
@@ -43,16 +43,16 @@ export function mostTokensIn(message: string): number | undefined {
   return found >= leastKnown ? found : undefined;
 }
 
-/** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its limit is not changed. */
-export function limitLearned<Quirks extends LimitQuirks>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
+/** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its `max_tokens` is not changed. */
+export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
   const { mostTokens, field = '' } = details;
   if (mostTokens === undefined || !/^(?:|.{0,40}tokens)$/i.test(field) || !isTranslated(call, dialect) || mostTokens >= (known.mostTokens ?? Infinity))
     return undefined;
   return mostTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, mostTokens } : undefined;
 }
 
-/** Lowers the token limit of a call to the model's, with a warning. @returns the same call where nothing has to change */
-export function withinLimit(call: GenerateCall, mostTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
+/** Lowers the `max_tokens` of a call to the output limit of the model, with a warning. @returns the same call where nothing has to change */
+export function withinOutputLimit(call: GenerateCall, mostTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
   const { maxTokens } = call.sampling;
   if (mostTokens === undefined || maxTokens === undefined || maxTokens <= mostTokens || !isTranslated(call, dialect)) return call;
   ignored.add(`max_tokens: lowered to ${mostTokens}, the most that this model accepts.`);

@@ -1,18 +1,18 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
 
-/** The wire accepts no more marks of cached prefixes, that of the request as a whole included. https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
-const mostMarks = 4;
+/** The wire accepts no more cache breakpoints, that of the request as a whole included. https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+const mostBreakpoints = 4;
 
 /**
- * A request with at most four marks: clients of other wires may set more, and their own providers accept them (router-for-me/CLIProxyAPI#4795). The last marks of the
- * tools, of the system text and of the messages are kept, and the last ones before those.
+ * A request with at most four cache breakpoints: clients of other wires may set more, and their own providers accept them (router-for-me/CLIProxyAPI#4795). The last
+ * one of the tools, of the system text and of the messages is kept, and the last ones before those.
  */
-export function withFewMarks(body: JsonObject, ignored: Set<string>): JsonObject {
-  const groups = [body['tools'], body['system'], body['messages']].map((group) => markedIn(group ?? null));
-  const most = mostMarks - (body['cache_control'] === undefined ? 0 : 1);
+export function withFewBreakpoints(body: JsonObject, ignored: Set<string>): JsonObject {
+  const groups = [body['tools'], body['system'], body['messages']].map((group) => blocksWithBreakpoint(group ?? null));
+  const most = mostBreakpoints - (body['cache_control'] === undefined ? 0 : 1);
   const all = groups.flat();
   if (all.length <= most) return body;
-  ignored.add(`cache_control: the provider accepts ${mostMarks} cache breakpoints; the others were left out.`);
+  ignored.add(`cache_control: the provider accepts ${mostBreakpoints} cache breakpoints; the others were left out.`);
   const lasts = groups.flatMap((group) => group.slice(-1)).slice(-most);
   const others = all.filter((one) => !lasts.includes(one));
   const kept = new Set([...lasts, ...others.slice(others.length - (most - lasts.length))]);
@@ -25,17 +25,17 @@ export function withFewMarks(body: JsonObject, ignored: Set<string>): JsonObject
   };
 }
 
-/** The blocks with a mark, in their order; what a client calls `cache_control` in a schema or in arguments is none. */
-function markedIn(value: Json, found: JsonObject[] = []): readonly JsonObject[] {
-  if (Array.isArray(value)) for (const one of value as readonly Json[]) markedIn(one, found);
+/** The blocks with a breakpoint, in their order; what a client calls `cache_control` in a schema or in arguments is none. */
+function blocksWithBreakpoint(value: Json, found: JsonObject[] = []): readonly JsonObject[] {
+  if (Array.isArray(value)) for (const one of value as readonly Json[]) blocksWithBreakpoint(one, found);
   else if (isObject(value)) {
-    markedIn(value['content'] ?? null, found);
+    blocksWithBreakpoint(value['content'] ?? null, found);
     if (value['cache_control'] !== undefined) found.push(value);
   }
   return found;
 }
 
-/** The same value where it loses no mark: large requests are walked in one piece. */
+/** The same value where it loses no breakpoint: large requests are walked in one piece. */
 function withoutOthers(value: Json, kept: ReadonlySet<JsonObject>): Json {
   if (Array.isArray(value)) {
     const all = value as readonly Json[];

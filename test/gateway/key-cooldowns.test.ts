@@ -48,7 +48,7 @@ const waits = [
 const spent = (retryAfter = 20) => always(on({ key: 'k-2' }, tooMany({ retryAfter })));
 
 describe.each(names)('a provider of %s', (name) => {
-  test('a call whose key is rate-limited goes to the next key, and the key is passed over while it rests', async () => {
+  test('a call whose key is rate-limited goes to the next key, and the key is passed over during its cooldown', async () => {
     upstream.script(spent());
     expect(await statuses(name, 21)).toEqual([]);
     expect(timesOf('k-2')).toBe(1);
@@ -74,7 +74,7 @@ describe.each(names)('a provider of %s', (name) => {
   });
 });
 
-test.each(names)('an answer of %s that a limit ends in its middle is not begun again with another key, and the key rests', async (name) => {
+test.each(names)('an answer of %s that a limit ends in its middle is not begun again with another key, and the key cools down', async (name) => {
   upstream.script(always(on({ key: 'k-2' }, errorEvent({ afterEvents: 3, status: 429 }))));
   const texts: string[] = [];
   for (let call = 0; call < 6; call++) {
@@ -120,7 +120,7 @@ test('a key that is rate-limited for one model goes on answering for others', as
   expect(timesOf('k-2')).toBe(3);
 });
 
-test('where the key in turn is refused, one that rests is asked last', async () => {
+test('where the key in turn is refused, one in cooldown is asked last', async () => {
   upstream.script(always(on({ key: 'k-1' }, badKey())), spent());
   expect(await statuses('chat', 12)).toEqual([]);
   expect([timesOf('k-1'), timesOf('k-2')]).toEqual([1, 1]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mostTokensIn } from './token-limit.ts';
+import { outputLimitIn } from './output-limit.ts';
 
 test.each([
   ['max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.', 16_384],
@@ -15,7 +15,7 @@ test.each([
     'Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive). Update the value and try again.',
     65_536,
   ],
-])('%s', (message, most) => expect(mostTokensIn(message)).toBe(most));
+])('%s', (message, most) => expect(outputLimitIn(message)).toBe(most));
 
 test.each([
   'Unsupported parameter: stream_options. Request: {"messages":[{"role":"user","content":"Say it in at most 3000 words"}],"max_tokens":4000}',
@@ -25,4 +25,4 @@ test.each([
   'thinking.budget_tokens must be less than max_tokens; budget must be less than or equal to 1024',
   'The sum of prompt tokens and max_tokens must be less than or equal to 32768',
   'max_tokens: 100000 > 3',
-])('nothing is read in: %s', (message) => expect(mostTokensIn(message)).toBeUndefined());
+])('nothing is read in: %s', (message) => expect(outputLimitIn(message)).toBeUndefined());

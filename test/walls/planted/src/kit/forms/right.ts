@@ -1,0 +1,1 @@
+import type { Server } from 'node:http';

@@ -1,0 +1,1 @@
+import { createServer } from 'node:http';
