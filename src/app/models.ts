@@ -10,7 +10,7 @@ export interface ModelsDeps {
   /** A built-in model, by name. */
   readonly builtIn: (name: string) => Target;
   /** A model at a provider of the settings; `undefined` where this version does not support the provider's dialect. */
-  readonly targets: (provider: string, model: string, settings: { readonly mostTokens: number | undefined }) => TargetGroup | undefined;
+  readonly targets: (provider: string, model: string, settings: { readonly maxOutputTokens: number | undefined }) => TargetGroup | undefined;
   /** What a provider offers. The same array until that changes. */
   readonly offered: (provider: string, baseUrl: string) => readonly OfferedModel[];
   /** Unix seconds, shown as the creation time of every model. */
@@ -119,7 +119,7 @@ function builtInModel(name: string, kind: Model['kind'], { builtIn, created }: M
 /** One of OpenAI's embedding models, at all providers that have it; `undefined` where none has. */
 function wellKnownEmbedding(name: string, { settings, targets: targetsAt, created }: ModelsDeps): Model | undefined {
   const targets = Object.entries(settings.providers).flatMap(([provider, { dialect }]) => {
-    const found = dialect === 'openai-chat' ? targetsAt(provider, name, { mostTokens: undefined }) : undefined;
+    const found = dialect === 'openai-chat' ? targetsAt(provider, name, { maxOutputTokens: undefined }) : undefined;
     return found?.target.embed ? [found] : [];
   });
   if (targets.length === 0) return undefined;
@@ -160,9 +160,9 @@ function targetsOf(
 ): readonly PricedTarget[] {
   return targets.flatMap(({ provider, model: upstream = name, weight, price: its }) => {
     const entry = entryOf(provider, upstream, settings);
-    const mostTokens = limits.output ?? entry?.limits.output;
+    const maxOutputTokens = limits.output ?? entry?.limits.output;
     const all =
-      provider === 'built-in' ? { target: builtIn(kind === 'speech' ? 'built-in-speech' : 'built-in') } : targetsAt(provider, upstream, { mostTokens });
+      provider === 'built-in' ? { target: builtIn(kind === 'speech' ? 'built-in-speech' : 'built-in') } : targetsAt(provider, upstream, { maxOutputTokens });
     const found = all && residency !== undefined ? within(all, residency) : all;
     const given = its ?? forAll;
     const price = given ? { ...given, input: given.input ?? 0 } : entry?.price;

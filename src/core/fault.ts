@@ -49,7 +49,7 @@ export interface FaultDetails {
   /** The values that the provider accepts, where it names the least and the most. */
   readonly range?: { readonly least: number; readonly most: number };
   /** The output token limit of the model, where the provider names it. */
-  readonly mostTokens?: number;
+  readonly maxOutputTokens?: number;
   /** The kind of limit of a plan that refused the call, for the metrics. */
   readonly limit?: string;
   /** A limit of the user kept the call from beginning: it may be made later. */

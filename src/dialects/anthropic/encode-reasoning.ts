@@ -20,9 +20,9 @@ const nothing: Encoded = { budget: 0 };
 /**
  * The thinking settings: the client's own where it spoke this wire, else derived from its effort or budget.
  *
- * @param mostTokens output token limit, of which a budget leaves a quarter to the answer
+ * @param maxOutputTokens output token limit, of which a budget leaves a quarter to the answer
  */
-export function encodeReasoning(call: GenerateCall, mostTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
+export function encodeReasoning(call: GenerateCall, maxOutputTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
   const { '.thinking': thinking, '.effort': givenEffort } = own(call.extra, dialect);
   if (thinking !== undefined && isObject(thinking) && thinking['type'] === 'enabled' && lacksThought(call, ({ extra }) => tokenOf(extra) !== undefined)) {
     ignored.add(`thinking: ${thoughtsMissing}`);
@@ -40,7 +40,7 @@ export function encodeReasoning(call: GenerateCall, mostTokens: number | undefin
   }
   if (quirks.adaptive) return adaptive(reasoning, quirks, ignored);
   const { effort = 'medium', budget: given = budgetOf(effort) } = reasoning; // the wire requires a budget
-  const budget = Math.min(Math.max(given, leastBudget), Math.floor((mostTokens ?? Infinity) * 0.75));
+  const budget = Math.min(Math.max(given, leastBudget), Math.floor((maxOutputTokens ?? Infinity) * 0.75));
   if (budget < leastBudget) {
     ignored.add(
       `reasoning_effort: the provider requires at least ${leastBudget} thinking tokens, and a quarter of the limit for all tokens is left to the answer.`,

@@ -23,7 +23,7 @@ describe('a call of another wire', () => {
   const tool = { type: 'function' as const, name: 'look' };
 
   test("has the model's limit where it names none, or one that every model takes", () => {
-    expect(encodeRequest(call(), 'claude-x', {}, { mostTokens: 64_000 }).body).toEqual({ model: 'claude-x', max_tokens: 64_000, messages: [hi] });
+    expect(encodeRequest(call(), 'claude-x', {}, { maxOutputTokens: 64_000 }).body).toEqual({ model: 'claude-x', max_tokens: 64_000, messages: [hi] });
     expect(encodeRequest(call(), 'claude-x').body['max_tokens']).toBe(8192);
   });
 
@@ -173,7 +173,7 @@ describe('a call of another wire', () => {
 
   describe('that asks for reasoning', () => {
     const thinks = (more: Partial<GenerateCall> = {}, limit?: number, adaptive?: true) =>
-      encodeRequest(call({ reasoning: { effort: 'medium' }, ...more }), 'm', adaptive ? { adaptive } : {}, { mostTokens: limit });
+      encodeRequest(call({ reasoning: { effort: 'medium' }, ...more }), 'm', adaptive ? { adaptive } : {}, { maxOutputTokens: limit });
 
     test('has a budget, and room for the answer above it', () => {
       expect(thinks().body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 8192 }, max_tokens: 8192 + 4096 });

@@ -43,8 +43,8 @@ export interface RequestOptions extends OutputLimit {
  */
 export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks = {}, options: RequestOptions = {}): EncodedRequest {
   const ignored = new Set([...droppedFields(asked), ...ignoredIn(asked, supports(quirks))]);
-  const mostTokens = outputLimit(quirks, options);
-  const call = withinOutputLimit(asked, mostTokens, dialect, ignored);
+  const maxOutputTokens = outputLimit(quirks, options);
+  const call = withinOutputLimit(asked, maxOutputTokens, dialect, ignored);
   const translated = isTranslated(call, dialect);
   const notes: Notes = { ignored, isTranslated: translated, lost: undefined, hasBreakpoint: false };
   const ownFields = own(call.extra, dialect);
@@ -58,10 +58,10 @@ export function encodeRequest(asked: GenerateCall, model: string, quirks: Quirks
     notes,
   );
   const limit = call.sampling.maxTokens;
-  const { thinking, effort, budget } = encodeReasoning(call, limit ?? mostTokens, quirks, ignored);
-  const maxTokens = limit ?? mostTokens ?? Math.max(defaultTokens, budget + answerTokens);
+  const { thinking, effort, budget } = encodeReasoning(call, limit ?? maxOutputTokens, quirks, ignored);
+  const maxTokens = limit ?? maxOutputTokens ?? Math.max(defaultTokens, budget + answerTokens);
   const decided: string[] = [];
-  if (limit === undefined && mostTokens === undefined)
+  if (limit === undefined && maxOutputTokens === undefined)
     decided.push(`max_tokens: the provider requires a limit and none is known for this model, so ${maxTokens} is sent.`);
   const body: Record<string, Json> = {
     ...Object.fromEntries(carried),

@@ -4,14 +4,14 @@ import type { Fault } from '#core/fault';
 /** The output token limit of a model (`limits.output` of the settings): agents send the same `max_tokens` to every model. */
 export interface OutputLimit {
   /** The most output tokens that a request may ask for. Absent: unknown. */
-  readonly mostTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
 }
 
 /** The smaller of what was learned and what is configured. */
 export const outputLimit = (quirks: OutputLimit, options: OutputLimit): number | undefined =>
-  quirks.mostTokens === undefined || options.mostTokens === undefined
-    ? (quirks.mostTokens ?? options.mostTokens)
-    : Math.min(quirks.mostTokens, options.mostTokens);
+  quirks.maxOutputTokens === undefined || options.maxOutputTokens === undefined
+    ? (quirks.maxOutputTokens ?? options.maxOutputTokens)
+    : Math.min(quirks.maxOutputTokens, options.maxOutputTokens);
 
 /** Characters of a provider's message in which a limit is looked for. */
 const mostRead = 300;
@@ -45,16 +45,21 @@ export function outputLimitIn(message: string): number | undefined {
 
 /** What a refusal teaches of the limit; nothing where the client speaks the provider's wire, since its `max_tokens` is not changed. */
 export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Fault, call: GenerateCall, known: Quirks, dialect: string): Quirks | undefined {
-  const { mostTokens, field = '' } = details;
-  if (mostTokens === undefined || !/^(?:|.{0,40}tokens)$/i.test(field) || !isTranslated(call, dialect) || mostTokens >= (known.mostTokens ?? Infinity))
+  const { maxOutputTokens, field = '' } = details;
+  if (
+    maxOutputTokens === undefined ||
+    !/^(?:|.{0,40}tokens)$/i.test(field) ||
+    !isTranslated(call, dialect) ||
+    maxOutputTokens >= (known.maxOutputTokens ?? Infinity)
+  )
     return undefined;
-  return mostTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, mostTokens } : undefined;
+  return maxOutputTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, maxOutputTokens } : undefined;
 }
 
 /** Lowers the `max_tokens` of a call to the output limit of the model, with a warning. @returns the same call where nothing has to change */
-export function withinOutputLimit(call: GenerateCall, mostTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
+export function withinOutputLimit(call: GenerateCall, maxOutputTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
   const { maxTokens } = call.sampling;
-  if (mostTokens === undefined || maxTokens === undefined || maxTokens <= mostTokens || !isTranslated(call, dialect)) return call;
-  ignored.add(`max_tokens: lowered to ${mostTokens}, the most that this model accepts.`);
-  return { ...call, sampling: { ...call.sampling, maxTokens: mostTokens } };
+  if (maxOutputTokens === undefined || maxTokens === undefined || maxTokens <= maxOutputTokens || !isTranslated(call, dialect)) return call;
+  ignored.add(`max_tokens: lowered to ${maxOutputTokens}, the most that this model accepts.`);
+  return { ...call, sampling: { ...call.sampling, maxTokens: maxOutputTokens } };
 }

@@ -21,8 +21,8 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 export function withProviderMessage(fault: Fault, status: number, message: string): Fault {
   if (!requestStatuses.has(status) || fault.details.key) return fault;
   const sentence = firstSentence(message);
-  const mostTokens = fault.details.reason === 'context-length' ? undefined : outputLimitIn(message);
-  const details = { ...fault.details, ...(mostTokens === undefined ? {} : { mostTokens }) };
+  const maxOutputTokens = fault.details.reason === 'context-length' ? undefined : outputLimitIn(message);
+  const details = { ...fault.details, ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }) };
   return sentence === undefined ? fault : new Fault(fault.code, `${fault.message} It says: ${sentence}`, { ...details, said: sentence });
 }
 

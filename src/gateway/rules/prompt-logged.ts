@@ -1,4 +1,5 @@
 import { copied } from '#kit/text/copied';
+import { withoutHalf } from '#kit/text/surrogates';
 import type { GenerateCall } from '#core/call';
 import type { Turn } from '#core/conversation';
 import type { Context } from '#core/context';
@@ -90,21 +91,15 @@ class Heard {
 
   /** The call is over. */
   tell({ asked, turns }: GenerateCall, context: Context): void {
-    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: uncut(this.#text), length: this.#length }));
+    if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: withoutHalf(this.#text), length: this.#length }));
   }
-}
-
-/** A text that may have been cut within its last character, without what is left of that. */
-function uncut(text: string): string {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
 }
 
 const toldOf = ({ most }: PromptLog, { requestId, caller, address = '' }: Context, prompt: string, answer: ToldRequest['answer']): ToldRequest => ({
   requestId,
   userId: caller.userId,
   address,
-  prompt: uncut(prompt.slice(0, most)),
+  prompt: withoutHalf(prompt.slice(0, most)),
   promptLength: prompt.length,
   answer,
 });

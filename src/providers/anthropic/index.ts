@@ -48,8 +48,8 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {}, cach
     headers: headersFor(apiKeys[0]),
     refusal: messages.decodeFault,
   });
-  const provider = oneTarget(probes, (model, mostTokens) => {
-    const endpoint = generateEndpoint(messages, { ...shared, model, options: { mostTokens, caching } });
+  const provider = oneTarget(probes, (model, maxOutputTokens) => {
+    const endpoint = generateEndpoint(messages, { ...shared, model, options: { maxOutputTokens, caching } });
     const countTokens = tokenCounter({
       ...shared,
       dialect: messages,

@@ -48,14 +48,14 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
         probe({ region, upstreams, clock, url, path: `${base}/${path}`, body, refusal: messages.decodeFault, headers: (signal) => credential.headers(signal) }),
       );
     },
-    targets(model, { mostTokens }) {
+    targets(model, { maxOutputTokens }) {
       const inside = modelPath(model, publisher);
       const [target, ...rest] = places.map(({ region, url, base, residency }) => {
         const address = ({ stream }: { readonly stream: boolean }): Address => {
           if (inside === undefined) throw new Fault('not-found', 'This is not a valid model name.', { field: 'model', reason: 'model' });
           return { url, path: `${base}/${inside}:${stream ? 'streamRawPredict' : 'rawPredict'}` };
         };
-        const endpoint = generateEndpoint(dialect, { ...shared, model, options: { mostTokens }, address });
+        const endpoint = generateEndpoint(dialect, { ...shared, model, options: { maxOutputTokens }, address });
         const asking = (context: TargetContext) => {
           const betas = context.headers[betaHeader]?.split(',').map((one) => one.trim());
           return betas ? { ...endpoint, encode: (...asked: Parameters<typeof endpoint.encode>) => withBetas(endpoint.encode(...asked), betas) } : endpoint;

@@ -33,9 +33,9 @@ const make: ProviderFactory = (name, { baseUrl, apiKeys = [], headers = {} }, up
   };
   const probeRequest = { upstreams, clock, url, path: `${base}/models?pageSize=1`, refusal: dialect.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => signedWith(key) }));
-  const provider = oneTarget(probes, (model, mostTokens) => {
+  const provider = oneTarget(probes, (model, maxOutputTokens) => {
     const word = inPath(model.replace(/^models\//, ''));
-    return contentTarget(name, { ...shared, model, mostTokens, path: word && `${base}/models/${word}` });
+    return contentTarget(name, { ...shared, model, maxOutputTokens, path: word && `${base}/models/${word}` });
   });
   const offered = offeredAt({ upstreams, url, path: `${base}/models?pageSize=1000`, headers: signedWith(apiKeys[0]), refusal: dialect.decodeFault });
   return { ...provider, offered, needsContent: (part) => !isKnownThere(part, url) };

@@ -20,7 +20,7 @@ export interface ContentTargetDeps {
   /** The path of the model, to which the operation is appended; absent for an invalid name. */
   readonly path: string | undefined;
   readonly model: string;
-  readonly mostTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
   readonly credentials: Credentials;
   readonly upstreams: Upstreams;
   readonly quirks: KnownQuirks<Quirks>;
@@ -34,7 +34,7 @@ export interface ContentTargetDeps {
 /** @param provider its name in the settings */
 export function contentTarget(
   provider: string,
-  { url, path, embedding, quirks, clock, thoughts, countRequest, mostTokens, ...shared }: ContentTargetDeps,
+  { url, path, embedding, quirks, clock, thoughts, countRequest, maxOutputTokens, ...shared }: ContentTargetDeps,
   more: Pick<Target, 'region' | 'residency'> = {},
 ): Target {
   const addressOf = (operation: string): Address => {
@@ -46,7 +46,7 @@ export function contentTarget(
     quirks,
     clock,
     thoughts,
-    options: { mostTokens },
+    options: { maxOutputTokens },
     address: ({ stream }) => addressOf(stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
   });
   const { decodeFault } = gemini;

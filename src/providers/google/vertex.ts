@@ -48,11 +48,11 @@ const make: ProviderFactory = (name, settings, upstreams, clock, { thoughts, les
         }),
       );
     },
-    targets(model, { mostTokens }) {
+    targets(model, { maxOutputTokens }) {
       const inside = modelPath(model, publisher);
       const embedding = predict(model);
       const [target, ...others] = locations.map(({ region, url, base, residency }) =>
-        contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, mostTokens, embedding }, { region, residency }),
+        contentTarget(name, { ...shared, url, path: inside && `${base}/${inside}`, model, maxOutputTokens, embedding }, { region, residency }),
       );
       return target && { target, others, order };
     },

@@ -79,7 +79,7 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
   const list = address.isAzure ? `${base}/openai/models?api-version=${encodeURIComponent(apiVersion)}` : `${base}/models${url.search}`;
   const probeRequest = { upstreams, clock, url, path: list, refusal: chat.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  const provider = oneTarget(probes, (model, mostTokens) => {
+  const provider = oneTarget(probes, (model, maxOutputTokens) => {
     const endpoint: ChatEndpoint = {
       ...generateEndpoint(chat, {
         ...shared,
@@ -93,13 +93,13 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion =
           demands: () => quirks.of(model)?.thoughts === 'demanded',
         },
       }),
-      encode: (call, known) => requestBody(call, model, known, chat.fit, { mostTokens }),
+      encode: (call, known) => requestBody(call, model, known, chat.fit, { maxOutputTokens }),
       learn: (fault, call, known) => (fault.details.instead ? undefined : chat.learn(fault, call, known)),
     };
     const apis: OpenAIApis = {
       endpoint,
       quiet: quiet(endpoint),
-      responses: generateEndpoint(responses, { ...responsesParts, model, options: { mostTokens } }),
+      responses: generateEndpoint(responses, { ...responsesParts, model, options: { maxOutputTokens } }),
       refusals,
     };
     const operations = {

@@ -30,8 +30,8 @@ const make: ProviderFactory = (name, { baseUrl, kind, apiKeys = [], apiVersion, 
   const list = path.replace(/\/responses(?=\?|$)/, '/models');
   const probeRequest = { upstreams, clock, url, path: list, refusal: responses.decodeFault };
   const probes = () => probesByKey(apiKeys, (key) => ({ ...probeRequest, headers: () => headersFor(key) }));
-  const provider = oneTarget(probes, (model, mostTokens) => {
-    const endpoint = generateEndpoint(responses, { ...shared, model, options: { mostTokens } });
+  const provider = oneTarget(probes, (model, maxOutputTokens) => {
+    const endpoint = generateEndpoint(responses, { ...shared, model, options: { maxOutputTokens } });
     return targetOf(
       name,
       endpoint,

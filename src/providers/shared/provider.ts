@@ -35,7 +35,7 @@ export interface CredentialSettings {
 /** The settings of a model at a provider. */
 export interface ModelSettings {
   /** The output token limit of the model, where it is known. */
-  readonly mostTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
 }
 
 export interface Provider {
@@ -84,7 +84,7 @@ export interface ProviderModule extends ProviderKind {
 }
 
 /** A provider without regions. */
-export const oneTarget = (probes: Provider['probes'], target: (model: string, mostTokens: number | undefined) => Target): Provider => ({
+export const oneTarget = (probes: Provider['probes'], target: (model: string, maxOutputTokens: number | undefined) => Target): Provider => ({
   probes,
-  targets: (model, { mostTokens }) => ({ target: target(model, mostTokens) }),
+  targets: (model, { maxOutputTokens }) => ({ target: target(model, maxOutputTokens) }),
 });
