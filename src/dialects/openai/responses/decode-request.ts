@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
@@ -12,7 +13,7 @@ import { withListed, withoutSteps } from './server-steps.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
-const checkInput = checked(Input, ({ field, ...problem }) => bodyFault({ ...problem, field: `items${field}` }));
+const checkItems = checked(Type.Object({ items: Input }), bodyFault);
 
 /**
  * Checks the body of a request against its schema.
@@ -63,7 +64,7 @@ const inText = (value: Json): string => (typeof value === 'string' ? value : JSO
 /** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
   checkTypes(items, 'items');
-  const list = checkInput(items);
+  const { items: list } = checkItems({ items });
   if (typeof list === 'string') throw invalid('items', 'must be an array');
   return list;
 }
