@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { always, hang, ok } from '../../support/fakes/upstream/index.ts';
+import { always, cut, hang, ok } from '../../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
 
 /** What is left of stored responses and conversations, and what is told of it, when something of them is deleted or changed. */
@@ -92,4 +92,19 @@ test('a stored response is streamed for true, not for false, and anything else i
   const typeOf = async (stream: string) => (await server.ask(`${responses}/${id}?stream=${stream}`)).headers.get('content-type');
   expect([await typeOf('true'), await typeOf('false')]).toEqual([expect.stringContaining('event-stream'), expect.stringContaining('json')]);
   for (const stream of ['True', '1', '']) expect((await ask(`${responses}/${id}?stream=${stream}`)).error?.param).toBe('stream');
+});
+
+test('a stream that fails is kept as it ended, outside of its conversation', async () => {
+  const { id } = await ask(conversations, {});
+  for (const store of [true, false]) {
+    upstream.script(cut({ afterEvents: 3, how: 'reset' }));
+    const answer = await server.ask(responses, { model: 'chat', input: 'one two three', stream: true, conversation: id, store });
+    const failed = JSON.parse(/event: response.failed\ndata: (.*)/.exec(await answer.text())![1]!).response;
+    const kept = await ask(`${responses}/${failed.id}`);
+    if (!store) return expect(kept.http).toBe(404);
+    expect(kept).toEqual({ http: 200, ...failed });
+    expect(kept).toMatchObject({ status: 'failed', error: { code: 'upstream_error' }, output: [{ status: 'incomplete' }] });
+    expect(await textsOf(id)).toEqual([]);
+    expect((await remove(failed.id)).deleted).toBe(true);
+  }
 });
