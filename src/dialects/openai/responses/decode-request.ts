@@ -23,7 +23,7 @@ const checkItems = checked(Type.Object({ items: Input }), bodyFault);
  */
 export function requestOf(body: unknown): ResponsesRequest {
   if (isObject(body)) checkTypes(body['input'], 'input');
-  const request = check(body);
+  const request = check(withReferences(body));
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   checkMetadata(request.metadata);
   if (isGiven(request.previous_response_id) && isGiven(request.conversation)) throw invalid('previous_response_id', 'and conversation exclude each other');
@@ -69,7 +69,15 @@ export function itemsOf(items: unknown): readonly WireItem[] {
   return list;
 }
 
-/** A message may omit its type; every other item has one. */
+/** A reference to an item may be its id alone. */
+function withReferences(body: unknown): unknown {
+  if (!isObject(body) || !Array.isArray(body['input']) || !body['input'].some(isBareId)) return body;
+  return { ...body, input: body['input'].map((item: unknown) => (isBareId(item) ? { ...item, type: 'item_reference' } : item)) };
+}
+
+const isBareId = (item: unknown): item is object => isObject(item) && isGiven(item['id']) && ['type', 'role', 'content'].every((name) => !isGiven(item[name]));
+
+/** A message and a reference may omit their type; every other item has one. */
 function checkTypes(items: unknown, field: string): void {
   if (!Array.isArray(items)) return;
   items.forEach((item: unknown, at) => {
