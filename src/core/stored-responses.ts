@@ -70,11 +70,11 @@ export interface Conversations<Body> {
    */
   add(conversationId: string, entry: StoredEntry<Body>, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
   /**
-   * Deletes a response that was made in a conversation. Where the conversation has it, its entry stays as `left` says.
+   * Deletes a response that was made in a conversation. Where the conversation has it, its entry stays as `left` says; undefined: it is deleted already.
    *
    * @returns false when it was not there
    */
-  removeEntry(conversationId: string, userId: number, id: string, left: (entry: StoredEntry<Body>) => StoredEntry<Body>): Promise<boolean>;
+  removeEntry(conversationId: string, userId: number, id: string, left: (entry: StoredEntry<Body>) => StoredEntry<Body> | undefined): Promise<boolean>;
   /** How many a user has. */
   count(userId: number): Promise<number>;
 }

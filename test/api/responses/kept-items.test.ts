@@ -38,6 +38,14 @@ test.each(['first', 'last'])('a conversation keeps the items of its %s response 
   expect((await create({ previous_response_id: branch.id })).http).toBe(200);
 });
 
+test('of several requests that delete a response of a conversation one does it', async () => {
+  upstream.script(always(ok()));
+  const { id } = await ask(conversations, {});
+  const { id: response } = await create({ conversation: id });
+  const all = await Promise.all([1, 2, 3, 4].map(() => remove(response)));
+  expect(all.map(({ http }) => http).toSorted((one, other) => one - other)).toEqual([200, 404, 404, 404]);
+});
+
 test('a response whose conversation was deleted is deleted with its items', async () => {
   upstream.script(always(ok()));
   const { id } = await ask(conversations, {});
@@ -107,4 +115,34 @@ test('a stream that fails is kept as it ended, outside of its conversation', asy
     expect(await textsOf(id)).toEqual([]);
     expect((await remove(failed.id)).deleted).toBe(true);
   }
+});
+
+const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+const call = { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' };
+const output = { type: 'function_call_output', call_id: 'c1', output: 'rain' };
+
+test.each<[taken: string, sent: readonly string[]]>([
+  ['message', ['assistant', 'tool', 'user']],
+  ['function_call', ['user', 'user']],
+  ['function_call_output', ['user', 'assistant', 'tool', 'user']], // an empty one
+])('a conversation with tool calls goes on when its %s is taken out', async (taken, sent) => {
+  const { id } = await ask(conversations, { items: [{ role: 'user', content: 'How is it?' }, call, output] });
+  const { data } = await ask(`${conversations}/${id}/items`);
+  await ask(`${conversations}/${id}/items/${data.find(({ type }: Any) => type === taken).id}`, undefined, 'DELETE');
+  upstream.script(always(ok()));
+  expect((await create({ input: 'And now?', tools, conversation: id })).http).toBe(200);
+  expect((upstream.requests[0]!.json as Any).messages.map(({ role }: Any) => role)).toEqual(sent);
+  expect((await create({ input: 'And then?', tools, conversation: id, background: true })).http).toBe(200);
+  await upstream.arrived(1);
+  expect((await ask(`${conversations}/${id}/items`, { items: [{ role: 'user', content: 'x' }] })).http).toBe(200);
+});
+
+test('an output may be named by its id behind its call, and nowhere else', async () => {
+  upstream.script(always(ok()));
+  const { id } = await create({ input: [{ role: 'user', content: 'How is it?' }, call, output], tools });
+  const { data } = await ask(`${responses}/${id}/input_items?order=asc`);
+  const references = data.map((item: Any) => ({ type: 'item_reference', id: item.id }));
+  expect((await create({ input: references, tools })).http).toBe(200);
+  expect((upstream.requests[1]!.json as Any).messages).toEqual((upstream.requests[0]!.json as Any).messages);
+  expect((await create({ input: [references[2]], tools })).error).toMatchObject({ param: 'input[0].id', code: 'invalid_value' });
 });

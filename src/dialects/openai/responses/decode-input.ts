@@ -96,7 +96,11 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
     case 'item_reference': {
       const found = items.get(item.id);
       if (!found) throw new Fault('not-found', 'There is no item with this id.', { field: `${place}.id` });
-      return found.role === 'model' ? builder.model(found.parts) : builder.turn(found);
+      if (found.role === 'model') return builder.model(found.parts);
+      const [part] = found.parts;
+      if (part?.type !== 'tool-result') return builder.turn(found);
+      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not stand before it');
+      return builder.result(part);
     }
     default: {
       const search = isSearch(item) ? searchOf(item) : undefined;

@@ -12,7 +12,7 @@ import { Fault } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { Conversation } from '#core/stored-responses';
 import { root } from '../root.ts';
-import { itemsIn, turnsIn } from './continuation.ts';
+import { itemsIn, turnsOfChain } from './continuation.ts';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 import { ItemPage, page, queryOf } from './retrieve.ts';
 
@@ -178,7 +178,7 @@ async function itemOf(deps: KeepingDeps, asked: Asked, conversation: Conversatio
 /** Adds items to a conversation, as an entry of their own. @returns them as they are listed */
 async function addItems(deps: KeepingDeps, asked: Asked, conversation: Conversation, given: unknown) {
   const { userId } = asked.caller;
-  const before = (await entriesOf(deps, asked, conversation)).flatMap(turnsIn);
+  const before = turnsOfChain(await entriesOf(deps, asked, conversation));
   const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
   await deps.responses.enter(userId);
   const id = `resp_${randomText(22)}`;

@@ -78,11 +78,8 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
 }
 
 /** What a conversation keeps of a response that is deleted. */
-const onlyItems = ({ body: { response, run: _, ...body }, ...entry }: Entry): Entry => ({
-  ...entry,
-  status: itemsOnly,
-  body: { ...body, response: { output: outputOf(response) } },
-});
+const onlyItems = ({ body: { response, run: _, ...body }, ...entry }: Entry): Entry | undefined =>
+  entry.status === itemsOnly ? undefined : { ...entry, status: itemsOnly, body: { ...body, response: { output: outputOf(response) } } };
 
 export const ItemPage = Type.Object({
   object: Type.Literal('list'),
