@@ -102,6 +102,7 @@ export function interfaces({
       rights,
       memoryOf: (userId) => memoryOf(budget, userId),
       affords: pipeline.affords,
+      count: pipeline.count,
       storing: () => settings().responses.store,
       generate: pipeline.chatcompat,
       sendRaw: pipeline.sendRaw,

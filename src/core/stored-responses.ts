@@ -69,6 +69,12 @@ export interface Conversations<Body> {
    * @throws Fault `conflict` when the conversation was deleted, or the entry has another status or was deleted; `not-found` when the newest entry was deleted
    */
   add(conversationId: string, entry: StoredEntry<Body>, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
+  /**
+   * Deletes a response that was made in a conversation. Where the conversation has it, its entry stays as `left` says; undefined: it is deleted already.
+   *
+   * @returns false when it was not there
+   */
+  removeEntry(conversationId: string, userId: number, id: string, left: (entry: StoredEntry<Body>) => StoredEntry<Body> | undefined): Promise<boolean>;
   /** How many a user has. */
   count(userId: number): Promise<number>;
 }

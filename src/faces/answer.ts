@@ -50,8 +50,8 @@ export interface Words extends FieldWords<GenerateCall> {
   usage?(usage: Usage): JsonObject;
   /** How a stream is framed; absent: server-sent events with comments as keep-alives. */
   readonly framing?: { readonly contentType: string; readonly keepAlive: string };
-  /** The last frame of a stream that failed. */
-  fault(fault: Fault): string;
+  /** The last frame of a stream that failed. It is awaited, as `end` of `frames` is. */
+  fault(fault: Fault): string | Promise<string>;
   /** What a whole answer is sent as; absent: JSON. */
   readonly wholeType?: string;
   /** Headers of this face's answers, in addition to those of every answer. */
@@ -256,7 +256,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
     out.end(await (frames ?? words.frames()).end());
   } catch (error) {
     if (!exchange.opened || exchange.left) throw error;
-    out.write(words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, call))));
+    out.write(await words.fault(faultOf(inClientsWords(reasonOf(error, exchange.signal), words, call))));
     exchange.end();
     throw error;
   } finally {

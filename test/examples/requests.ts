@@ -19,6 +19,11 @@ export const steps: readonly Step[] = [
     body: { model: 'built-in', input: 'Say exactly: hello' },
     keeps: { response: 'id' },
   },
+  {
+    operation: 'chatcompat-post-server-chatcompat-v1-responses-input-tokens',
+    path: `${chat}/responses/input_tokens`,
+    body: { model: 'built-in', input: 'Say exactly: hello' },
+  },
   { operation: 'chatcompat-get-server-chatcompat-v1-responses-id', path: `${chat}/responses/{response}` },
   { operation: 'chatcompat-get-server-chatcompat-v1-responses-id-input-items', path: `${chat}/responses/{response}/input_items` },
   { operation: 'chatcompat-delete-server-chatcompat-v1-responses-id', method: 'DELETE', path: `${chat}/responses/{response}` },

@@ -108,10 +108,15 @@ describe('of the stored objects of another user', () => {
         ],
       }),
     ],
-  ])('nothing can be continued by %s, whole, streamed or in the background', async (_name, more) => {
+  ])('nothing can be continued by %s, whole, streamed or in the background, nor counted', async (_name, more) => {
     const before = await shown();
-    for (const way of [{}, { stream: true }, { background: true }]) {
-      const answer = await ask(other, 'POST', '/responses', { model: 'built-in', ...more(), ...way });
+    for (const [path, way] of [
+      ['', {}],
+      ['', { stream: true }],
+      ['', { background: true }],
+      ['/input_tokens', {}],
+    ] as const) {
+      const answer = await ask(other, 'POST', `/responses${path}`, { model: 'built-in', ...more(), ...way });
       expect(answer.status).toBe(404);
       expect(await answer.text()).not.toContain('heron');
     }

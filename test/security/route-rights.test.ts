@@ -68,6 +68,7 @@ const lines: Readonly<Record<string, string>> = {
 /** Everything at one of these is the same interface. */
 const interfaces: readonly (readonly [address: RegExp, line: string])[] = [
   [/ \/server\/chatcompat\/v1\/(chat\/completions|completions|embeddings|moderations|models(\/\{id\})?|audio\/\w+|images\/generations)$/, 'passthrough'],
+  [/ \/server\/chatcompat\/v1\/responses\/input_tokens$/, 'passthrough'],
   [/ \/server\/chatcompat\/v1\/(responses|conversations)(\/\{id\}(\/\w+(\/\{item\})?)?)?$/, 'passthrough'],
   [/ \/server\/gencompat\/v1(beta)?\/(publishers\/\{publisher\}\/)?models(\/\{id\}|\/\{model\}:\w+)?$/, 'passthrough'],
   [/ \/server\/messages\/v1\/(messages(\/count_tokens)?|models(\/\{id\})?)$/, 'passthrough'],

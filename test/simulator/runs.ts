@@ -73,7 +73,7 @@ export function runsOf({ life, over, model, rights, generate, affords, chance, l
       mostItems: 500,
       enter: () => undefined,
     },
-    conversations: { make: nothing, find: nothing, describe: nothing, remove: nothing, add: nothing, count: nothing },
+    conversations: { make: nothing, find: nothing, describe: nothing, remove: nothing, add: nothing, removeEntry: nothing, count: nothing },
     runs: {
       begin: (make, keyId) => over(() => model.keep(make(`${life.name}/${++jobs}`), keyId)),
       cancel: (job) => over(() => model.cancel(job)),

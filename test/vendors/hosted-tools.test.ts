@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { body, replay } from '../support/fakes/upstream/index.ts';
+import { always, body, replay } from '../support/fakes/upstream/index.ts';
 import { askFace } from '../support/all-faces.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -56,6 +56,19 @@ test('events of hosted tools reach clients of the same API, with the places that
   const last = seen.at(-1)!['response'] as { readonly output: readonly Json[] };
   expect(last.output[ofImage[0]!['output_index'] as number]).toEqual(image);
   expect(last.output).toHaveLength(2);
+});
+
+test('items keep the members that are null, which the API requires, on their way to the client and back', async () => {
+  const code = { id: 'ci_1', type: 'code_interpreter_call', status: 'completed', container_id: 'cntr_1', code: null, outputs: null };
+  upstream.script(always(body(JSON.stringify(response('completed', { output: [code, message], usage })))));
+  const path = '/server/chatcompat/v1/responses';
+  const ask = async (more: object) =>
+    (await (await server.ask(path, { model: 'm', ...more })).json()) as { readonly id: string; readonly output: readonly Json[] };
+  const { id, output } = await ask({ input: 'hi' });
+  expect(output[0]).toEqual(code);
+  await ask({ input: [{ role: 'user', content: 'hi' }, ...output] });
+  await ask({ input: 'go on', previous_response_id: id });
+  for (const at of [1, 2]) expect((upstream.requests[at]!.json as { readonly input: readonly Json[] }).input[1]).toEqual(code);
 });
 
 test('clients of other APIs do not notice them', async () => {

@@ -45,7 +45,7 @@ function functionOf(one: WireFunction, field: string): FunctionTool {
       ? bounded(parametersJsonSchema, `${field}.parametersJsonSchema`)
       : undefined;
   const type = schema?.['type'];
-  if (isGiven(type) && type !== 'object') throw invalid(`${field}.${isGiven(parameters) ? 'parameters' : 'parametersJsonSchema'}.type`, 'must be an object');
+  if (isGiven(type) && type !== 'object') throw invalid(`${field}.${isGiven(parameters) ? 'parameters' : 'parametersJsonSchema'}.type`, 'must be "object"');
   return {
     type: 'function',
     name,

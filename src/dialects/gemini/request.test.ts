@@ -171,12 +171,17 @@ describe('what is refused', () => {
       { contents: [hi], tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'STRING' } }] }] },
       'tools[0].functionDeclarations[0].parameters.type',
     ],
+    [
+      { contents: [hi], tools: [{ functionDeclarations: [{ name: 'f', parametersJsonSchema: { type: ['object', 'null'] } }] }] },
+      'tools[0].functionDeclarations[0].parametersJsonSchema.type',
+      'must be "object"',
+    ],
     [{ contents: [hi], tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }] }, 'tools[0].functionDeclarations[1].name'],
     [{ contents: [hi], toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }, 'toolConfig.functionCallingConfig.mode'],
     [{ contents: [hi], safetySettings: {} }, 'safetySettings'],
     [{ contents: [hi], safetySettings: [{ category: 'HARM_CATEGORY_HATE_SPEECH' }] }, 'safetySettings[0].threshold'],
-  ])('%o, naming the field', (body, field) => {
-    expect(refusal(body)).toMatchObject({ code: 'invalid', field });
+  ])('%o, naming the field', (body, field, words = '') => {
+    expect(refusal(body)).toMatchObject({ code: 'invalid', field, message: expect.stringContaining(words) });
   });
 
   test('a schema that is nested beyond reason', () => {

@@ -5,20 +5,17 @@ import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
 import { type EmbeddingDeps, embeddingsRoute } from './embeddings.ts';
 import { type RawDeps, rawRoutes } from './raw.ts';
-import type { ModelsOf } from '../model-list.ts';
 import { chatModelRoutes } from './models.ts';
 import { type BackgroundDeps, openBackground } from './responses/background.ts';
-import type { KeepingDeps } from './responses/stored-body.ts';
 import { type SpeechDeps, speechRoute } from './speech.ts';
 import { root, short } from './root.ts';
+import { type CountDeps, countRoute } from './responses/count.ts';
 import { conversationRoutes } from './responses/conversations.ts';
 import { responseRoute } from './responses/create.ts';
 import { keptRoutes } from './responses/retrieve.ts';
 
 /** The interface of chat completions, responses and embeddings, as the standard public SDKs speak it. */
-export function chatcompat(
-  deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & SpeechDeps & { readonly models: ModelsOf },
-): Face {
+export function chatcompat(deps: GeneratingDeps & CountDeps & Pick<BackgroundDeps, 'affords'> & EmbeddingDeps & RawDeps & SpeechDeps): Face {
   return {
     name: 'chatcompat',
     roots: ['/server/chatcompat', short],
@@ -40,7 +37,7 @@ export function chatcompat(
 }
 
 /** The responses interface: answers that are kept, gone on from, and made in the background. */
-function responsesRoutes(deps: GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
+function responsesRoutes(deps: GeneratingDeps & CountDeps & Pick<BackgroundDeps, 'affords'>): readonly Route[] {
   const background = openBackground(deps);
-  return [responseRoute(deps, background), ...keptRoutes(deps, background), ...conversationRoutes(deps)];
+  return [responseRoute(deps, background), countRoute(deps), ...keptRoutes(deps, background), ...conversationRoutes(deps)];
 }

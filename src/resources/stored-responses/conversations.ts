@@ -50,6 +50,19 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
       return rows[0]!.count;
     },
 
+    removeEntry: (conversationId, userId, id, left) =>
+      store.transaction(async (inside) => {
+        await sql`select 1 from conversation where user_id = ${userId} and id = ${conversationId} for update`.execute(inside.db);
+        const { rows } = await sql`
+          with recursive chain as (
+            select head as id from conversation where user_id = ${userId} and id = ${conversationId}
+            union
+            select previous_id from stored_response join chain using (id) where user_id = ${userId}
+          )
+          select 1 from chain where id = ${id}`.execute(inside.db);
+        return rows.length > 0 ? responses.change(userId, id, left, inside) : responses.remove(userId, id, inside);
+      }),
+
     add(conversationId, { previousId: _, ...entry }, { statuses, field } = {}) {
       const { userId } = entry;
       return store.transaction(async (inside) => {

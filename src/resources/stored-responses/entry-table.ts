@@ -132,8 +132,8 @@ export class EntryTable<Body> {
   }
 
   /** @returns whether it was there */
-  async remove(userId: number, id: string): Promise<boolean> {
-    const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(this.#deps.store.db);
+  async remove(userId: number, id: string, db: Database): Promise<boolean> {
+    const gone = await sql`delete from stored_response where user_id = ${userId} and id = ${id}`.execute(db);
     return gone.numAffectedRows === 1n;
   }
 

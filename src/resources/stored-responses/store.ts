@@ -12,6 +12,8 @@ import { openRoom } from './room.ts';
 export interface ResponseStore<Body> extends StoredResponses<Body> {
   keep(entry: StoredEntry<Body>, inside?: Access): Promise<void>;
   renew(entry: StoredEntry<Body>, statuses: readonly string[], inside?: Access): Promise<boolean>;
+  change(userId: number, id: string, changed: (entry: StoredEntry<Body>) => StoredEntry<Body> | undefined, inside?: Access): Promise<boolean>;
+  remove(userId: number, id: string, inside?: Access): Promise<boolean>;
   /** @throws Fault `invalid` where an entry would be longer, with everything that it goes on from, than can be gone on from */
   requireRoom(entry: StoredEntry<Body>, field: string, inside: Access): Promise<void>;
   /** Deletes what is older than the retention and not needed by something younger. @returns false where there may be more: the next round should come soon */
@@ -108,15 +110,17 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
 
     bytes: async (userId, id) => copies * bytesOf(await table.links(userId, id, mostItems)),
 
-    change: (userId, id, changed) =>
-      store.transaction(async ({ db }) => {
+    async change(userId, id, changed, inside) {
+      const change = async ({ db }: Access) => {
         const entry = await table.lock(userId, id, db);
         const other = entry && changed(entry);
         return other !== undefined && table.renew(table.serialized(other), [entry!.status], db);
-      }),
+      };
+      return inside ? change(inside) : store.transaction(change);
+    },
 
-    async remove(userId, id) {
-      const wasThere = await table.remove(userId, id);
+    async remove(userId, id, { db } = store) {
+      const wasThere = await table.remove(userId, id, db);
       room.forget(userId);
       return wasThere;
     },

@@ -253,6 +253,23 @@ onBothDatabases('stored responses', ({ shared }) => {
       expect([(await conversations.find(ada, id))!.head, await responses.find(ada, 'b')]).toEqual(['a', undefined]);
     });
 
+    test('can be read whatever response of it is deleted, also one that is added at that moment', async () => {
+      const left = (one: StoredEntry<Body>) => ({ ...one, status: 'items' });
+      for (let round = 0; round < 20; round++) {
+        const { id } = await conversations.make(ada, {});
+        const [first, run] = [entry(`first-${id}`), entry(`run-${id}`, { status: 'in_progress' })];
+        await conversations.add(id, first);
+        await responses.keep(run);
+        const adding = conversations.add(id, { ...run, status: 'completed' }, { statuses: ['in_progress'] });
+        if (round % 2 === 0) await adding;
+        const [added, ...removed] = await Promise.allSettled([adding, ...[run, first].map((one) => conversations.removeEntry(id, ada, one.id, left))]);
+        expect(removed).toEqual([1, 2].map(() => ({ status: 'fulfilled', value: true })));
+        const kept = await responses.chain(ada, (await conversations.find(ada, id))!.head!, 'id');
+        expect(kept.map((one) => [one.id, one.status])).toEqual([first, ...(added.status === 'fulfilled' ? [run] : [])].map((one) => [one.id, 'items']));
+      }
+      expect(await conversations.removeEntry('none', ada, 'none', left)).toBe(false);
+    });
+
     test('that is deleted while something is added has it before that or not at all', async () => {
       for (let round = 0; round < 20; round++) {
         const { id } = await conversations.make(ada, {});

@@ -437,11 +437,11 @@ describe('what a request says', () => {
     expect([tooLong, refusal.error?.param]).toEqual([400, 'metadata.k']);
   });
 
-  test('an item may be named by its id, whoever made it of the two', async () => {
+  test.each([{ type: 'item_reference' }, { type: null }, {}])('an item may be named by its id, with %j, whoever made it of the two', async (as) => {
     upstream.script(thinking('It says three words.'), ok());
     const first = (await create({ model: 'claude-x', input: 'one' })).body;
     const listed = (await read(first.id, '/input_items')).body.data;
-    const input = [...listed, ...first.output].map(({ id }) => ({ type: 'item_reference', id }));
+    const input = [...listed, ...first.output].map(({ id }) => ({ ...as, id }));
     expect((await create({ model: 'claude-x', input: [...input, { role: 'user', content: 'two' }] })).status).toBe(200);
     expect(sent(1).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
     expect(JSON.stringify(sent(1))).toContain('signature');

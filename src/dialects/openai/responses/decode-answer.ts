@@ -1,7 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
-import { isEmpty, isObject, rest, textOf, type Json } from '#core/json';
+import { isEmpty, isObject, rest, textOf, whole, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
@@ -217,7 +217,7 @@ class ResponseReader implements ItemReader {
       default: {
         const searched = searchIn(item);
         if (searched.search) this.#searches++;
-        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: rest(item, none), ...searched } }];
+        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: whole(item), ...searched } }];
       }
     }
   }
@@ -253,14 +253,13 @@ const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'functio
 const progress = (event: Loose): GenerateEvent => ({
   type: 'part',
   candidate: 0,
-  part: { type: 'foreign', dialect, value: rest(event, none) },
+  part: { type: 'foreign', dialect, value: whole(event) },
   progress: true,
 });
 
 /** The output of a whole response is a list of items, each of a type. */
 const hasItems = ({ output }: Loose): boolean => Array.isArray(output) && output.every((item: unknown) => isObject(item) && textOf(item['type']) !== '');
 
-const none = new Set<string>();
 const callMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'input', 'status']);
 const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 

@@ -1,6 +1,6 @@
 import { textTurn, type MediaPart, type Part, type RefusalPart, type SearchPart, type TextPart, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { rest, type Extra, type JsonObject } from '#core/json';
+import { rest, whole, type Extra, type JsonObject } from '#core/json';
 import { bounded, invalid } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
 import { itemPlace } from './encode-items.ts';
@@ -96,12 +96,16 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
     case 'item_reference': {
       const found = items.get(item.id);
       if (!found) throw new Fault('not-found', 'There is no item with this id.', { field: `${place}.id` });
-      return found.role === 'model' ? builder.model(found.parts) : builder.turn(found);
+      if (found.role === 'model') return builder.model(found.parts);
+      const [part] = found.parts;
+      if (part?.type !== 'tool-result') return builder.turn(found);
+      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not stand before it');
+      return builder.result(part);
     }
     default: {
       const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
-      const part = partOfItem(bounded(rest(item, none), place));
+      const part = partOfItem(bounded(whole(item), place));
       return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }
@@ -122,7 +126,6 @@ export function isFromClient({ type, role }: JsonObject): boolean {
   return name.endsWith('_output') || name === 'mcp_approval_response' || name === 'compaction_trigger' || name === 'additional_tools';
 }
 
-const none = new Set<string>();
 const functionCallMembers = new Set(['type', 'id', 'call_id', 'name', 'arguments', 'status']);
 const customCallMembers = new Set(['type', 'id', 'call_id', 'name', 'input', 'status']);
 const outputMembers = new Set(['type', 'id', 'call_id', 'output', 'status']);

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { checked } from '#kit/json/check';
 import type { GenerateCall, Output } from '#core/call';
 import type { Sampling } from '#core/sampling';
@@ -12,7 +13,7 @@ import { withListed, withoutSteps } from './server-steps.ts';
 import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from './wire.ts';
 
 const check = checked(ResponsesRequest, bodyFault);
-const checkInput = checked(Input, ({ field, ...problem }) => bodyFault({ ...problem, field: `items${field}` }));
+const checkItems = checked(Type.Object({ items: Input }), bodyFault);
 
 /**
  * Checks the body of a request against its schema.
@@ -22,7 +23,7 @@ const checkInput = checked(Input, ({ field, ...problem }) => bodyFault({ ...prob
  */
 export function requestOf(body: unknown): ResponsesRequest {
   if (isObject(body)) checkTypes(body['input'], 'input');
-  const request = check(body);
+  const request = check(withReferences(body));
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   checkMetadata(request.metadata);
   if (isGiven(request.previous_response_id) && isGiven(request.conversation)) throw invalid('previous_response_id', 'and conversation exclude each other');
@@ -63,12 +64,20 @@ const inText = (value: Json): string => (typeof value === 'string' ? value : JSO
 /** Checks items outside of a request, such as those added to a conversation. @throws Fault `invalid` */
 export function itemsOf(items: unknown): readonly WireItem[] {
   checkTypes(items, 'items');
-  const list = checkInput(items);
+  const { items: list } = checkItems({ items });
   if (typeof list === 'string') throw invalid('items', 'must be an array');
   return list;
 }
 
-/** A message may omit its type; every other item has one. */
+/** A reference to an item may be its id alone. */
+function withReferences(body: unknown): unknown {
+  if (!isObject(body) || !Array.isArray(body['input']) || !body['input'].some(isBareId)) return body;
+  return { ...body, input: body['input'].map((item: unknown) => (isBareId(item) ? { ...item, type: 'item_reference' } : item)) };
+}
+
+const isBareId = (item: unknown): item is object => isObject(item) && isGiven(item['id']) && ['type', 'role', 'content'].every((name) => !isGiven(item[name]));
+
+/** A message and a reference may omit their type; every other item has one. */
 function checkTypes(items: unknown, field: string): void {
   if (!Array.isArray(items)) return;
   items.forEach((item: unknown, at) => {

@@ -1,9 +1,9 @@
 import type { Part, TextPart, ThoughtPart, ToolCallPart, ToolResultPart, Turn } from '#core/conversation';
-import { own, type Extra, type Json, type JsonObject } from '#core/json';
+import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import { isLoss } from '../../shared/lost-thoughts.ts';
 import { nameOf, nothingLeft } from '../part-names.ts';
 import { isFromClient } from './decode-input.ts';
-import { urlCitation } from './encode-items.ts';
+import { itemPlace, urlCitation } from './encode-items.ts';
 import { encodeMedia } from './media.ts';
 import { encryptedOf } from './thoughts.ts';
 import { boundedId } from '../../shared/call-ids.ts';
@@ -149,7 +149,7 @@ function encodeThought(part: ThoughtPart, ignored: Set<string>): JsonObject | un
   }
   return {
     type: 'reasoning',
-    ...(id === undefined ? {} : { id }),
+    ...(id === undefined || (encrypted !== undefined && itemPlace(textOf(id))) ? {} : { id }), // OpenAI binds what it encrypts to the id that it gave, not to ours
     summary: text === '' || inContent ? [] : [{ type: 'summary_text', text }],
     ...(inContent ? { content: [{ type: 'reasoning_text', text }] } : {}),
     ...(encrypted === undefined ? {} : { encrypted_content: encrypted }),

@@ -1,5 +1,5 @@
 import type { Part, Turn } from '#core/conversation';
-import type { Json, JsonObject } from '#core/json';
+import { textOf, type Json, type JsonObject } from '#core/json';
 import { encodeInput, shownThought } from './encode-input.ts';
 import { inputItemId, itemPlace } from './encode-items.ts';
 import { nothingBefore, turnsOf } from './decode-input.ts';
@@ -79,4 +79,9 @@ function kindOf({ type }: JsonObject): Part['type'] | undefined {
   return type === 'function_call' || type === 'custom_tool_call' ? 'tool-call' : undefined;
 }
 
-const one = (item: JsonObject | undefined): Turn | undefined => (item ? turnsOf([item as unknown as WireItem], nothingBefore)[0] : undefined);
+/** An item by itself: an output comes without its call, which is looked for where the output is put. */
+function one(item: JsonObject | undefined): Turn | undefined {
+  if (!item) return undefined;
+  const call: Turn = { role: 'model', parts: [{ type: 'tool-call', id: textOf(item['call_id']), name: '', json: '' }] };
+  return turnsOf([item as unknown as WireItem], { ...nothingBefore, turns: [call] })[0];
+}

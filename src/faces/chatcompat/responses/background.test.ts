@@ -39,7 +39,7 @@ function stored(status: string, more: Partial<Run>, generate: Generate, renewed:
       remove: nothing,
       enter: () => undefined,
     },
-    conversations: { make: nothing, find: nothing, describe: nothing, remove: nothing, add: nothing, count: nothing },
+    conversations: { make: nothing, find: nothing, describe: nothing, remove: nothing, add: nothing, removeEntry: nothing, count: nothing },
     runs: { begin: nothing, cancel: nothing, waiting: nothing, work: (given) => void (handler = given) },
     rights: { callerOf: async () => ({ userId: 1, keyId: 1 }) as Caller, watch: () => () => {}, hear: () => {} },
     memoryOf: () => ({ take: () => true, add: () => {}, letGo: () => {} }),

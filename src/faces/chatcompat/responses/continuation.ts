@@ -24,7 +24,7 @@ export interface Continuation {
 /** Looks up what a request continues, and the stored items that it names, each once. @throws Fault `not-found` with the field, `invalid` */
 export async function continuationOf(deps: KeepingDeps, { exchange, caller: { userId } }: Asked, request: ResponsesRequest): Promise<Continuation> {
   const { previousId, conversationId, entries } = await entriesBefore(deps, userId, request, exchange);
-  const before = entries.flatMap(turnsIn);
+  const before = turnsOfChain(entries);
   const items = await itemsNamed(deps, userId, request, exchange);
   const said = turnsOf(request.input, { turns: before, items });
   if (conversationId !== undefined) requireRoom(deps, entries, said);
@@ -37,8 +37,20 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   };
 }
 
+/** The turns of a chain. Outputs whose tool call was taken out are left out: no provider takes them. */
+export function turnsOfChain(entries: readonly Entry[]): readonly Turn[] {
+  const turns = entries.flatMap(turnsIn);
+  if (!entries.some(({ body }) => body.removed)) return turns;
+  const calls = new Set<string>();
+  return turns.flatMap((turn) => {
+    for (const part of turn.parts) if (part.type === 'tool-call') calls.add(part.id);
+    const parts = turn.parts.filter((part) => part.type !== 'tool-result' || calls.has(part.id));
+    return parts.length > 0 ? [{ ...turn, parts }] : [];
+  });
+}
+
 /** The turns of an entry. */
-export function turnsIn(entry: Entry): readonly Turn[] {
+function turnsIn(entry: Entry): readonly Turn[] {
   const { said, answer, response, removed } = entry.body;
   if (removed) return turnsLeft(entry);
   return answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
@@ -51,11 +63,15 @@ function turnsLeft(entry: Entry): readonly Turn[] {
   for (const { id } of itemsIn(entry)) {
     const turn = find(textOf(id));
     const last = turns.at(-1);
-    if (turn?.role === 'model' && last?.role === 'model') turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
+    if (turn && last && goesOn(turn, last)) turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
     else if (turn) turns.push(turn);
   }
   return turns;
 }
+
+/** Are they items of one turn: of the model, or results of its calls? */
+const goesOn = (turn: Turn, last: Turn): boolean => turn.role === last.role && (turn.role === 'model' || [turn, last].every(isResults));
+const isResults = ({ parts }: Turn): boolean => parts.every(({ type }) => type === 'tool-result');
 
 /** The items of an entry, oldest first. */
 export const itemsIn = ({ id, body: { said, response, removed = [] } }: Entry): readonly JsonObject[] =>

@@ -2,16 +2,17 @@ import { Type } from 'typebox';
 import { nothingBefore, turnsOf } from '#dialects/openai/responses/decode-input';
 import { checkMetadata, itemsOf } from '#dialects/openai/responses/decode-request';
 import { listedItems } from '#dialects/openai/responses/listed-items';
+import { bodyFault } from '#dialects/shared/read-fields';
 import { Item, Metadata } from '#dialects/openai/responses/wire';
 import type { Asked, Route } from '#http/route';
-import { optionalOrNull } from '#http/schemas';
+import { nullable, optionalOrNull } from '#http/schemas';
 import { checked } from '#kit/json/check';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import type { Conversation } from '#core/stored-responses';
 import { root } from '../root.ts';
-import { itemsIn, turnsIn } from './continuation.ts';
+import { itemsIn, turnsOfChain } from './continuation.ts';
 import { itemsOnly, type Entry, type KeepingDeps } from './stored-body.ts';
 import { ItemPage, page, queryOf } from './retrieve.ts';
 
@@ -25,14 +26,12 @@ const ConversationItem = Type.Object({ id: Type.String(), type: Type.String() })
 const metadata = optionalOrNull(Metadata);
 const items = Type.Array(Item, { maxItems: 20 });
 const NewConversation = Type.Object({ items: optionalOrNull(items), metadata });
-const ChangedConversation = Type.Object({ metadata });
+const ChangedConversation = Type.Object({ metadata: nullable(Metadata) });
 const NewItems = Type.Object({ items: Type.Array(Item, { minItems: 1, maxItems: 20 }) });
 
-const refuse = ({ field, message, missing }: { field: string; message: string; missing: boolean }) =>
-  new Fault('invalid', message, { ...(field ? { field } : {}), ...(missing ? { reason: 'missing' } : {}) });
-const checkNew = checked(NewConversation, refuse);
-const checkChanged = checked(ChangedConversation, refuse);
-const checkItems = checked(NewItems, refuse);
+const checkNew = checked(NewConversation, bodyFault);
+const checkChanged = checked(ChangedConversation, bodyFault);
+const checkItems = checked(NewItems, bodyFault);
 
 const mostConversations = 10_000;
 const tooMany = () => new Fault('rate-limited', `This user has ${mostConversations} conversations: delete some first.`, { retryAfter: 3600 });
@@ -75,7 +74,7 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
       ...shared,
       method: 'POST',
       path: one,
-      summary: 'Changes the metadata of a conversation.',
+      summary: 'Replaces the metadata of a conversation.',
       input: ChangedConversation,
       output: ConversationObject,
       async answer(asked) {
@@ -179,7 +178,7 @@ async function itemOf(deps: KeepingDeps, asked: Asked, conversation: Conversatio
 /** Adds items to a conversation, as an entry of their own. @returns them as they are listed */
 async function addItems(deps: KeepingDeps, asked: Asked, conversation: Conversation, given: unknown) {
   const { userId } = asked.caller;
-  const before = (await entriesOf(deps, asked, conversation)).flatMap(turnsIn);
+  const before = turnsOfChain(await entriesOf(deps, asked, conversation));
   const said = turnsOf(itemsOf(given), { turns: before, items: new Map() }, 'items');
   await deps.responses.enter(userId);
   const id = `resp_${randomText(22)}`;

@@ -59,7 +59,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress, fieldOf: fieldsOf(request.input, continuation) },
-    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), continuation) : undefined,
+    stored ? (last, said) => keep(deps, entryOf(caller.userId, continuation, last, said), last['status'] === 'failed' ? {} : continuation) : undefined,
   );
   await answerCall(deps, exchange, { call, context, words });
 }
@@ -98,15 +98,17 @@ function wordsOf(answering: ResponseBeingWritten, { memory, progress, fieldOf }:
         return frames + encoder.last(!keep || (await keep(encoder.response, fold(said).candidates[0]?.parts ?? [])));
       },
     }),
-    fault(fault) {
+    async fault(fault) {
       if (progress.booked) encoder.encode({ type: 'usage', usage: progress.booked });
-      return encoder.fail(encodeFault(fault).error);
+      const frames = encoder.fail(encodeFault(fault).error);
+      await keep?.(encoder.response, fold(said).candidates[0]?.parts ?? []);
+      return frames;
     },
     fieldOf,
   };
 }
 
-/** An answer that cannot be kept is an answer all the same: it says so itself. */
+/** An answer that cannot be kept is an answer all the same: it says so itself. One that failed is in no conversation. */
 async function keep({ responses, conversations, log }: KeepingDeps, entry: Entry, { conversationId }: Pick<Continuation, 'conversationId'>): Promise<boolean> {
   try {
     await (conversationId === undefined ? responses.keep(entry) : conversations.add(conversationId, entry));

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { listedItems } from '#dialects/openai/responses/listed-items';
+import { listedItems, outputOf } from '#dialects/openai/responses/listed-items';
 import { ResponseObject } from '#dialects/openai/responses/wire';
 import type { GeneratingDeps } from '../../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { nullable } from '#http/schemas';
 import { Fault } from '#core/fault';
-import type { JsonObject } from '#core/json';
+import { isObject, textOf, type JsonObject } from '#core/json';
 import { root } from '../root.ts';
 import type { Background } from './background.ts';
 import { isRunning, itemsIn } from './continuation.ts';
@@ -16,7 +16,7 @@ const shared = { scope: 'passthrough', owner: 'caller' } as const;
 
 /** What can be done with a response that is kept: read it, or the items it was made from; end its run; delete it. */
 export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Background): readonly Route[] {
-  const { responses, runs, clock, limits } = deps;
+  const { responses, conversations, runs, clock, limits } = deps;
   const found = async ({ caller, exchange }: Asked): Promise<Entry> => {
     const entry = await responses.find(caller.userId, exchange.params['id'] ?? '', exchange);
     if (!entry || entry.status === itemsOnly) throw gone();
@@ -33,7 +33,7 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       async answer(asked) {
         const entry = await found(asked);
         const query = queryOf(asked);
-        if (query.get('stream') !== 'true') return entry.body.response;
+        if (!isStreamed(query)) return entry.body.response;
         const after = wholeNumber(query, 'starting_after', 0, Number.MAX_SAFE_INTEGER) ?? -1;
         const { userId, id } = entry;
         return streamEntry({ clock, limits, find: () => responses.find(userId, id), live: () => background.live(id) }, asked.exchange, after);
@@ -43,11 +43,13 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       ...shared,
       method: 'DELETE',
       path: `${root}/responses/:id`,
-      summary: 'Deletes a stored response. Responses that follow it can no longer be continued.',
+      summary: 'Deletes a stored response. Responses that follow it can no longer be continued; a conversation keeps its items.',
       output: Type.Object({ id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true) }),
       async answer(asked) {
         const { userId, id, body, status } = await found(asked);
-        if (!(await responses.remove(userId, id))) throw gone(); // meanwhile
+        const { conversation } = body.response;
+        const isGone = isObject(conversation) ? conversations.removeEntry(textOf(conversation['id']), userId, id, onlyItems) : responses.remove(userId, id);
+        if (!(await isGone)) throw gone(); // meanwhile
         if (body.run && isRunning(status)) await runs.cancel(body.run.job);
         return { id, object: 'response', deleted: true };
       },
@@ -67,13 +69,17 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       summary: 'The items that a response was made from, those of earlier responses included.',
       output: ItemPage,
       async answer(asked) {
-        const { userId, id, previousId, body } = await found(asked);
-        const earlier = previousId === undefined ? [] : await responses.chain(userId, previousId, 'response_id', asked.exchange);
+        const { userId, id, body } = await found(asked);
+        const earlier = (await responses.chain(userId, id, 'response_id', asked.exchange, 'read')).slice(0, -1);
         return page([...earlier.flatMap(itemsIn), ...listedItems(id, body.said)], queryOf(asked));
       },
     },
   ];
 }
+
+/** What a conversation keeps of a response that is deleted. */
+const onlyItems = ({ body: { response, run: _, ...body }, ...entry }: Entry): Entry | undefined =>
+  entry.status === itemsOnly ? undefined : { ...entry, status: itemsOnly, body: { ...body, response: { output: outputOf(response) } } };
 
 export const ItemPage = Type.Object({
   object: Type.Literal('list'),
@@ -82,6 +88,12 @@ export const ItemPage = Type.Object({
   first_id: nullable(Type.String()),
   last_id: nullable(Type.String()),
 });
+
+function isStreamed(query: URLSearchParams): boolean {
+  const stream = query.get('stream') ?? 'false';
+  if (stream !== 'true' && stream !== 'false') throw new Fault('invalid', 'stream must be true or false.', { field: 'stream' });
+  return stream === 'true';
+}
 
 export const queryOf = ({ exchange }: Asked): URLSearchParams => new URL(exchange.url, 'http://here').searchParams;
 

@@ -12,7 +12,7 @@ import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { stepOf, steps } from '#core/steps';
 import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
-import { isRunning, runningStatuses, turnsIn } from './continuation.ts';
+import { isRunning, runningStatuses, turnsOfChain } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
 import type { Entry, KeepingDeps, Run } from './stored-body.ts';
@@ -155,7 +155,7 @@ export class RunWorker {
 
   async #callOf({ userId, previousId, body }: Entry, { request }: Run): Promise<GenerateCall> {
     const earlier = previousId === undefined ? [] : await this.#deps.responses.chain(userId, previousId, 'previous_response_id');
-    return { ...callOf(request, [...earlier.flatMap(turnsIn), ...body.said]), stream: true };
+    return { ...callOf(request, [...turnsOfChain(earlier), ...body.said]), stream: true };
   }
 
   /** Encodes the answer as its events come. A run that speaks is stored as such first: it cannot begin again. */

@@ -85,6 +85,11 @@ export const responsesRules: readonly Rule[] = [
         const message = `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`;
         return { status: 404, message, param: 'input' };
       }
+      const bound = /\.(rs_\w+)$/.exec(String(text))?.[1];
+      if (has(id) && bound !== undefined && id !== bound) {
+        const message = `The encrypted content for item ${id} could not be verified. Reason: Encrypted content item_id did not match the target item id.`;
+        return { message, code: 'invalid_encrypted_content' };
+      }
       const message = `The encrypted content ${String(text).slice(0, 8)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`;
       return !String(text).startsWith(sealed) && { message, code: 'invalid_encrypted_content' };
     }),

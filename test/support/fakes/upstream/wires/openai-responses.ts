@@ -102,7 +102,7 @@ function itemsOf({ id, thought, signature, text, tools }: Answer): readonly Said
   const summary = thought.length > 0 ? [{ type: 'summary_text', text: thought.join('') }] : [];
   return [
     ...(thought.length > 0 || signature !== undefined
-      ? [{ type: 'reasoning' as const, id: `rs_${id}`, encrypted_content: signature ?? encrypted_content, summary }]
+      ? [{ type: 'reasoning' as const, id: `rs_${id}`, encrypted_content: signature === undefined ? encrypted_content : `${signature}.rs_${id}`, summary }]
       : []),
     ...(text.length > 0
       ? [
