@@ -4,7 +4,7 @@ import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { AuditEvent } from '#core/audit';
 import type { Caller } from '#core/context';
-import { planNamesOf } from '#core/plan-names';
+import { planNamesOf } from '#resources/plan-names';
 import { areLimits, type LimitedTeam, type Plan } from '#core/plan';
 import { openKeyKeeping, type KeyKeeping } from '#resources/api-keys/keeping';
 import { apiKeyRoutes } from '#resources/api-keys/routes';
@@ -74,11 +74,11 @@ export interface AdministrationDeps {
 export async function openAdministration({ database, settings, clock, passwords, prompts, teamsChanged, log }: AdministrationDeps): Promise<Administration> {
   const { store, pepper } = database;
   const plans = await openPlans({ store, audit, clock, fromSettings: () => settings().plans, newUserPlan: () => settings().newUsers.plan });
-  const teams = await openTeams({ store, audit, clock, changed: teamsChanged });
+  const planNames = planNamesOf(plans);
+  const teams = await openTeams({ store, audit, clock, plans: planNames, changed: teamsChanged });
   const holders = openHolders(store);
   const lessons = await openLessons({ store, audit, clock, version, log });
   const keys = openKeyKeeping({ store, audit, pepper });
-  const planNames = planNamesOf(plans);
   const reading = { ...openSums(store), ...openLogs(store) };
   const timeNow = () => databaseNow(store.db);
   const administratorsText = textForAdministrators(prompts, (event) => audit(store, event));
@@ -95,7 +95,7 @@ export async function openAdministration({ database, settings, clock, passwords,
         newUserPlan: () => settings().newUsers.plan,
       }),
       ...apiKeyRoutes(keys),
-      ...teamRoutes(teams, planNames),
+      ...teamRoutes(teams),
       ...planRoutes(plans, (name) => Object.values(settings().providers).some(({ residency }) => Object.hasOwn(residency, name))),
       ...usageRoutes(reading, timeNow, { ...allUsage, textOf: administratorsText }),
       ...holderRoutes(holders, audit),

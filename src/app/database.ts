@@ -1,3 +1,4 @@
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '#config/index';
 import type { Clock } from '#kit/async/clock';
@@ -73,6 +74,7 @@ export interface Database {
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
   const keyFile = join(settings.data, 'master.key');
+  const isMissing = settings.masterKey === undefined && !existsSync(keyFile);
   const seal = sealer(await masterKey({ value: settings.masterKey, file: keyFile }));
   const { data: folder, databaseUrl } = settings;
   const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
@@ -81,13 +83,15 @@ export async function openDatabase(settings: Settings, clock: Clock, log: Log): 
     return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
   } catch (error) {
     await store.close();
-    throw error instanceof WrongMasterKey && settings.masterKey === undefined ? wrongFile(keyFile) : error;
+    if (!(error instanceof WrongMasterKey) || settings.masterKey !== undefined) throw error;
+    if (isMissing) rmSync(keyFile, { force: true }); // the new one would be taken for it
+    throw wrongFile(keyFile, isMissing);
   }
 }
 
-const wrongFile = (file: string) =>
+const wrongFile = (file: string, isMissing: boolean) =>
   new WrongMasterKey(
-    `is not set, and the key in ${file} does not open what this database has sealed. Copy master.key from the data folder of the first machine, or set DRAGOMAN_MASTER_KEY to the key of that machine.`,
+    `is not set, and ${isMissing ? `the file ${file} with the key of this database is missing` : `the key in ${file} does not open what this database has sealed`}. Copy master.key from a backup or from the data folder of the first machine, or set DRAGOMAN_MASTER_KEY to its key.`,
   );
 
 /** Logs the store's routine work at level debug. */

@@ -60,6 +60,13 @@ describe('the data folder', () => {
     expect(existsSync(join(folder, 'database.new'))).toBe(false);
   });
 
+  test('with a database whose file PG_VERSION is missing is refused in a sentence, and left as it is', async () => {
+    const { folder } = await place();
+    await mkdir(join(folder, 'database/base'), { recursive: true });
+    await expect(open({ folder })).rejects.toThrow(/The embedded database in .* cannot be opened: its file PG_VERSION is missing/);
+    expect(existsSync(join(folder, 'database.new'))).toBe(false);
+  });
+
   test('with a broken database is refused in a sentence, and left as it is', async () => {
     const { folder } = await place();
     await (await open({ folder })).close();

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
@@ -20,9 +20,11 @@ export interface Image {
 /** A folder, or a file of `size` bytes. */
 export type Entry = { readonly path: string; readonly size?: number };
 
-/** Makes the database folder where there is none. Killed at any point, it starts again the next time. */
+/** Makes the database folder where there is none. Killed at any point, it starts again the next time. @throws Error for a folder of something else, or of a broken database */
 export async function ensureDatabase(folder: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
+  const found = await readdir(folder).catch(() => []);
+  if (found.length > 0) throw new Error(`The embedded database in ${folder} cannot be opened: its file PG_VERSION is missing.`);
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });
   await unpack(await readFile(shippedImage), unfinished);

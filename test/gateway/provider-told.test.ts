@@ -81,7 +81,9 @@ test('a refused key: provider, status and code in the answer, the log and the de
   answer = saying(401, { message: 'Incorrect API key provided: sk-secret-1234567890.', type: 'invalid_request_error', code: 'invalid_api_key' });
   const { status, message, detail, id } = await ask('m');
   expect([status, message]).toEqual([502, 'The provider acme did not accept our credentials (401, invalid_api_key).']);
-  expect((await detail()).tries).toMatchObject([{ provider: 'acme', fault: 'upstream-failed', status: 401, code: 'invalid_api_key' }]);
+  const { tries } = await detail();
+  expect(tries).toMatchObject([{ provider: 'acme', fault: 'upstream-failed', status: 401, code: 'invalid_api_key' }]);
+  expect(String(tries[0]!['milliseconds'])).toMatch(/^\d+(?:\.\d{1,3})?$/);
   const line = lines.find(({ level, fields }) => level === 'error' && fields['id'] === id)!;
   expect(line.fields['cause']).toMatchObject({ status: 401, code: 'invalid_api_key' });
   expect(JSON.stringify(lines)).not.toMatch(/object Object|Incorrect API key|sk-secret/);

@@ -1,9 +1,11 @@
 /* A data folder that cannot be one: the start ends with what is wrong there and what to do. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { embedded } from '../support/databases.ts';
+import { startProcess } from '../support/server-process.ts';
 import { folderWith } from '../support/settings-folder.ts';
 import { ofNode, passedOn } from '../support/surroundings.ts';
 
@@ -66,6 +68,19 @@ const cases: readonly (readonly [what: string, make: (folder: string) => string,
 test.each(cases)('%s: exit 1, and what to do', { timeout: 120_000 }, (_, make, said) => {
   const data = make(folderWith());
   expect(served(data)).toEqual({ status: 1, said: `dragoman: ${data} ${said}` });
+});
+
+test('without the master key of its database: exit 2, and no other key is left there', { timeout: 120_000 }, async () => {
+  const { folder } = await embedded.place();
+  await (await startProcess({ folder }, 'http://127.0.0.1:1')).stop();
+  const data = join(folder, 'data');
+  const file = join(data, 'master.key');
+  rmSync(file);
+  for (let start = 0; start < 2; start++) {
+    const { status, said } = served(data);
+    expect([status, said]).toEqual([2, expect.stringContaining(`the file ${file} with the key of this database is missing. Copy master.key from a backup`)]);
+    expect(existsSync(file)).toBe(false);
+  }
 });
 
 test.skipIf(process.platform !== 'linux')('a folder whose parent takes none ends the start instead of holding it up', { timeout: 120_000 }, () => {

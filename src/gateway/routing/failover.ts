@@ -205,7 +205,7 @@ class OneTry {
   }
 
   get #milliseconds(): number {
-    return this.#deps.clock.monotonic() - this.#startedAt;
+    return Math.round((this.#deps.clock.monotonic() - this.#startedAt) * 1000) / 1000;
   }
 }
 

@@ -122,7 +122,9 @@ export function openChats(store: Store): ChatStore {
     add: (userId, chat, messages) => store.transaction((inside) => added(inside, userId, chat, messages)),
     put: (reader, { id, ...text }, messages) =>
       store.transaction(async (inside) => {
-        if (!(await found(reader, id, inside))) return added(inside, reader.userId, { id, ...text }, messages).catch(asUnknown);
+        const isNew = !(await found(reader, id, inside));
+        const chat = isNew ? await added(inside, reader.userId, { id, ...text }, messages).catch(unlessTaken) : undefined;
+        if (chat) return chat; // else it was there, or another request has made it meanwhile
         const { owner } = await one(reader, id, 'edit', inside);
         await sql`delete from chat_message where chat_id = ${id}`.execute(inside.db);
         await insert(inside, owner, id, messages, null);
@@ -212,9 +214,8 @@ const denied: Readonly<Record<Right, string>> = {
 
 const unknownSession = () => new Fault('not-found', 'Session not found');
 
-/** An id that another user's chat has is not there. */
-function asUnknown(error: unknown): never {
-  throw isTaken(error) ? unknownSession() : error;
+function unlessTaken(error: unknown): undefined {
+  if (!isTaken(error)) throw error;
 }
 
 /** Is it that another chat has the id? */

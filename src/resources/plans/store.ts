@@ -6,7 +6,7 @@ import { areLimits, type Plan } from '#core/plan';
 import { openNegativeCache, notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
 import { openLiveValue } from '#store/live-value';
-import type { Store } from '#store/open';
+import type { Access, Store } from '#store/open';
 
 /** Where a plan stands: the settings file stands above the database, and both above what is built in. */
 export type PlanSource = 'settings' | 'database' | 'built-in';
@@ -18,8 +18,8 @@ export interface Plans {
   of(name: string): Plan | undefined;
   /** Makes sure that `of` knows. @throws Fault `overloaded` while the database is away */
   meet(name: string): Promise<void>;
-  /** Asks the database about a name that memory does not know: another process may just have made it. */
-  has(name: string): Promise<boolean>;
+  /** Is there one, and does it stay until the transaction ends? Asks the database, since another process may just have made or deleted it. */
+  hold(inside: Access, name: string): Promise<boolean>;
   list(): readonly { readonly name: string; readonly source: PlanSource; readonly plan: Plan }[];
   /** Makes or replaces one; it holds when this resolves. @throws Fault `conflict` where the plan is not the database's */
   put(name: string, plan: Plan, by: Actor): Promise<void>;
@@ -75,9 +75,10 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
     async meet(name) {
       if (find(name) === undefined) await absent.ask(name);
     },
-    async has(name) {
-      if (find(name) === undefined) await stored.again();
-      return find(name) !== undefined;
+    async hold({ db }, name) {
+      if (fromSettings()[name] || name === unlimited) return true;
+      const { rows } = await sql`select from plans where name = ${name} for key share`.execute(db);
+      return rows.length > 0;
     },
     list() {
       const settings = fromSettings();

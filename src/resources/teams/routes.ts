@@ -4,7 +4,6 @@ import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { changedLimits, optionalLimits } from '../plan-limits.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed } from '#http/schemas';
-import type { PlanNames } from '#core/plan-names';
 import type { Team, Teams } from './store.ts';
 
 const name = lineField(100);
@@ -37,11 +36,7 @@ const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The teams of the server, for its administrators. */
-export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): readonly NounRoute[] {
-  const known = async <Given extends { readonly plan?: string }>(given: Given): Promise<Given> => {
-    if (given.plan !== undefined && !(await hasPlan(given.plan))) throw unknownPlan(given.plan);
-    return given;
-  };
+export function teamRoutes(teams: Teams): readonly NounRoute[] {
   return [
     nounRoute({
       ...common,
@@ -52,7 +47,7 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       output: TeamObject,
       makes: true,
       async answer({ by, input }) {
-        const { name, plan, members = [], admins = [], ...limits } = await known(input);
+        const { name, plan, members = [], admins = [], ...limits } = input;
         return shownTeam(await teams.add({ name, plan, members, admins, limits }, by));
       },
     }),
@@ -80,7 +75,7 @@ export function teamRoutes(teams: Teams, { hasPlan, unknownPlan }: PlanNames): r
       summary: "Changes a team; `members` and `admins` are all of them. A limit stands above the plan's; null gives the plan's back.",
       input: TeamPatch,
       output: TeamObject,
-      answer: async ({ by, params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(await known(input)), by)),
+      answer: async ({ by, params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(input), by)),
     }),
     nounRoute({
       ...common,

@@ -9,6 +9,7 @@ import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
 import type { LimitsChange } from '../plan-limits.ts';
+import type { PlanNames } from '../plan-names.ts';
 import type { ApiKey } from '../api-key.ts';
 
 export interface Team {
@@ -65,23 +66,24 @@ export interface TeamsDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly clock: Clock;
+  readonly plans: PlanNames;
   /** Told after each change, when `planOf` knows of it: who is in which team may be another now. */
   readonly changed: () => void;
 }
 
 const tables = ({ db }: Access) => db.$extendTables<Tables>();
 
-export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Promise<Teams> {
+const select = (access: Access) =>
+  tables(access)
+    .selectFrom('teams')
+    .select(['id', 'name', 'plan', 'limits'])
+    .select(sql<number[]>`array(select user_id from team_members where team_id = teams.id order by user_id)`.as('members'))
+    .select(sql<number[]>`array(select user_id from team_admins where team_id = teams.id order by user_id)`.as('admins'));
+
+export async function openTeams({ store, audit, clock, plans: { requirePlan }, changed }: TeamsDeps): Promise<Teams> {
   const target = (id: number) => ({ kind: 'team', id });
   const read = (before?: ReadonlyMap<number, LimitedTeam>) => readTeams(store, before);
   const plans = await openLiveValue({ store, topic: 'teams', clock, read, changed });
-
-  const select = (access: Access) =>
-    tables(access)
-      .selectFrom('teams')
-      .select(['id', 'name', 'plan', 'limits'])
-      .select(sql<number[]>`array(select user_id from team_members where team_id = teams.id order by user_id)`.as('members'))
-      .select(sql<number[]>`array(select user_id from team_admins where team_id = teams.id order by user_id)`.as('admins'));
 
   async function written<Result>(work: (inside: Access) => Promise<Result>): Promise<Result> {
     try {
@@ -119,6 +121,7 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
     list: ({ after, limit }) => select(store).where('id', '>', after).orderBy('id').limit(limit).execute(),
     add: ({ name, plan, members, admins, limits }, by) =>
       written(async (inside) => {
+        await requirePlan(inside, plan);
         const { id } = await tables(inside).insertInto('teams').values({ name, plan, limits }).returning('id').executeTakeFirstOrThrow();
         await setUsers(inside, 'members', id, members);
         await setUsers(inside, 'admins', id, admins);
@@ -128,6 +131,7 @@ export async function openTeams({ store, audit, clock, changed }: TeamsDeps): Pr
       }),
     change: (id, { name, plan, members, admins, limits = {} }, by) =>
       written(async (inside) => {
+        if (plan !== undefined) await requirePlan(inside, plan);
         const isThere = await tables(inside).selectFrom('teams').select('id').where('id', '=', id).forUpdate().executeTakeFirst();
         if (!isThere) return undefined;
         const before = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();

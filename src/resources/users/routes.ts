@@ -3,9 +3,9 @@ import { pageById, pageQuery, pageSchema } from '../pagination.ts';
 import { idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed } from '#http/schemas';
 import { Fault } from '#core/fault';
-import type { PlanNames } from '#core/plan-names';
 import type { Caller } from '#core/context';
 import { changedLimits, changedStorage, optionalLimits, optionalStorage } from '../plan-limits.ts';
+import type { PlanNames } from '../plan-names.ts';
 import { isNarrowed } from '#core/narrowed';
 import type { Audit } from '#store/auditing';
 import type { Access, Store } from '#store/open';
@@ -51,13 +51,9 @@ const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
 /** The users of the server, for its administrators. */
-export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan, unknownPlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
+export function userRoutes({ store, audit, passwords, removal, plans: { requirePlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
-  const known = async (name: string) => {
-    if (!(await hasPlan(name))) throw unknownPlan(name);
-    return name;
-  };
   return [
     nounRoute({
       ...common,
@@ -70,9 +66,10 @@ export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan,
       async answer({ caller, by, input: { email, role = 'user', plan, password: given } }) {
         if (role !== 'user') mayRaise(caller, 'role');
         if (given !== undefined) mayRaise(caller, 'password');
-        const named = await known(plan ?? newUserPlan());
         const password = given === undefined ? null : await passwords.sealed(given, by.address ?? '');
+        const named = plan ?? newUserPlan();
         return store.transaction(async (inside) => {
+          await requirePlan(inside, named);
           const made = shownUser(await openUsers(inside).add({ email, role, plan: named, password }));
           await audit(inside, { by, action: 'user.add', target: target(made.id), after: { ...made, hasPassword: password !== null } });
           return made;
@@ -107,9 +104,9 @@ export function userRoutes({ store, audit, passwords, removal, plans: { hasPlan,
         const id = idIn(params, 'id', 'user');
         if (input.role !== undefined && input.role !== 'user') mayRaise(caller, 'role');
         if (input.password !== undefined) mayRaise(caller, 'password');
-        if (input.plan !== undefined) await known(input.plan);
         const sealed = input.password === undefined ? undefined : await passwords.sealed(input.password, by.address ?? '');
         return store.transaction(async (inside) => {
+          if (input.plan !== undefined) await requirePlan(inside, input.plan);
           const { before, after } = there(await openUsers(inside).change(id, changeOf(input)));
           if (sealed !== undefined) await openUsers(inside).setPassword(id, sealed);
           const told = sealed === undefined ? {} : { password: 'changed' };

@@ -1,6 +1,7 @@
 import { copyFile, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { onBothDatabases, onServer } from '../../support/databases.ts';
 import { administer } from '../../support/postgres.ts';
@@ -350,6 +351,37 @@ onBothDatabases('administration', ({ place }) => {
     await admin('PATCH', `/teams/${String(team.id)}`, { plan: 'free' });
     expect(await admin('DELETE', '/plans/gold')).toMatchObject({ status: 200, body: { name: 'gold', source: 'database', requestsPerMinute: 7 } });
     expect((await admin('POST', '/users', { email: 'bob@example.org', plan: 'gold' })).status).toBe(400);
+  });
+
+  test('a plan that somebody is being given at the same time is in use', async () => {
+    const where = await place();
+    if (!where.databaseUrl) return; // the embedded database does one thing after the other
+    const { ask, close } = await startTestServer({ yaml, ...where });
+    onTestFinished(close);
+    const admin = async (method: string, path: string, body?: unknown) => (await ask(`/server/admin${path}`, body, { method })).status;
+    const database = new Client({ connectionString: where.databaseUrl });
+    await database.connect();
+    onTestFinished(() => database.end());
+    const waiting = async () => {
+      const { rowCount } = await database.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+      return rowCount ?? 0;
+    };
+    await admin('POST', '/users', { email: 'ada@example.org' });
+    await admin('POST', '/teams', { name: 'ops', plan: 'free' });
+    for (const [path, table, id] of [
+      ['/users/2', 'users', 2],
+      ['/teams/1', 'teams', 1],
+    ] as const) {
+      await admin('PUT', '/plans/gold', { requestsPerMinute: 7 });
+      await database.query(`begin; select from ${table} where id = ${id} for update`);
+      const given = admin('PATCH', path, { plan: 'gold' });
+      await expect.poll(waiting).toBe(1);
+      const deleted = admin('DELETE', '/plans/gold');
+      await expect.poll(async () => (await Promise.race([deleted, waiting()])) > 1).toBe(true);
+      await database.query('commit');
+      expect([path, await given, await deleted]).toEqual([path, 200, 409]);
+      await admin('PATCH', path, { plan: 'free' });
+    }
   });
 
   test('the last active administrator stays', async () => {

@@ -1,4 +1,5 @@
 /* Requests that change the same thing at the same time. */
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
 import { person, visitedTogether, type Answer, type Asker } from './visitors.ts';
@@ -48,6 +49,16 @@ onBothDatabases('simultaneous requests', (database) => {
     expect(answers.map(({ body }) => body['version'] as number).toSorted((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7]);
     const { body } = await ask('GET', `${mine}/agents/${String(id)}/versions`);
     expect(body['items']).toHaveLength(7);
+  });
+
+  test('to put a chat that is not there yet: each of them does', { timeout: long }, async () => {
+    const { ask } = await person(together());
+    for (let round = 0; round < 3; round++) {
+      const session_id = randomUUID();
+      const put = (at: number) => ask('POST', '/user/update-chat-session-json', { session_id, title: 'x', json_data: [{ user: 'me', message: `text ${at}` }] });
+      expect(statuses(await six(put))).toEqual([200, 200, 200, 200, 200, 200]);
+      expect((await ask('GET', `${mine}/chats/${session_id}`)).body['messages']).toHaveLength(1);
+    }
   });
 
   test.each(Object.entries(things))('to delete a %s: one does, the others do not find it', { timeout: long }, async (_, make) => {
