@@ -333,6 +333,22 @@ onBothDatabases('files in datasets', (database) => {
     expect(items(await ada.ask('GET', path))).toHaveLength(1);
   });
 
+  test('of the same name that come while one is read take its place, and whoever waits for that one is told so', { timeout: long }, async () => {
+    const { all, ada } = await twoPeopleOf(together());
+    const dataset = await newDataset(ada, 'replaced');
+    const path = `/server/mine/datasets/${await idOf(ada, dataset)}/files`;
+    const replaced = upload(all.server.url, ada, '/server/train-with-file', 'slow.txt', hours, { dataset });
+    const states = async () => items(await ada.ask('GET', path)).map(({ stage }) => stage);
+    await expect.poll(states, { timeout: 30_000 }).toEqual(['parse']);
+    const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', hours));
+    const says = 'The job was cancelled, the file was deleted, or another content took its place.';
+    expect(await replaced).toMatchObject({ status: 409, body: { response: says } });
+    const { body } = await ada.ask('POST', `/server/mine/jobs/${file!['jobId'] as string}/cancel`);
+    expect(body).toMatchObject({ id: file!['jobId'] });
+    const told = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: file!['jobId'] })).body['response'];
+    await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: says });
+  });
+
   test('come together, all or none, and what is wrong with one is said of that one', { timeout: long }, async () => {
     const { all, ada } = await twoPeople(await place(), { convert: readText, yaml: 'limits: { fileBytes: 2000 }\n' });
     const path = `/server/mine/datasets/${await idOf(ada, await newDataset(ada, 'together'))}/files`;
