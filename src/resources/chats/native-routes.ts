@@ -3,14 +3,14 @@ import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
-import { lineField, multiline } from '../text-fields.ts';
+import { anyLine, lineField, multiline } from '../text-fields.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
 
 const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
 const sessionId = Type.String(uuid);
-const title = Type.Optional(Type.String({ maxLength: 50, pattern: '^[^\\p{C}]*$', expected: 'must be a title, without control characters in it' }));
+const title = Type.Optional(Type.String({ maxLength: 50, pattern: anyLine, expected: 'must be a title, without control characters in it' }));
 
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),

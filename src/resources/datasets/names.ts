@@ -9,6 +9,8 @@ const most = 99;
 // oxlint-disable-next-line no-control-regex -- these are what is looked for
 const unfit = /[\u0000-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069\uFFFE\uFFFF]|\p{Cs}/u;
 
+const visible = /[^\s\p{C}]/u;
+
 /** A dataset's name as its owner gives it, without white space around it. @throws Fault `invalid` */
 export function shortName(text: string, field: string): string {
   const name = text.trim();
@@ -16,6 +18,7 @@ export function shortName(text: string, field: string): string {
   if (length < fewest || length > most) throw new Fault('invalid', `${field} must have ${fewest} to ${most} characters.`, { field });
   if (reserved.has(name.toLowerCase())) throw new Fault('invalid', `${field} must not be ${name}, which means something else.`, { field });
   if (unfit.test(name)) throw new Fault('invalid', `${field} must not have control characters.`, { field });
+  if (!visible.test(name)) throw new Fault('invalid', `${field} must have characters that can be seen.`, { field });
   return name;
 }
 

@@ -31,6 +31,48 @@ test.each<[path: string, field: string, body: object]>([
   }
 });
 
+/** A family in one sign, and a Persian word: both are held together by invisible joiners. */
+const joined = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645';
+
+test.each([
+  ['/server/mine/keys', 'name', {}],
+  ['/server/admin/teams', 'name', { plan: 'unlimited' }],
+  ['/server/mine/personas', 'name', { description: 'x', prompt: 'x' }],
+  ['/server/mine/plugins', 'title', plugin],
+  ['/server/mine/agents', 'name', agent],
+  ['/server/mine/datasets', 'name', {}],
+  ['/server/mine/chats', 'title', {}],
+  ['/server/mine/chats', 'folder', { title: 'x' }],
+  ['/user/create-chat-session', 'title', {}],
+  ['/user/append-chat', 'chat_title', { chats: [] }],
+  ['/user/user-api-key', 'name', {}],
+])('%s takes a %s with joiners in it, and none that is of nothing else, or turns what follows', async (path, field, body) => {
+  const { status, body: made } = await admin('POST', path, { ...body, [field]: joined });
+  expect([200, 201]).toContain(status);
+  expect([undefined, joined]).toContain(made[field]);
+  const isNamed = !/session|append/.test(path); // others have a usual title
+  for (const odd of ['turned\u202eround', 'two\u2028lines', ...(isNamed ? ['\u200d\u200c\u200d\u200c'] : [])]) {
+    const { status: its, body: answer } = await admin('POST', path, { ...body, [field]: odd });
+    expect([its, answer['error']]).toEqual([400, expect.stringMatching(new RegExp(`^${field} `))]);
+  }
+});
+
+test('the length of a title is counted in characters, of which an emoji is one, also where a copy is cut', async () => {
+  const id = (await admin('POST', '/user/create-chat-session', { title: '\u{1f600}'.repeat(50) })).body['session_id'] as string;
+  const title = async (chat: string) => (await admin('GET', `/server/mine/chats/${chat}`)).body['title'];
+  expect(await title(id)).toBe('\u{1f600}'.repeat(50));
+  const change = (text: string) => admin('POST', '/user/update-chat-session-title', { session_id: id, new_title: text });
+  expect((await change('\u{1f600}'.repeat(51))).body['error']).toBe('new_title must have at most 50 characters.');
+  expect((await change(`${'\u{1f600}'.repeat(30)}\u0007`)).body['error']).toMatch(/^new_title must be a title, without control characters/);
+
+  const long = `x${'\u{1f600}'.repeat(199)}`;
+  expect((await admin('PUT', `/server/mine/chats/${id}`, { title: long })).body['title']).toBe(long);
+  const { email } = (await admin('GET', '/server/mine')).body;
+  await admin('POST', '/user/copy-chat', { chat_id: id, email });
+  const { items } = (await admin('GET', '/server/mine/chats?query=Copy')).body as { items: { title: string }[] };
+  expect(items.map((chat) => chat.title)).toEqual([`Copy of ${long}`.slice(0, 9) + '\u{1f600}'.repeat(191)]);
+});
+
 test('the title of a chat cannot be changed to a blank one, and one that is made with a blank title has the usual', async () => {
   const id = (await admin('POST', '/user/create-chat-session', { title: '  ' })).body['session_id'] as string;
   const title = async () => (await admin('GET', `/server/mine/chats/${id}`)).body['title'];
