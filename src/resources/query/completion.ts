@@ -54,8 +54,8 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
 const withoutText: Readonly<Record<FinishReason, string>> = {
   refused: 'The model, or a filter of its provider, refused to answer.',
   length: 'The model reached the most tokens of an answer before it wrote any text.',
-  stop: 'The model ended its answer without any text.',
-  tool: 'The model ended its answer without any text.',
+  stop: 'The answer ended without any text.',
+  tool: 'The answer ended without any text.',
 };
 
 /** What more is said of a call of an MCP tool. */

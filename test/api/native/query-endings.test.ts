@@ -16,7 +16,7 @@ test.each([
   ['messages', 'refusal', 'The model, or a filter of its provider, refused to answer.'],
   ['gemini', 'SAFETY', 'The model, or a filter of its provider, refused to answer.'],
   ['chat', 'length', 'The model reached the most tokens of an answer before it wrote any text.'],
-  ['chat', 'stop', 'The model ended its answer without any text.'],
+  ['chat', 'stop', 'The answer ended without any text.'],
 ])('an answer of %s that ends with %s before any text says why, whole and streamed', async (model, finish, error) => {
   for (const streaming of [false, true]) {
     upstream.script(ok({ text: '', finish }));
