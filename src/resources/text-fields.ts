@@ -11,6 +11,9 @@ export const multiline = { pattern: '^[^\\u0000]*$', expected: 'must be a text w
  */
 const fit = '[^\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF\\p{Cs}]*';
 
+/** The same where line breaks and tabs, and halves of characters, are taken out later. */
+export const cutText = '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F-\\u009F\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF]*$';
+
 /** One line of text, which may be blank. */
 export const anyLine = `^${fit}$`;
 

@@ -1,7 +1,8 @@
 /* What users have of their own: names that nobody could see, and owners who are not there. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { startTestServer } from '../../support/server.ts';
-import { visitorsOf } from './visitors.ts';
+import { visitorsOf, type Answer } from './visitors.ts';
 
 const server = await startTestServer();
 afterAll(() => server.close());
@@ -51,10 +52,23 @@ test.each([
   expect([200, 201]).toContain(status);
   expect([undefined, joined]).toContain(made[field]);
   const isNamed = !/session|append/.test(path); // others have a usual title
-  for (const odd of ['turned\u202eround', 'two\u2028lines', ...(isNamed ? ['\u200d\u200c\u200d\u200c'] : [])]) {
+  for (const odd of ['turned\u202eround', 'a\u0007', ...(isNamed ? ['two\u2028lines', '\u200d\u200c\u200d\u200c'] : [])]) {
     const { status: its, body: answer } = await admin('POST', path, { ...body, [field]: odd });
     expect([its, answer['error']]).toEqual([400, expect.stringMatching(new RegExp(`^${field} `))]);
   }
+});
+
+test('a title that a client cut from a message is one line, without half of a character', async () => {
+  const cut = '\tWhere do herons\r\n\r\nnest \u{1f600}?'.slice(0, -2);
+  expect(cut.endsWith('\ud83d')).toBe(true);
+  const title = async ({ body }: Answer) => (await admin('GET', `/server/mine/chats/${body['session_id'] as string}`)).body['title'];
+  const session_id = randomUUID();
+  expect(await title(await admin('POST', '/user/create-chat-session', { title: cut }))).toBe('Where do herons nest');
+  expect(await title(await admin('POST', '/user/append-chat', { chat_title: cut, chats: [{ user: 'me', message: 'x' }] }))).toBe('Where do herons nest');
+  await admin('POST', '/user/update-chat-session-json', { session_id, title: cut, json_data: [] });
+  expect((await admin('GET', `/server/mine/chats/${session_id}`)).body['title']).toBe('Where do herons nest');
+  const { status, body } = await admin('POST', '/user/append-chat', { chat_title: '\n\t\n', chats: [] });
+  expect([status, body['error']]).toEqual([400, 'chat_title is required.']);
 });
 
 test('the length of a title is counted in characters, of which an emoji is one, also where a copy is cut', async () => {
