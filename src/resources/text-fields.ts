@@ -5,12 +5,21 @@ import { Type } from 'typebox';
 /** A text of several lines: the database has no place for the character 0. */
 export const multiline = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
 
-/** One line of text, in which something is to be seen. */
-const line = '^(?=.*\\S)[^\\p{C}]*$';
+/**
+ * No line break, control character or halves of a character, and nothing that changes the direction of what follows. The joiners of emoji and of Persian and
+ * Indian scripts, which are invisible too, belong to words.
+ */
+const fit = '[^\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF\\p{Cs}]*';
 
-/** A name, a title: what people know a thing by. @param maxLength characters @param what what it must be: `a title` */
+/** The same where line breaks and tabs, and halves of characters, are taken out later. */
+export const cutText = '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F-\\u009F\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF]*$';
+
+/** One line of text, which may be blank. */
+export const anyLine = `^${fit}$`;
+
+/** A name, a title: what people know a thing by. Something is to be seen of it. @param maxLength characters @param what what it must be: `a title` */
 export const lineField = (maxLength: number, what = 'a name') =>
-  Type.String({ minLength: 1, maxLength, pattern: line, expected: `must be ${what}, without control characters in it, and not blank` });
+  Type.String({ minLength: 1, maxLength, pattern: `^(?=.*[^\\s\\p{C}])${fit}$`, expected: `must be ${what}, without control characters in it, and not blank` });
 
 /** What one sees of a mailbox in ASCII, as browsers check it: an address that only looks like another one is none. https://html.spec.whatwg.org/#e-mail-state-(type=email) */
 const address = "[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*";

@@ -11,6 +11,8 @@ import type { Asked } from '#http/route';
 /** What stands between two objects of a stream, and what it becomes within one. */
 const delimiter = '@|@sep@|@';
 const escapedDelimiter = '@|@@sep@@|@';
+/** One that overlaps another, of which only every second is escaped: the same text in JSON. */
+const overlappingDelimiter = String.raw`@|@\u0073ep@|@`;
 const textType = 'text/plain; charset=utf-8';
 
 export interface ConversationSettings extends Omit<GeneratingDeps, 'generate'> {
@@ -60,7 +62,7 @@ export function delimited(): Framing {
     contentType: textType,
     isByPiece: false,
     framed(value) {
-      const text = JSON.stringify(value).replaceAll(delimiter, escapedDelimiter);
+      const text = JSON.stringify(value).replaceAll(delimiter, escapedDelimiter).replaceAll(delimiter, overlappingDelimiter);
       const before = isFirst ? '' : delimiter;
       isFirst = false;
       return before + text;

@@ -74,7 +74,7 @@ test('rows and pages are places, in order and without overlap', patient, async (
   const documents = opened({ size: 1 });
   const { text: markdown, places } = await documents.convert(text('a,b\n1,2\n\n3,4\n'), { filename: 'x.csv' });
   expect(places.map(({ start, end, row }) => [row, markdown.slice(start, end)])).toEqual([
-    [1, '| a | b |'],
+    [1, '| a | b |\n| --- | --- |'],
     [2, '| 1 | 2 |'],
     [3, '| 3 | 4 |'],
   ]);

@@ -104,19 +104,28 @@ export function inOneLine(text: string): string {
     .join(' ');
 }
 
-/** Writes a table. @param place where it is: each of its rows is a place there; undefined: none is @param numbers of its rows; absent: they count from 1 */
+/**
+ * Writes a table.
+ *
+ * @param place where it is: each of its rows is a place there, the header with the line below it; undefined: none is
+ * @param numbers of its rows; absent: they count from 1
+ */
 export function writeTable(
   markdown: Markdown,
   rows: readonly (readonly string[])[],
   place: { readonly sheet?: string } | undefined,
   numbers?: readonly number[],
 ): void {
-  for (const [at, line] of tableLines(rows).entries()) {
-    const write = () => (at === 0 ? markdown.block(line) : markdown.line(line));
-    const row = at === 0 ? 0 : at - 1;
-    if (place === undefined || at === 1) write();
+  const [header = '', below = '', ...others] = tableLines(rows);
+  const writeRow = (row: number, write: () => void) => {
+    if (place === undefined) write();
     else markdown.at({ ...place, row: numbers?.[row] ?? row + 1 }, write);
-  }
+  };
+  writeRow(0, () => {
+    markdown.block(header);
+    markdown.line(below);
+  });
+  for (const [at, line] of others.entries()) writeRow(at + 1, () => markdown.line(line));
 }
 
 /** A fence that the code does not contain. */

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Guard } from 'typebox/guard';
 
 /** A schema violation. `field` is a path as a client would write it: `messages[0].content`; empty for the value itself. */
 export interface Problem {
@@ -71,9 +72,10 @@ function tooLargeToCount({ type, minimum = Number.MIN_SAFE_INTEGER, maximum = Nu
 }
 
 function textProblem(rule: Rule, value: string, field: string): Problem | undefined {
-  if (rule.minLength !== undefined && value.length < rule.minLength)
+  // lengths are those of JSON Schema: in code points
+  if (rule.minLength !== undefined && !Guard.IsMinLength(value, rule.minLength))
     return wrong(field, rule.minLength === 1 ? 'must not be empty' : `must have at least ${rule.minLength} characters`);
-  if (rule.maxLength !== undefined && value.length > rule.maxLength) return wrong(field, `must have at most ${rule.maxLength} characters`);
+  if (rule.maxLength !== undefined && !Guard.IsMaxLength(value, rule.maxLength)) return wrong(field, `must have at most ${rule.maxLength} characters`);
   if (rule.pattern !== undefined && !new RegExp(rule.pattern, 'u').test(value)) return wrong(field, rule.expected ?? `must match ${rule.pattern}`);
   return undefined;
 }

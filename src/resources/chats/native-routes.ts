@@ -3,14 +3,15 @@ import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
-import { lineField, multiline } from '../text-fields.ts';
+import { cutText, lineField, multiline } from '../text-fields.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
 
 const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
 const sessionId = Type.String(uuid);
-const title = Type.Optional(Type.String({ maxLength: 50, pattern: '^[^\\p{C}]*$', expected: 'must be a title, without control characters in it' }));
+/** Clients make titles of the beginnings of messages: with line breaks, and with half a character where they cut one. */
+const title = Type.Optional(Type.String({ maxLength: 50, pattern: cutText, expected: 'must be a title, without control characters in it' }));
 
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
@@ -97,8 +98,9 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
           await chats.append(caller, id.toLowerCase(), messages.map(kept));
           return { response: 'Chats updated', session_id: id.toLowerCase() };
         }
-        if (!name?.trim()) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
-        return { response: 'Chats updated', session_id: (await chats.add(caller.userId, { title: name }, messages.map(kept))).id };
+        const made = titled(name);
+        if (!made.title) throw new Fault('invalid', 'chat_title is required.', { field: 'chat_title', reason: 'missing' });
+        return { response: 'Chats updated', session_id: (await chats.add(caller.userId, made, messages.map(kept))).id };
       },
     }),
     nounRoute({
@@ -127,8 +129,14 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
   ];
 }
 
-/** A blank title is as good as none. */
-const titled = (title = '') => (title.trim() === '' ? {} : { title });
+/** A title as one line. A blank one is as good as none. */
+function titled(text = ''): { readonly title?: string } {
+  const line = text
+    .replaceAll(/\p{Cs}/gu, '')
+    .replaceAll(/[\t\n\r\u2028\u2029]+/g, ' ')
+    .trim();
+  return line === '' ? {} : { title: line };
+}
 
 const encoded = (data: object) => ({ response: JSON.stringify(data), data });
 

@@ -151,7 +151,7 @@ export function openChats(store: Store): ChatStore {
           select id from users where lower(email) = lower(${email}) and removed_at is null`.execute(inside.db);
         if (!rows[0]) throw new Fault('not-found', 'email: there is no such user.', { field: 'email' });
         const given = rows[0].id === reader.userId ? {} : { givenBy: reader.userId };
-        const copy = await made(inside, rows[0].id, { title: `Copy of ${title}`.slice(0, longestTitle), mode, ...given });
+        const copy = await made(inside, rows[0].id, { title: Array.from(`Copy of ${title}`).slice(0, longestTitle).join(''), mode, ...given });
         await copyMessages(inside, await messagesOf(id, inside), copy);
         await withinGiven(inside, rows[0].id);
         return copy;

@@ -164,7 +164,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
       if (!job) throw new Fault('not-found', 'There is no such job.');
       if (job.state === 'done') return job;
       if (job.state === 'failed') throw failureOf(job, clock.now());
-      if (job.state === 'cancelled') throw new Fault('conflict', 'The job was cancelled.');
+      if (job.state === 'cancelled') throw new Fault('conflict', whyCancelled);
       if (clock.monotonic() >= until) return undefined;
       await clock.sleep(wait, signal);
     }
@@ -196,6 +196,9 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
 }
 
 const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
+
+/** Why a job was cancelled, as far as it is known: by its user, or by what became of its file. */
+export const whyCancelled = 'The job was cancelled, the file was deleted, or another content took its place.';
 
 /** Why a job failed, as whoever waited for it is told. */
 function failureOf({ error, progress }: Job, now: number): Fault {

@@ -305,10 +305,13 @@ describe('what is found is material', () => {
 });
 
 describe('a report', () => {
-  test('has numbers of sources that there are, and says so where others were named', async () => {
-    const { go, events } = scene({ script: plain({ report: 'Mara [1], others [7] and [2, 9].' }) });
-    expect((await go()).message).toBe('Mara [1], others  and [2].');
-    expect(warnings(events)).toEqual(['The report named 2 sources that there are not: they were taken out.']);
+  test.each([
+    ['Mara [1], others [7] and [2, 9].', 'Mara [1], others  and [2].', 'The report named 2 sources that there are not: their numbers were taken out.'],
+    ['Mara [1, 7].', 'Mara [1].', 'The report named a source that there is not: its number was taken out.'],
+  ])('has numbers of sources that there are, and says so where others were named: %s', async (report, message, warning) => {
+    const { go, events } = scene({ script: plain({ report }) });
+    expect((await go()).message).toBe(message);
+    expect(warnings(events)).toEqual([warning]);
   });
 
   test.each(['Mara did.', ''])('of %j without citations is followed by the findings, which have them', async (report) => {

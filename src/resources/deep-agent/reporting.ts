@@ -77,12 +77,16 @@ export async function reported(run: Run, question: DeepQuestion, findings: reado
   const citations = citationsIn(message, sources);
   await run.step('report/citations', async () => {
     if (added !== '') run.emit({ event: 'message.delta', data: { delta: added } });
-    if (cited.dropped > 0)
-      run.emit({ event: 'warning', data: { message: `The report named ${cited.dropped} sources that there are not: they were taken out.` } });
+    if (cited.dropped > 0) run.emit({ event: 'warning', data: { message: droppedWarning(cited.dropped) } });
     for (const citation of citations) run.emit({ event: 'citation', data: citation });
   });
   return { message, citations };
 }
+
+const droppedWarning = (count: number): string =>
+  count === 1
+    ? 'The report named a source that there is not: its number was taken out.'
+    : `The report named ${count} sources that there are not: their numbers were taken out.`;
 
 /** The sources that a text cites, in the order of their numbers. */
 function citationsIn(message: string, sources: Sources): readonly JsonObject[] {

@@ -6,14 +6,13 @@ import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { invalidField } from '../invalid-field.ts';
 import { requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
-import { lineField, multiline } from '../text-fields.ts';
+import { anyLine, lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
 import { placesIn } from './template.ts';
 import type { Definition, DeclaredRequest, PluginText } from './types.ts';
 import { propertiesOf } from './values.ts';
 
-const line = '^[^\\p{C}]*$';
 const strict = { additionalProperties: false };
 const texts = Type.Unsafe<Readonly<Record<string, string>>>(Type.Object({}, { additionalProperties: { type: 'string', maxLength: 8192 }, maxProperties: 50 }));
 const anyJson = Type.Unsafe<Json>(Type.Unknown());
@@ -57,7 +56,7 @@ export const PluginFields = Type.Object(
     plugin_name: Type.String({ minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', expected: 'must have letters, digits, "-" and "_" only' }),
     title: lineField(100, 'a title'),
     description: Type.Optional(Type.String({ maxLength: 1000, ...multiline })),
-    category: Type.Optional(Type.String({ maxLength: 100, pattern: line, expected: 'must be a line without control characters' })),
+    category: Type.Optional(Type.String({ maxLength: 100, pattern: anyLine, expected: 'must be a line without control characters' })),
     kind: Type.Enum(['prompt', 'http', 'script']),
     template: Type.Optional(
       Type.String({

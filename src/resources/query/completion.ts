@@ -1,6 +1,7 @@
 import { parseForeign } from '#kit/json/foreign';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
+import type { FinishReason } from '#core/event';
 import { wordsIn, type ToolCallPart } from '#core/conversation';
 import { citationMarksIn } from '#kit/text/citation-marks';
 import { citedPassage } from '../cited-passage.ts';
@@ -45,8 +46,17 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     },
     citations: citationsOf(message, material),
     sources: material.web.map(({ title, url }, at) => ({ index: material.passages.length + at + 1, title, url })),
+    error: message.trim() === '' && calls.length === 0 ? withoutText[result.candidates[0]?.reason ?? 'stop'] : null,
   };
 }
+
+/** Why there is nothing to read: this interface has no other place for how an answer ended. */
+const withoutText: Readonly<Record<FinishReason, string>> = {
+  refused: 'The model, or a filter of its provider, refused to answer.',
+  length: 'The model reached the most tokens of an answer before it wrote any text.',
+  stop: 'The answer ended without any text.',
+  tool: 'The answer ended without any text.',
+};
 
 /** What more is said of a call of an MCP tool. */
 function waitingOf(id: string, { waiting }: Context['progress']): { server_id: number; needs_approval: true } | undefined {

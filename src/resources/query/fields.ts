@@ -162,7 +162,7 @@ export const completionMembers = {
   ),
   citations: Type.Array(CitationItem),
   sources: Type.Array(Type.Object({ index: Type.Integer(), title: Type.String(), url: Type.String() })),
-  error: Type.Null(),
+  error: nullable(Type.String({ description: 'Why an answer has neither text nor calls, such as a refusal; else null.' })),
 };
 export type Completion = Static<typeof Completion>;
 export const Completion = Type.Object(completionMembers);

@@ -73,7 +73,7 @@ export function followUp(deps: QueryDeps, fields: FollowUpFields, caller: Caller
         answer: message,
         passages: material.passages,
       });
-      return { ...completion, message, citations: completion.citations.map((one) => ({ ...one, at: [] })), questions };
+      return { ...completion, message, citations: completion.citations.map((one) => ({ ...one, at: [] })), error: null, questions };
     },
   });
 }
