@@ -5,11 +5,8 @@ import { Type } from 'typebox';
 /** A text of several lines: the database has no place for the character 0. */
 export const multiline = { pattern: '^[^\\u0000]*$', expected: 'must be a text without the character U+0000' } as const;
 
-/**
- * No line break, control character or halves of a character, and nothing that changes the direction of what follows. The joiners of emoji and of Persian and
- * Indian scripts, which are invisible too, belong to words.
- */
-const fit = '[^\\u0000-\\u001F\\u007F-\\u009F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF\\p{Cs}]*';
+/** No line break and nothing invisible, but for the joiners of emoji and of Persian and Indian scripts: between Latin letters they would make names look alike. */
+const fit = '(?:[^\\p{C}\\u2028\\u2029]|(?<=[^\\u0000-\\u024F])[\\u200C\\u200D](?=[^\\u0000-\\u024F]))*';
 
 /** The same where line breaks and tabs, and halves of characters, are taken out later. */
 export const cutText = '^[^\\u0000-\\u0008\\u000B\\u000C\\u000E-\\u001F\\u007F-\\u009F\\u202A-\\u202E\\u2066-\\u2069\\uFFFE\\uFFFF]*$';

@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import { writeLargeJson } from '#kit/json/large';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { optionalOrNull } from '#http/schemas';
-import { cutText, lineField, multiline } from '../text-fields.ts';
+import { cutText, multiline } from '../text-fields.ts';
 import { mostMessages, type ChatMessage, type NewMessage } from './messages.ts';
 import { isTaken, mostChats, type ChatStore } from './store.ts';
 
@@ -11,7 +11,8 @@ const isUuid = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 const uuid = { pattern: isUuid.source, maxLength: 36, expected: 'must be a UUID' };
 const sessionId = Type.String(uuid);
 /** Clients make titles of the beginnings of messages: with line breaks, and with half a character where they cut one. */
-const title = Type.Optional(Type.String({ maxLength: 50, pattern: cutText, expected: 'must be a title, without control characters in it' }));
+const titleText = { maxLength: 50, pattern: cutText, expected: 'must be a title, without control characters in it' };
+const title = Type.Optional(Type.String(titleText));
 
 const Message = Type.Object({
   user: Type.String({ maxLength: 50, description: '`me` or `gpt`.' }),
@@ -116,8 +117,12 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
       ...common,
       path: '/user/update-chat-session-title',
       summary: 'Gives a chat another title.',
-      input: Type.Object({ session_id: sessionId, new_title: lineField(50, 'a title') }),
-      answer: async ({ caller, input }) => void (await chats.change(caller, input.session_id.toLowerCase(), { title: input.new_title })),
+      input: Type.Object({ session_id: sessionId, new_title: Type.String(titleText) }),
+      async answer({ caller, input }) {
+        const { title } = titled(input.new_title);
+        if (title === undefined) throw new Fault('invalid', 'new_title must not be blank.', { field: 'new_title' });
+        await chats.change(caller, input.session_id.toLowerCase(), { title });
+      },
     }),
     nounRoute({
       ...common,

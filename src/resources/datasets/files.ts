@@ -5,7 +5,6 @@ import type { OfferedFile } from '#core/mcp-offers';
 import { unknownThing } from '#http/noun-route';
 import { readableFiles, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
-import { composed } from './names.ts';
 import { forbidden } from './store.ts';
 
 export type Stage = 'store' | 'parse' | 'chunk' | 'embed' | 'index';
@@ -84,7 +83,7 @@ export function openFiles(store: Store): Files {
     named: (reader, datasetId, filename, right = 'read', field = 'filename') =>
       seen(
         reader,
-        sql`dataset_files.dataset_id = ${datasetId} and filename in (${filename}, ${composed(filename)})`,
+        sql`dataset_files.dataset_id = ${datasetId} and filename = ${filename}`,
         right,
         () => new Fault('not-found', `There is no such file in the dataset: see ${field}.`, { field }),
       ),

@@ -198,7 +198,7 @@ export function openIngestion({ store, jobs, clock, blobs, fileBytes, affords, r
 const labelsOf = ({ app, tags }: Labels): JsonObject => ({ ...(app === undefined ? {} : { app }), ...(tags ? { tags } : {}) });
 
 /** Why a job was cancelled, as far as it is known: by its user, or by what became of its file. */
-export const whyCancelled = 'The job was cancelled, the file was deleted, or another content took its place.';
+const whyCancelled = 'The job was cancelled, the file was deleted, or another content took its place.';
 
 /** Why a job failed, as whoever waited for it is told. */
 function failureOf({ error, progress }: Job, now: number): Fault {

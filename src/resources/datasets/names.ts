@@ -11,15 +11,9 @@ const unfit = /[\u0000-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069
 
 const visible = /[^\s\p{C}]/u;
 
-/** Longer texts are no names, and would take long. */
-const longestComposed = 1000;
-
-/** A name as it is kept: an accent is part of its letter, also where it is a character of its own, as in names of files on macOS. */
-export const composed = (name: string): string => (name.length > longestComposed ? name : name.normalize('NFC'));
-
 /** A dataset's name as its owner gives it, without white space around it. @throws Fault `invalid` */
 export function shortName(text: string, field: string): string {
-  const name = composed(text.trim());
+  const name = text.trim();
   const length = Array.from(name.slice(0, 2 * most + 2)).length;
   if (length < fewest || length > most) throw new Fault('invalid', `${field} must have ${fewest} to ${most} characters.`, { field });
   if (reserved.has(name.toLowerCase())) throw new Fault('invalid', `${field} must not be ${name}, which means something else.`, { field });
@@ -41,7 +35,7 @@ const longestFilename = 255;
 
 /** The last part of a path, as it is shown; nothing is ever opened by this name. @throws Fault `invalid` for one that is empty or too long */
 export function filenameOf(text: string, field: string): string {
-  const name = composed(text.replaceAll('\\', '/').split('/').at(-1)!.trim());
+  const name = text.replaceAll('\\', '/').split('/').at(-1)!.trim();
   if (name === '' || name === '.' || name === '..') throw new Fault('invalid', `${field} must be the name of a file.`, { field });
   if (Array.from(name.slice(0, 2 * longestFilename + 2)).length > longestFilename)
     throw new Fault('invalid', `${field} must have at most ${longestFilename} characters.`, { field });

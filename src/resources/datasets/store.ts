@@ -5,7 +5,7 @@ import { unknownThing } from '#http/noun-route';
 import { allows, includes, levelOf, readableFiles, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
-import { composed, fullNameOf, type Classification } from './names.ts';
+import { fullNameOf, type Classification } from './names.ts';
 
 /** A dataset as somebody sees it. */
 export interface Dataset {
@@ -93,8 +93,7 @@ export function openDatasets(store: Store): Datasets {
       throw there ? taken(field) : unknownThing('user');
     },
     async named(reader, name, right = 'read', field = 'dataset') {
-      const names = [name, composed(name)];
-      const where = sql`(full_name = any(${names}::text[]) or (owner_id = ${reader.userId} and name = any(${names}::text[])))`;
+      const where = sql`(full_name = ${name} or (owner_id = ${reader.userId} and name = ${name}))`;
       return allowed(await find(reader, where, store), right, { field, name });
     },
     one,

@@ -9,7 +9,7 @@ import { nullable, optionalOrNull } from '#http/schemas';
 import type { Job } from '#store/jobs';
 import type { Store } from '#store/open';
 import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
-import { payloadOf, progressOf, whyCancelled, type Ingestion } from './ingestion.ts';
+import { payloadOf, progressOf, type Ingestion } from './ingestion.ts';
 import { jobOf } from './job-routes.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Dataset, Datasets } from './store.ts';
@@ -220,7 +220,7 @@ function statusRoute({ store }: TrainingDeps): NounRoute {
         dataset: into,
         chunk_count: passagesIn(job.result),
         failed_chunk_count: 0,
-        message: job.state === 'cancelled' ? whyCancelled : (job.error ?? ''),
+        message: job.state === 'cancelled' ? 'The job was cancelled.' : (job.error ?? ''),
         created_at: job.addedAt.toISOString(),
         started_at: progress.startedAt ?? null,
         finished_at: job.endedAt?.toISOString() ?? null,

@@ -333,26 +333,6 @@ onBothDatabases('files in datasets', (database) => {
     expect(items(await ada.ask('GET', path))).toHaveLength(1);
   });
 
-  test('of a name with accents are the same file and dataset, whether an accent is a character of its own or not', { timeout: long }, async () => {
-    const { all, ada } = await twoPeopleOf(together());
-    const [apart, whole] = ['cafe\u0301', 'caf\u00e9'];
-    const dataset = await newDataset(ada, `the ${apart}`);
-    expect(dataset).toBe(`user_custom_${ada.id}_the ${whole}_content`);
-    expect((await ada.ask('POST', '/user/add-dataset', { dataset: `the ${whole}` })).status).toBe(409);
-    const filenames = async () =>
-      ((await ada.ask('POST', '/server/get-all-files-ingested')).body['response'] as { dataset: string; filename: string }[]).flatMap((file) =>
-        file.dataset === dataset ? [file.filename] : [],
-      );
-    for (const name of [apart, whole])
-      expect((await upload(all.server.url, ada, '/server/train-with-file', `${name}.txt`, `${hours} ${name}`, { dataset })).status).toBe(200);
-    expect(await filenames()).toEqual([`${whole}.txt`]);
-    const spelt = dataset.replace(whole, apart);
-    const asked = await ada.ask('POST', '/server/query', { message: 'When does the library open?', dataset: [spelt] });
-    expect(asked).toMatchObject({ status: 200, body: { citations: [{ filename: `${whole}.txt` }] } });
-    expect((await ada.ask('POST', '/server/delete-filename-from-dataset', { dataset: spelt, filename: `${apart}.txt` })).status).toBe(200);
-    expect(await filenames()).toEqual([]);
-  });
-
   test('of the same name that come while one is read take its place, and whoever waits for that one is told so', { timeout: long }, async () => {
     const { all, ada } = await twoPeopleOf(together());
     const dataset = await newDataset(ada, 'replaced');

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { composed, filenameOf } from '../names.ts';
+import { filenameOf } from '../names.ts';
 
 const longestStem = 160;
 /** Characters of a path that are made into a name: its end. */
@@ -25,7 +25,7 @@ export function filenameFor(path: string, extension?: string): string {
 
 function isName(text: string): boolean {
   try {
-    return filenameOf(text, 'name') === composed(text);
+    return filenameOf(text, 'name') === text;
   } catch {
     return false;
   }
