@@ -1,32 +1,33 @@
-// Builds dist/ from src/: the program with the packages that are JavaScript alone, in few files, which start in half the time that a thousand take; each
-// program of a thread or process in one of its own; and the files that are read at run time (SQL, catalogues).
-import { cpSync, globSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+// Builds dist/ from src/: the server with the packages that are JavaScript alone, in a few files, which start in half the time that a thousand take; each
+// worker in a file of its own; and the files that are read at run time (SQL, catalogues).
+import { cpSync, globSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rolldown } from 'rolldown';
-import { isCurrent, sourceStamp, stampFile } from './stamp.js';
+import { isCurrent, sourceStamp } from './stamp.js';
 
 const root = realpathSync(fileURLToPath(new URL('../', import.meta.url)));
 const source = join(root, 'src');
 const dist = join(root, 'dist');
+const made = join(root, `dist.new-${process.pid}`);
 
 if (process.argv.includes('--unless-current') && isCurrent()) process.exit(0);
+const { rolldown } = await import('rolldown');
 
 /** Packages that are native, or find files of their own beside their code. */
 const external =
   /^(node:|@electric-sql\/|@energetic-ai\/|@napi-rs\/|@tesseract|tesseract\.js|@echogarden\/|quickjs-wasi|gpt-tokenizer|officeparser|unpdf|file-type|pg-native)/;
 
-/** What modules know of their places is written for the places that they have in dist/. */
+/** Rewrites `import.meta.url`, `.filename` and `.dirname`, so that bundled modules find the files that lay beside them in src/. */
 const places = {
   name: 'places',
   transform(code, id) {
     if (!id.startsWith(source) || !code.includes('import.meta')) return null;
-    const place = JSON.stringify(relative(source, id).replace(/\.ts$/, '.js'));
+    const place = relative(source, id).replace(/\.ts$/, '.js');
     return {
       code: code
-        .replaceAll('import.meta.url', `placeOf(${place}).href`)
-        .replaceAll('import.meta.filename', `fileAt(${place})`)
-        .replaceAll('import.meta.dirname', `fileAt(${JSON.stringify(posix.dirname(JSON.parse(place)))})`),
+        .replaceAll('import.meta.url', `placeOf("${place}").href`)
+        .replaceAll('import.meta.filename', `fileAt("${place}")`)
+        .replaceAll('import.meta.dirname', `fileAt("${posix.dirname(place)}")`),
     };
   },
   renderChunk(code, { fileName }) {
@@ -39,9 +40,12 @@ const places = {
   },
 };
 
-async function bundle(input, output) {
+/** The folders of the packages whose code is in dist/. */
+const bundled = new Set();
+
+async function bundle(names, output) {
   const building = await rolldown({
-    input,
+    input: Object.fromEntries(names.map((name) => [name, join(source, `${name}.ts`)])),
     cwd: root,
     platform: 'node',
     external,
@@ -50,28 +54,45 @@ async function bundle(input, output) {
     plugins: [places],
     checks: { eval: false },
   });
-  await building.write({ dir: dist, format: 'esm', entryFileNames: '[name].js', comments: false, ...output });
+  const written = await building.write({ dir: made, format: 'esm', entryFileNames: '[name].js', comments: false, ...output });
   await building.close();
+  for (const { modules = {} } of written.output)
+    for (const id of Object.keys(modules)) {
+      const [folder] = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id) ?? [];
+      if (folder) bundled.add(folder);
+    }
 }
 
-/** Programs of threads and processes are started by path: `new URL('./name-worker${…}')`. */
-function programs() {
+/** Entry points of worker threads and child processes, which are started by path: `new URL('./name-worker${…}')`. */
+function workerEntries() {
   const found = new Set();
   for (const path of globSync('**/*.ts', { cwd: source }).filter((one) => !one.endsWith('.test.ts')))
     for (const [, name] of readFileSync(join(source, path), 'utf8').matchAll(/[`'](?:\.\/)?([\w-]*worker)\$\{/g)) found.add(join(dirname(path), name));
   return [...found];
 }
 
-const inputOf = (names) => Object.fromEntries(names.map((name) => [name, join(source, `${name}.ts`)]));
-const ofServer = ['main', 'process/worker'];
-
-rmSync(dist, { recursive: true, force: true });
-cpSync(source, dist, { recursive: true, filter: isShipped });
-await bundle(inputOf(ofServer), { chunkFileNames: 'chunks/[name]-[hash].js' });
-for (const name of programs().filter((one) => !ofServer.includes(one))) await bundle(inputOf([name]), { codeSplitting: false });
-writeFileSync(stampFile, sourceStamp());
+/** Their licences want to go with their code. */
+function licences() {
+  const texts = Array.from(bundled, (folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+    return `${name} ${version} (${license})\n\n${files.map((file) => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n')}\n`;
+  });
+  return texts.toSorted().join(`\n${'-'.repeat(80)}\n\n`);
+}
 
 function isShipped(path) {
   const isTestMaterial = basename(path) === 'recordings' || basename(dirname(path)) === 'recordings';
   return !isTestMaterial && !/\.(ts|md)$/.test(path);
 }
+
+const stamp = sourceStamp();
+process.on('exit', () => rmSync(made, { recursive: true, force: true }));
+cpSync(source, made, { recursive: true, filter: isShipped });
+const ofServer = ['main', 'process/worker'];
+await bundle(ofServer, { chunkFileNames: 'chunks/[name]-[hash].js' });
+for (const name of workerEntries().filter((one) => !ofServer.includes(one))) await bundle([name], { codeSplitting: false });
+writeFileSync(join(made, 'licences.txt'), licences());
+if (sourceStamp() === stamp) writeFileSync(join(made, 'sources'), stamp); // else they were changed meanwhile
+rmSync(dist, { recursive: true, force: true });
+renameSync(made, dist);

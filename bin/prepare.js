@@ -5,5 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-if (existsSync(at('node_modules/rolldown')) && existsSync(at('src')))
-  spawnSync(process.execPath, [at('bin/run.js'), at('bin/build.js'), '--unless-current'], { stdio: 'inherit' });
+if (existsSync(at('node_modules/rolldown')) && existsSync(at('src'))) {
+  const { status } = spawnSync(process.execPath, [at('bin/run.js'), at('bin/build.js'), '--unless-current'], { stdio: 'ignore' });
+  if (status !== 0) console.log('dist/ was not built: Dragoman runs from its sources. "npm run build" says why.');
+}

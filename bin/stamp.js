@@ -1,18 +1,16 @@
-// What tells whether dist/ was built from the sources that are there. Plain JavaScript for Node 18 and newer.
+// Tells whether dist/ is up to date. Plain JavaScript for Node 18 and newer.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
-export const stampFile = `${root}dist/sources`;
-
-/** Names, sizes and times of all files that dist/ is made from, as a digest. */
+/** A digest of the names, sizes and times (in seconds: what copies files may cut the rest) of the sources, and of what is installed. */
 export function sourceStamp() {
   const digest = createHash('sha256');
   const add = (path) => {
     const { size, mtimeMs } = statSync(root + path);
-    digest.update(`${path} ${size} ${mtimeMs}\n`);
+    digest.update(`${path} ${size} ${Math.floor(mtimeMs / 1000)}\n`);
   };
   const walk = (folder) => {
     for (const entry of readdirSync(root + folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -21,16 +19,16 @@ export function sourceStamp() {
       else if (!entry.name.endsWith('.test.ts')) add(path);
     }
   };
-  add('package-lock.json');
-  add('bin/build.js');
+  for (const path of ['package.json', 'bin/build.js']) add(path);
   walk('src');
+  digest.update(readFileSync(`${root}node_modules/.package-lock.json`));
   return digest.digest('hex');
 }
 
 /** Was dist/ built from the sources as they are now? */
 export function isCurrent() {
   try {
-    return readFileSync(stampFile, 'utf8') === sourceStamp();
+    return readFileSync(`${root}dist/sources`, 'utf8') === sourceStamp();
   } catch {
     return false;
   }

@@ -73,18 +73,18 @@ export interface Database {
 /** Opens the embedded database of the data folder, or the server of `databaseUrl`, with the master key that seals its secrets. @throws WrongMasterKey, and what `openStore` throws */
 export async function openDatabase(settings: Settings, clock: Clock, log: Log): Promise<Database> {
   makePrivate(settings.data);
-  const keyFile = join(settings.data, 'master.key');
-  const isMissing = settings.masterKey === undefined && !existsSync(keyFile);
-  const seal = sealer(await masterKey({ value: settings.masterKey, file: keyFile }));
   const { data: folder, databaseUrl } = settings;
   const store = await openStore({ folder, ...(databaseUrl ? { databaseUrl } : {}), migrations, clock, log: quieter(log) });
+  const keyFile = join(folder, 'master.key');
+  const isMissing = settings.masterKey === undefined && !existsSync(keyFile);
   try {
+    const seal = sealer(await masterKey({ value: settings.masterKey, file: keyFile }));
     await checkMasterKey(store, seal);
     return { store, seal, pepper: await secretRow(store, seal, 'api-key pepper', randomKey) };
   } catch (error) {
     await store.close();
     if (!(error instanceof WrongMasterKey) || settings.masterKey !== undefined) throw error;
-    if (isMissing) rmSync(keyFile, { force: true }); // the new one would be taken for it
+    if (isMissing) rmSync(keyFile, { force: true }); // else the next start would take the new key for the right one
     throw wrongFile(keyFile, isMissing);
   }
 }

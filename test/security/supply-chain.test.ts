@@ -10,7 +10,21 @@ import { proves } from '../support/proves.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 /** Only what is needed to compile and pack. */
-const shipped = ['bin', 'src', 'package.json', 'package-lock.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
+const shipped = ['bin', 'src', 'package.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
+
+/** What is started by path. */
+const workers = [
+  'kit/documents/conversion-worker',
+  'kit/patterns/worker',
+  'kit/sandbox/script-worker',
+  'kit/tokens/worker',
+  'process/worker',
+  'providers/built-in/schema/conformance-worker',
+  'providers/built-in/sentence/sentence-worker',
+  'providers/built-in/voice/voice-worker',
+  'resources/datasets/search/vector-worker',
+  'store/embedded-worker',
+];
 
 const licences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0', 'PostgreSQL', 'Unlicense'];
 /** Named so in its manifest, but its COPYING has no clause on advertising. */
@@ -127,15 +141,17 @@ describe('the shipped package', () => {
           'bin/dragoman.js',
           'bin/runtime.js',
           'dist/main.js',
-          'dist/process/worker.js',
-          'dist/store/embedded-worker.js',
+          'dist/licences.txt',
+          ...workers.map((worker) => `dist/${worker}.js`),
           'dragoman.schema.json',
         ]),
       );
       expect(
         files.filter(
           (file) =>
-            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|br))$/.test(file),
+            !/^(LICENSE|README\.md|package\.json|dragoman\.schema\.json|bin\/(dragoman|runtime)\.js|dist\/.+\.(js|sql|json|html|css|wasm|br)|dist\/licences\.txt)$/.test(
+              file,
+            ),
         ),
       ).toEqual([]);
       expect(files.filter((file) => /\.test\.|testing|recording|fixture|fake|planted|secret\.|\.env|\.pem|\.key$|master-key$|yaml$/.test(file))).toEqual([]);

@@ -77,8 +77,8 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
     },
     async hold({ db }, name) {
       if (fromSettings()[name] || name === unlimited) return true;
-      const { rows } = await sql`select from plans where name = ${name} for key share`.execute(db);
-      return rows.length > 0;
+      const { rows } = await sql<{ limits: unknown }>`select limits from plans where name = ${name} for key share`.execute(db);
+      return rows.some(({ limits }) => areLimits(limits));
     },
     list() {
       const settings = fromSettings();

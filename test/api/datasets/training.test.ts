@@ -341,12 +341,14 @@ onBothDatabases('files in datasets', (database) => {
     const states = async () => items(await ada.ask('GET', path)).map(({ stage }) => stage);
     await expect.poll(states, { timeout: 30_000 }).toEqual(['parse']);
     const [file] = items(await upload(all.server.url, ada, path, 'slow.txt', hours));
-    const says = 'The job was cancelled, the file was deleted, or another content took its place.';
-    expect(await replaced).toMatchObject({ status: 409, body: { response: says } });
+    expect(await replaced).toMatchObject({
+      status: 409,
+      body: { response: 'The job was cancelled, the file was deleted, or another content took its place.' },
+    });
     const { body } = await ada.ask('POST', `/server/mine/jobs/${file!['jobId'] as string}/cancel`);
     expect(body).toMatchObject({ id: file!['jobId'] });
     const told = async () => (await ada.ask('POST', '/server/train-with-file-status', { job_id: file!['jobId'] })).body['response'];
-    await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: says });
+    await expect.poll(told, { timeout: 30_000 }).toMatchObject({ status: 'failed', message: 'The job was cancelled.' });
   });
 
   test('come together, all or none, and what is wrong with one is said of that one', { timeout: long }, async () => {

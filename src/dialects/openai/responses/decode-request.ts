@@ -75,7 +75,8 @@ function withReferences(body: unknown): unknown {
   return { ...body, input: body['input'].map((item: unknown) => (isBareId(item) ? { ...item, type: 'item_reference' } : item)) };
 }
 
-const isBareId = (item: unknown): item is object => isObject(item) && isGiven(item['id']) && ['type', 'role', 'content'].every((name) => !isGiven(item[name]));
+const isBareId = (item: unknown): item is object =>
+  isObject(item) && isGiven(item['id']) && Object.entries(item).every(([name, value]) => name === 'id' || !isGiven(value));
 
 /** A message and a reference may omit their type; every other item has one. */
 function checkTypes(items: unknown, field: string): void {
