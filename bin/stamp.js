@@ -1,4 +1,4 @@
-// Tells whether dist/ is up to date. Plain JavaScript for Node 18 and newer.
+// Tells whether dist/ is up to date. Plain JavaScript for Node 20 and newer; an older one runs the sources.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ export function sourceStamp() {
     digest.update(`${path} ${size} ${Math.floor(mtimeMs / 1000)}\n`);
   };
   const walk = (folder) => {
-    for (const entry of readdirSync(root + folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const entry of readdirSync(root + folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) walk(path);
       else if (!entry.name.endsWith('.test.ts')) add(path);
