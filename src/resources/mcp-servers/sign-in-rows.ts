@@ -115,12 +115,12 @@ export class SignInRows {
     return done.numAffectedRows === 1n;
   }
 
-  /** The tokens could not be renewed: for good, or for this many minutes. */
-  async unrenewed(key: SignInKey, holder: string, { error, restMinutes }: { readonly error: string; readonly restMinutes: number | undefined }): Promise<void> {
+  /** The tokens could not be renewed: for good, or until `retryMinutes` have passed. */
+  async unrenewed(key: SignInKey, holder: string, { error, retryMinutes }: { readonly error: string; readonly retryMinutes: number | undefined }): Promise<void> {
     const found =
-      restMinutes === undefined
+      retryMinutes === undefined
         ? sql`state = 'needed', tokens = null, client = null, expires_at = null`
-        : sql`state = 'failed', failures = failures + 1, rests_until = clock_timestamp() + make_interval(mins => ${restMinutes})`;
+        : sql`state = 'failed', failures = failures + 1, rests_until = clock_timestamp() + make_interval(mins => ${retryMinutes})`;
     await sql`
       update mcp_sign_in set ${found}, error = ${error}, holder = null, held_until = null, updated_at = clock_timestamp()
       where ${sameRow(key)} and holder = ${holder}`.execute(this.#store.db);
