@@ -94,7 +94,7 @@ export class SignInRows {
       where ${sameRow(key)} and renewals = ${renewals}`.execute(this.#store.db);
   }
 
-  /** Lets this holder alone renew the tokens, for this many seconds, on all machines. @returns false where another does, or has done so, or where it is too early to try again */
+  /** Lets this holder alone renew the tokens, on all machines, for `seconds`. @returns false where another does, or has done so, or where it is too early to try again */
   async held(
     key: SignInKey,
     { renewals, holder, seconds }: { readonly renewals: number; readonly holder: string; readonly seconds: number },
@@ -116,7 +116,11 @@ export class SignInRows {
   }
 
   /** The tokens could not be renewed: for good, or until `retryMinutes` have passed. */
-  async unrenewed(key: SignInKey, holder: string, { error, retryMinutes }: { readonly error: string; readonly retryMinutes: number | undefined }): Promise<void> {
+  async unrenewed(
+    key: SignInKey,
+    holder: string,
+    { error, retryMinutes }: { readonly error: string; readonly retryMinutes: number | undefined },
+  ): Promise<void> {
     const found =
       retryMinutes === undefined
         ? sql`state = 'needed', tokens = null, client = null, expires_at = null`

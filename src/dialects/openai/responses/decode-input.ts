@@ -99,7 +99,7 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
       if (found.role === 'model') return builder.model(found.parts);
       const [part] = found.parts;
       if (part?.type !== 'tool-result') return builder.turn(found);
-      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not stand before it');
+      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not come before it');
       return builder.result(part);
     }
     default: {
