@@ -22,8 +22,8 @@ export function rest(object: object, known: ReadonlySet<string>): Record<string,
   return carried;
 }
 
-/** A value that is carried as it came, its nulls included. */
-export const whole = (object: object): JsonObject => Object.fromEntries(Object.entries(object as JsonObject).filter(([name]) => name !== '__proto__'));
+/** All members of a value that is carried, nulls included, which `rest` drops. */
+export const allMembers = (object: object): JsonObject => Object.fromEntries(Object.entries(object as JsonObject).filter(([name]) => name !== '__proto__'));
 
 /** The carried fields of a dialect. */
 export const own = (extra: Extra | undefined, dialect: string): JsonObject => extra?.[dialect] ?? {};

@@ -70,7 +70,8 @@ export interface Conversations<Body> {
    */
   add(conversationId: string, entry: StoredEntry<Body>, on?: { readonly statuses?: readonly string[]; readonly field?: string }): Promise<void>;
   /**
-   * Deletes a response that was made in a conversation. Where the conversation has it, its entry stays as `left` says; undefined: it is deleted already.
+   * Deletes a response that was made in a conversation. If it is in the conversation's chain, `left(entry)` takes its place; `left` returns undefined for one
+   * that was deleted before.
    *
    * @returns false when it was not there
    */

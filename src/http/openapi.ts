@@ -228,7 +228,7 @@ const cacheSeconds = {
   required: false,
   schema: { type: 'string', pattern: '^(\\d{1,7}|no-store)$' },
   description:
-    'An answer made of text is kept for this many seconds, and an identical request of the same user gets it again, which costs nothing; 0 or no-store: neither. Without it the settings apply. The answer says x-dragoman-cache: hit or miss where one is kept.',
+    'Seconds for which an answer made of text is cached: an identical request of the same user gets it again, which costs nothing. 0 or no-store: not cached. Without it the settings apply. The answer says x-dragoman-cache: hit or miss where one is kept.',
 };
 
 const choice = (name: string, description: string) => ({ name, in: 'header', required: false, schema: { type: 'string' }, description });

@@ -29,7 +29,7 @@ export interface Listening {
   readonly connections: () => number;
   /** Requests being answered now whose callers are known. */
   readonly ongoing: () => readonly Exchange[];
-  /** Stops listening, lets what is in flight finish for this many seconds, then cuts the rest. */
+  /** Stops listening, gives requests in flight `graceSeconds` to finish, then cuts the rest. */
   close(graceSeconds: number): Promise<void>;
 }
 

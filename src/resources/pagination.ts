@@ -6,7 +6,7 @@ import { instantOf } from '#kit/text/instant';
 
 /** What a request for a page of a list may say. */
 export const pageQuery = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'At most this many, 50 by default.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Page size; 50 by default.' })),
   cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
 };
 

@@ -15,7 +15,7 @@ export interface Blobs {
   get(id: string): Promise<Blob & { readonly content: Readable }>;
   /** Does nothing where there is no such blob. The caller makes sure that no other row names it. */
   remove(id: string): Promise<void>;
-  /** Removes those that were put this many milliseconds ago or earlier and that nothing names; one that is put meanwhile stays. @returns how many went */
+  /** Removes those that were put `age` milliseconds ago or earlier and that nothing names; one that is put meanwhile stays. @returns how many went */
   sweep(age: number, named: Named): Promise<number>;
 }
 

@@ -65,6 +65,7 @@ describe('the data folder', () => {
     await mkdir(join(folder, 'database/base'), { recursive: true });
     await expect(open({ folder })).rejects.toThrow(/The embedded database in .* cannot be opened: its file PG_VERSION is missing/);
     expect(existsSync(join(folder, 'database.new'))).toBe(false);
+    expect(existsSync(join(folder, 'database/base'))).toBe(true);
   });
 
   test('with a broken database is refused in a sentence, and left as it is', async () => {

@@ -23,7 +23,7 @@ interface Working extends Required<WorkOptions>, JobRunDeps {
 export interface JobWorker {
   /** The number of jobs that run now. */
   readonly running: () => number;
-  /** Takes no more, lets what runs end for this many seconds, then aborts it and gives it back. */
+  /** Takes no more, gives running jobs `graceSeconds` to end, then aborts them and gives them back. */
   readonly stop: (graceSeconds: number) => Promise<void>;
 }
 
@@ -138,7 +138,7 @@ function subscriptions({ store, kind }: Working, running: ReadonlySet<JobRun>, r
 
 const allEnded = (running: ReadonlySet<JobRun>) => Promise.all([...running].map((one) => one.ended));
 
-/** Waits for something, this many seconds at most. */
+/** Waits for something, for `seconds` at most. */
 async function within(seconds: number, awaited: Promise<unknown>, clock: Clock): Promise<void> {
   if (seconds === 0) return;
   const over = new AbortController();

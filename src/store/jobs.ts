@@ -35,7 +35,7 @@ export interface Jobs {
   work(kind: string, handler: Handler, options?: WorkOptions): () => Promise<void>;
   /** The number of jobs that run in this process now. */
   running(): number;
-  /** Takes no more, lets what runs end for this many seconds (0), then aborts it, and gives back what did not end. */
+  /** Takes no more, gives running jobs `graceSeconds` (0) to end, then aborts them, and gives back those that did not end. */
   close(graceSeconds?: number): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { Histogram } from 'prom-client';
 
-/** Durations by buckets. Counted here and shown when somebody asks: the library's own counting costs every request 8 µs. */
+/** A histogram of durations. Counted here and formatted on a scrape: prom-client's own counting costs every request 8 µs. */
 export class Durations {
   readonly #bounds: readonly number[];
   /** How many fell under each bound but not under the one before; the last counts what is above all. */

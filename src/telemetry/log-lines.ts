@@ -18,7 +18,7 @@ const againMilliseconds = 50;
  *
  * @param pieceBytes written at once at most, but for a line that is longer
  * @param mostWaiting bytes that wait for a reader who has stopped; later lines are left out
- * @param leftOut the line that stands where this many were left out
+ * @param leftOut the line in place of `count` lines that were left out
  */
 export function logLines(
   descriptor: number,

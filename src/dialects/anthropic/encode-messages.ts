@@ -16,7 +16,7 @@ export interface Notes {
   readonly isTranslated: boolean;
   /** The first thing of the current message that could not be sent, as a sentence. */
   lost: string | undefined;
-  /** Has anything a cache breakpoint? */
+  /** Does any part of the request have a cache breakpoint? */
   hasBreakpoint: boolean;
 }
 
@@ -55,11 +55,11 @@ export function cacheBreakpoint(extra: Extra | undefined, notes: Pick<Notes, 'ha
   return {};
 }
 
-const withoutBreakpoint: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
+const uncacheable: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking']);
 
 /** The blocks with the breakpoint of the message as a whole: on the last one that may have it. */
 export function withBreakpoint(blocks: JsonObject[], breakpoint: JsonObject): JsonObject[] {
-  const at = breakpoint['cache_control'] === undefined ? -1 : blocks.findLastIndex(({ type }) => !withoutBreakpoint.has(type));
+  const at = breakpoint['cache_control'] === undefined ? -1 : blocks.findLastIndex(({ type }) => !uncacheable.has(type));
   if (at >= 0) blocks[at] = { ...breakpoint, ...blocks[at] };
   return blocks;
 }

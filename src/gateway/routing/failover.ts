@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/async/clock';
+import { threeDecimals } from '#kit/async/three-decimals';
 import { isConversation } from '#core/routed-call';
 import { speaks, type GenerateEvent } from '#core/event';
 import { Fault } from '#core/fault';
@@ -205,7 +206,7 @@ class OneTry {
   }
 
   get #milliseconds(): number {
-    return Math.round((this.#deps.clock.monotonic() - this.#startedAt) * 1000) / 1000;
+    return threeDecimals(this.#deps.clock.monotonic() - this.#startedAt);
   }
 }
 

@@ -1,5 +1,6 @@
 import { Cancelled } from '#kit/async/client-left';
 import type { Clock } from '#kit/async/clock';
+import { threeDecimals } from '#kit/async/three-decimals';
 import { isConversation, type RoutedCall } from '#core/routed-call';
 import { noteMilliseconds, speaks, type Events, type FinishReason, type GenerateEvent, type Started, type Usage } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
@@ -290,9 +291,9 @@ class Meter {
       balance: this.#context.balance ?? 'inference',
       planTokens,
       costUsd,
-      queueMs: inMicroseconds(this.#call.reservation.waited),
-      firstTokenMs: this.#firstAt === undefined ? null : inMicroseconds(this.#firstAt - this.#startedAt),
-      totalMs: inMicroseconds(now - this.#startedAt),
+      queueMs: threeDecimals(this.#call.reservation.waited),
+      firstTokenMs: this.#firstAt === undefined ? null : threeDecimals(this.#firstAt - this.#startedAt),
+      totalMs: threeDecimals(now - this.#startedAt),
     };
   }
 
@@ -365,9 +366,6 @@ const mostSearches = 1000;
 const longestContext = 100_000_000;
 /** The factor by which plausible counts may exceed the requested maximum, since some providers do not limit thoughts, and the known context window. */
 const generous = 10;
-
-/** Clocks give more digits than anybody can use. */
-const inMicroseconds = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000;
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { byteOrderMarkLength } from '../text/byte-order-mark.ts';
 import { forgetKeys, isNewKey } from './new-keys.ts';
 import { areKept, isInexact, mostPlaces, parseAsWritten } from './numbers.ts';
 
@@ -160,7 +161,7 @@ function scanned(
   { long, inexact }: Finds,
 ): MemberOffsets {
   const end = buffer.length;
-  if (buffer[0] === 0xef && buffer[1] === 0xbb) throw new BadJson('The text starts with a byte order mark.');
+  if (byteOrderMarkLength(buffer) > 0) throw new BadJson('The text starts with a byte order mark.');
   sets.length = 0;
   let keysLeft = maxKeys ?? Infinity;
   if (maxKeys !== undefined) forgetKeys();

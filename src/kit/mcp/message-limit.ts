@@ -1,5 +1,5 @@
 import { BadJson, scan } from '../json/scan.ts';
-import { markLength } from '../text/byte-order-mark.ts';
+import { byteOrderMarkLength } from '../text/byte-order-mark.ts';
 import { splitter } from '../upstream/sse.ts';
 import { weights } from './message-values.ts';
 import { withUsableTools } from './usable-tools.ts';
@@ -36,7 +36,7 @@ export function withMessageLimit(response: Response, limits: MessageLimits, ende
 
 /** Throws for a message that would hold the event loop. */
 function checkMessage(bytes: Uint8Array, { values }: Pick<MessageLimits, 'values'>): void {
-  let at = markLength(bytes);
+  let at = byteOrderMarkLength(bytes);
   while (blanks.has(bytes[at] ?? 0)) at++;
   if (bytes[at] === openingList) throw new Error('Batches of messages are not taken.');
   if (bytes[at] === openingObject) scan(bytes.subarray(at), { maxTokens: values, weights });

@@ -23,7 +23,7 @@ export interface CallDone {
   readonly error?: string;
 }
 
-/** `waiting`: nothing goes on until a call is answered, after this many answers. */
+/** `waiting`: after `answers` answers, nothing goes on until a further call is answered. */
 export type ScriptEvent =
   | { readonly type: 'ready' }
   | { readonly type: 'waiting'; readonly answers: number }

@@ -1,4 +1,4 @@
-import { markLength } from '../text/byte-order-mark.ts';
+import { byteOrderMarkLength } from '../text/byte-order-mark.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -12,7 +12,7 @@ export class LineFeeds {
   take(bytes: Uint8Array): Uint8Array {
     const out = new Uint8Array(bytes.length);
     let length = 0;
-    for (let at = this.#isFirst ? markLength(bytes) : 0; at < bytes.length; at++) {
+    for (let at = this.#isFirst ? byteOrderMarkLength(bytes) : 0; at < bytes.length; at++) {
       const byte = bytes[at]!;
       if (byte !== LF || !this.#isAfterCR) out[length++] = byte === CR ? LF : byte;
       this.#isAfterCR = byte === CR;

@@ -1,4 +1,4 @@
-import { markLength } from '../text/byte-order-mark.ts';
+import { byteOrderMarkLength } from '../text/byte-order-mark.ts';
 
 /**
  * Decodes a stream of server-sent events into the payloads of its frames, without interpreting them. Written by hand, since line lengths must be bounded and each
@@ -48,7 +48,7 @@ export function splitter({ maxLine, bare }: { readonly maxLine: number; readonly
   const line = (bytes: Buffer, from: number, to: number): void => {
     if (first) {
       first = false;
-      from += markLength(bytes, from);
+      from += byteOrderMarkLength(bytes, from);
     }
     if (from === to) {
       data ??= unframed === undefined ? undefined : bare?.(unframed);

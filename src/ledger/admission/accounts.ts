@@ -352,7 +352,7 @@ export class Accounts {
     });
   }
 
-  /** Gives back what has been idle for this many milliseconds, and what is left of earlier months and days. */
+  /** Gives back what has been idle for `milliseconds`, and what is left of earlier months and days. */
   async #sweep(milliseconds: number): Promise<void> {
     const now = this.#clock.monotonic();
     const returning: LocalLease[] = [];

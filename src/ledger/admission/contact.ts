@@ -69,7 +69,7 @@ export function keepContact({ seen, streamSeconds, clock, lost }: ContactDeps, e
 
 /** The contact of a worker, as its parent reports it: the parent has the contact with the database. */
 export interface ReportedContact extends Contact {
-  /** The parent's contact is good for this many milliseconds from now on. Permits of these kinds have lapsed, and the parent has taken them back. */
+  /** The parent's contact is good for `goodMilliseconds` from now on. Permits of these kinds have lapsed, and the parent has taken them back. */
   reported(goodMilliseconds: number, lapsed: readonly PermitKind[]): void;
 }
 

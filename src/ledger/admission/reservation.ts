@@ -87,7 +87,7 @@ export class Reservation {
     }
   }
 
-  /** Sets more aside for an answer that has this many output tokens and goes on, before it is needed. @returns false when nothing is left */
+  /** Sets more aside for an answer that has `outputTokens` and goes on, before it is needed. @returns false when nothing is left */
   grow(outputTokens: number): boolean | Promise<boolean> {
     const lacking = this.#extend(outputTokens);
     if (outputTokens <= this.output) {
@@ -160,7 +160,7 @@ export class Reservation {
     }
   }
 
-  /** What an answer that has this many output tokens and goes on needs more of an account. */
+  /** What an answer that has `outputTokens` and goes on needs more of an account. */
   #growth({ lease, held }: Hold, outputTokens: number): Growth {
     const { kind } = lease.account;
     return { least: this.#estimate.amount(kind, outputTokens) - held, most: this.#estimate.amount(kind, outputTokens + this.#estimate.step) - held };

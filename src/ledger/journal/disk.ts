@@ -9,7 +9,7 @@ export interface Disk {
   create(path: string): DiskFile;
   /** Names in a folder; none where there is no such folder. */
   list(folder: string): Promise<readonly string[]>;
-  /** This many bytes from there on; fewer at the end, none where there is no such file. */
+  /** `length` bytes from `from` on; fewer at the end, none where there is no such file. */
   read(path: string, from: number, length: number): Promise<Buffer>;
   /** Adds to a file; it is made where it is missing, and its folder too. */
   append(path: string, text: string): Promise<void>;

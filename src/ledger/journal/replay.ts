@@ -5,7 +5,7 @@ import { callOf, settledJson, type Began } from './record.ts';
 import { segmentOf } from './segments.ts';
 import type { Entry } from './tail.ts';
 
-/** More than are settled between two syncs: this many at least are remembered, and twice as many at most. */
+/** More than are settled between two syncs. At least this number of calls is remembered, and at most twice as many. */
 const rememberedCalls = 20_000;
 
 /** What the records of a journal come to, one after the other: who is running, and, where somebody wants to know, what was settled. */

@@ -27,7 +27,7 @@ export interface JournalShipmentDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Calls that died are shipped this many at once. */
+/** Dead calls are shipped in batches of this size. */
 const deathsAtOnce = 500;
 
 /** Ships one journal into the database. */

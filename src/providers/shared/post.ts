@@ -1,6 +1,6 @@
 import { LineTooLong } from '#kit/upstream/sse';
 import { UpstreamError, type UpstreamResponse, type UpstreamRequest } from '#kit/upstream/response';
-import { byteOrderMark, markLength } from '#kit/text/byte-order-mark';
+import { byteOrderMark, byteOrderMarkLength } from '#kit/text/byte-order-mark';
 import type { Clock } from '#kit/async/clock';
 import type { Upstreams } from '#kit/upstream/pool';
 import type { Usage } from '#core/event';
@@ -40,7 +40,7 @@ export const wholeInPieces = (response: UpstreamResponse, { memory }: Pick<Targe
     },
   );
 
-const withoutMark = (bytes: Uint8Array): Uint8Array => bytes.subarray(markLength(bytes));
+const withoutMark = (bytes: Uint8Array): Uint8Array => bytes.subarray(byteOrderMarkLength(bytes));
 
 /** The body of a stream. Its first content must arrive within `firstByte` seconds from now: comments and empty events do not count. */
 export class AwaitingWords {

@@ -79,7 +79,7 @@ function worked(working: Working, deps: AgentLoopDeps): Promise<Said> {
   }
 }
 
-/** Answers of the model and calls of its tools in turn, until it calls none. @param rounds after this many rounds of calls it answers without tools */
+/** Answers of the model and calls of its tools in turn, until it calls none. @param rounds of calls, after which it answers without tools */
 async function conversed(working: Working, rounds: number, deps: AgentLoopDeps): Promise<Said> {
   const { run, definition, turns } = working;
   const tools = await toolsOf(working, deps);

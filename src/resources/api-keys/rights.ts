@@ -45,7 +45,7 @@ export interface RightsDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** Changes of this many milliseconds are looked at together. */
+/** Changes within this time are looked at together. */
 const gatherMilliseconds = 20;
 const againMilliseconds = 500;
 

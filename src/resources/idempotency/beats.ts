@@ -107,7 +107,7 @@ interface Beating {
   readonly failed: (cause: unknown) => void;
 }
 
-/** Acts every this many milliseconds while it is needed, never twice at once, and again soon where it failed. */
+/** Acts every `milliseconds` while it is needed, never twice at once, and again soon where it failed. */
 function pulse(clock: Clock, milliseconds: number, { isNeeded, act, failed }: Beating) {
   let isStarted = false;
   let isStopped = false;

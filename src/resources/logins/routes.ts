@@ -23,7 +23,7 @@ export function loginRoutes(logins: Pick<Logins, 'list'>): readonly NounRoute[] 
       scope: 'unscoped',
       owner: 'caller',
       summary: 'Your last sign-ins and requests for tokens, newest first.',
-      input: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, description: `At most this many; above ${most}, or absent: ${usual}.` })) }),
+      input: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, description: `Maximum number of rows; above ${most}, or absent: ${usual}.` })) }),
       output: Type.Array(LoginObject),
       async answer({ caller, input: { limit = usual } }) {
         const found = await logins.list(caller.userId, limit > most ? usual : limit);

@@ -25,7 +25,7 @@ export interface Login {
   readonly comment: string;
 }
 
-/** The newest rows of a time: at most this many, of this many seconds. */
+/** The newest rows: at most `most`, none older than `seconds`. */
 export interface Within {
   readonly most: number;
   readonly seconds: number;

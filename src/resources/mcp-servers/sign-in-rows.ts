@@ -94,7 +94,7 @@ export class SignInRows {
       where ${sameRow(key)} and renewals = ${renewals}`.execute(this.#store.db);
   }
 
-  /** Lets this holder alone renew the tokens, for this many seconds, on all machines. @returns false where another does, or has done so, or where it is too early to try again */
+  /** Lets this holder alone renew the tokens, on all machines, for `seconds`. @returns false where another does, or has done so, or where it is too early to try again */
   async held(
     key: SignInKey,
     { renewals, holder, seconds }: { readonly renewals: number; readonly holder: string; readonly seconds: number },
@@ -115,12 +115,16 @@ export class SignInRows {
     return done.numAffectedRows === 1n;
   }
 
-  /** The tokens could not be renewed: for good, or for this many minutes. */
-  async unrenewed(key: SignInKey, holder: string, { error, restMinutes }: { readonly error: string; readonly restMinutes: number | undefined }): Promise<void> {
+  /** The tokens could not be renewed: for good, or until `retryMinutes` have passed. */
+  async unrenewed(
+    key: SignInKey,
+    holder: string,
+    { error, retryMinutes }: { readonly error: string; readonly retryMinutes: number | undefined },
+  ): Promise<void> {
     const found =
-      restMinutes === undefined
+      retryMinutes === undefined
         ? sql`state = 'needed', tokens = null, client = null, expires_at = null`
-        : sql`state = 'failed', failures = failures + 1, rests_until = clock_timestamp() + make_interval(mins => ${restMinutes})`;
+        : sql`state = 'failed', failures = failures + 1, rests_until = clock_timestamp() + make_interval(mins => ${retryMinutes})`;
     await sql`
       update mcp_sign_in set ${found}, error = ${error}, holder = null, held_until = null, updated_at = clock_timestamp()
       where ${sameRow(key)} and holder = ${holder}`.execute(this.#store.db);

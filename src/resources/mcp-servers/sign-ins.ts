@@ -66,7 +66,7 @@ const heldSeconds = 30;
 const earlySeconds = 30;
 const lookMilliseconds = 100;
 /** Minutes that are let go by after failed renewals: the first, the second, and so on. */
-const restMinutes = [5, 10, 20, 30];
+const retryMinutes = [5, 10, 20, 30];
 const sweepMilliseconds = 600_000;
 /** Characters of what a browser brings. */
 const longest = 8192;
@@ -217,8 +217,8 @@ function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed
       return now?.tokens?.access === tokens.access ? tokens.access : undefined;
     } catch (error) {
       if (!(error instanceof SignInFailure)) throw error;
-      const rest = error.isRefused ? undefined : restMinutes[Math.min(failures, restMinutes.length - 1)];
-      await written(() => rows.unrenewed(key, holder, { error: error.isRefused ? hasEnded : `${unrenewed} ${error.message}`, restMinutes: rest }));
+      const retry = error.isRefused ? undefined : retryMinutes[Math.min(failures, retryMinutes.length - 1)];
+      await written(() => rows.unrenewed(key, holder, { error: error.isRefused ? hasEnded : `${unrenewed} ${error.message}`, retryMinutes: retry }));
       return undefined;
     }
   }

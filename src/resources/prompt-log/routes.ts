@@ -36,7 +36,7 @@ export function promptLogRoutes(prompts: Pick<PromptStore, 'list'>, looked: (loo
       owner: 'caller',
       summary: 'Your last calls with the first 2,000 characters of their prompts and answers, newest first.',
       input: Type.Object({
-        limit: Type.Optional(Type.Integer({ minimum: 1, description: `At most this many; above ${most}, or absent: ${most}.` })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, description: `Maximum number of rows; above ${most}, or absent: ${most}.` })),
         before_id: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only those before this id.' })),
         full_text: Type.Optional(Type.Boolean({ description: 'Prompts and answers are cut all the same.' })),
         user_id: Type.Optional(

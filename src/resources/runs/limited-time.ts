@@ -7,7 +7,7 @@ export interface LimitedTime {
   end(): void;
 }
 
-/** Calls back once when this many milliseconds have gone by, without those of rests. */
+/** Calls back once after this much running time; `rest` stops the clock. */
 export function limitedTime(clock: Clock, milliseconds: number, over: () => void): LimitedTime {
   let left = milliseconds;
   let hasEnded = false;

@@ -37,7 +37,7 @@ const mostOfUser = 100;
 /** Most that are tidied away at once. */
 const pieceRows = 1000;
 
-/** What is used all the time is noted once in this many seconds. */
+/** The use of a session is noted at most once in this time. */
 const noteSeconds = 30;
 
 const isGood = sql`status = 'active' and made_at > now() - interval '30 days' and used_at > now() - interval '12 hours'`;

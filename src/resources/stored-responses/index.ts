@@ -12,7 +12,7 @@ export interface Keeping<Body> {
   readonly log: (problem: string, cause: unknown) => void;
   /** The number of background runs that this process works on now. */
   running(): number;
-  /** Lets the runs end for this many seconds, then interrupts them; they are taken up again where this can be done. */
+  /** Gives the runs `graceSeconds` to end, then interrupts them; they are taken up again where this can be done. */
   close(graceSeconds: number): Promise<void>;
 }
 

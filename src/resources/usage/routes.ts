@@ -55,10 +55,10 @@ const sums = {
   costUsd: nullable(Type.Number(), { description: 'US dollars, of the calls whose price is known; null: of none.' }),
   unpriced: Type.Integer({ description: 'Calls whose price is not known.' }),
   errors: Type.Integer({ description: 'Requests that were refused or failed, except those that the client abandoned or cancelled.' }),
-  firstTokenP50Ms: milliseconds('Half of the answers began within this many milliseconds, to five per cent.'),
-  firstTokenP95Ms: milliseconds('95 per cent of the answers began within this many milliseconds.'),
-  totalP50Ms: milliseconds('Half of the calls took at most this many milliseconds.'),
-  totalP95Ms: milliseconds('95 per cent of the calls took at most this many milliseconds.'),
+  firstTokenP50Ms: milliseconds('Median time to the first token, to five per cent.'),
+  firstTokenP95Ms: milliseconds('95th percentile of the time to the first token.'),
+  totalP50Ms: milliseconds('Median duration of a call.'),
+  totalP95Ms: milliseconds('95th percentile of the duration of a call.'),
 };
 
 const UsageItem = Type.Object(

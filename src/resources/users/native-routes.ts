@@ -62,7 +62,7 @@ export function nativeAdminRoutes(deps: NativeUserDeps): readonly NounRoute[] {
       summary: 'The users, with their monthly limits and what they have used of them.',
       input: Type.Object({
         start: Type.Optional(Type.Integer({ minimum: 0, maximum: largest, description: 'How many are skipped first.' })),
-        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most this many, 200 by default.' })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Maximum number of rows; 200 by default.' })),
         email: Type.Optional(Type.String({ maxLength: 254, description: 'The user with this address alone.' })),
       }),
       output: Type.Object({ response: Type.Array(UserTokens), count: Type.Integer(), total: Type.Integer() }),

@@ -16,7 +16,7 @@ async function post(address: string, body: unknown): Promise<Any> {
 }
 const count = (more: object) => post(`${path}/input_tokens`, { model: 'built-in', ...more });
 
-test('the tokens of a request are those that its response reports as input, and nothing is asked or kept', async () => {
+test('the tokens of a request are those that its response reports as input, and no answer is asked for', async () => {
   const asked = { model: 'built-in', input: 'Say exactly: hello', instructions: 'Be brief.' };
   const { usage, id } = await post(path, asked);
   expect(await count(asked)).toEqual({ http: 200, object: 'response.input_tokens', input_tokens: usage.input_tokens });

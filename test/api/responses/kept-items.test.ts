@@ -63,6 +63,7 @@ test('a run in the background that is deleted leaves nothing in its conversation
   await upstream.arrived(0);
   expect((await remove(run.id)).deleted).toBe(true);
   await upstream.closed(0);
+  await expect.poll(() => ask(`/server/admin/logs/req_${run.id.slice(5)}`)).toMatchObject({ status: 499 });
   expect(await textsOf(id)).toEqual(['user: zero']);
 });
 

@@ -1,7 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
-import { isEmpty, isObject, rest, textOf, whole, type Json } from '#core/json';
+import { allMembers, isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
@@ -217,7 +217,7 @@ class ResponseReader implements ItemReader {
       default: {
         const searched = searchIn(item);
         if (searched.search) this.#searches++;
-        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: whole(item), ...searched } }];
+        return [{ type: 'part', candidate: 0, part: { type: 'foreign', dialect, value: allMembers(item), ...searched } }];
       }
     }
   }
@@ -253,7 +253,7 @@ const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'functio
 const progress = (event: Loose): GenerateEvent => ({
   type: 'part',
   candidate: 0,
-  part: { type: 'foreign', dialect, value: whole(event) },
+  part: { type: 'foreign', dialect, value: allMembers(event) },
   progress: true,
 });
 

@@ -1,6 +1,6 @@
 import { textTurn, type MediaPart, type Part, type RefusalPart, type SearchPart, type TextPart, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { rest, whole, type Extra, type JsonObject } from '#core/json';
+import { allMembers, rest, type Extra, type JsonObject } from '#core/json';
 import { bounded, invalid } from '../../shared/read-fields.ts';
 import { itemNote } from '../../shared/lone-items.ts';
 import { itemPlace } from './encode-items.ts';
@@ -99,13 +99,13 @@ function take(item: WireItem, place: string, builder: TurnBuilder, items: Before
       if (found.role === 'model') return builder.model(found.parts);
       const [part] = found.parts;
       if (part?.type !== 'tool-result') return builder.turn(found);
-      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not stand before it');
+      if (!builder.calls.has(part.id)) throw invalid(`${place}.id`, 'names an output whose tool call does not come before it');
       return builder.result(part);
     }
     default: {
       const search = isSearch(item) ? searchOf(item) : undefined;
       if (search) return builder.model([search]);
-      const part = partOfItem(bounded(whole(item), place));
+      const part = partOfItem(bounded(allMembers(item), place));
       return isFromClient(part.value) ? builder.turn({ role: 'user', parts: [part], ...carriedAs({ [itemNote]: true }) }) : builder.model([part]);
     }
   }

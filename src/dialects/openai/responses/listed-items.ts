@@ -79,7 +79,7 @@ function kindOf({ type }: JsonObject): Part['type'] | undefined {
   return type === 'function_call' || type === 'custom_tool_call' ? 'tool-call' : undefined;
 }
 
-/** An item by itself: an output comes without its call, which is looked for where the output is put. */
+/** One item as a turn. An output is decoded behind a placeholder of its call; `take` of decode-input checks for the real one. */
 function one(item: JsonObject | undefined): Turn | undefined {
   if (!item) return undefined;
   const call: Turn = { role: 'model', parts: [{ type: 'tool-call', id: textOf(item['call_id']), name: '', json: '' }] };

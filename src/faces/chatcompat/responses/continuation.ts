@@ -37,7 +37,7 @@ export async function continuationOf(deps: KeepingDeps, { exchange, caller: { us
   };
 }
 
-/** The turns of a chain. Outputs whose tool call was taken out are left out: no provider takes them. */
+/** The turns of a chain. Outputs whose tool call was removed are left out: no provider takes them. */
 export function turnsOfChain(entries: readonly Entry[]): readonly Turn[] {
   const turns = entries.flatMap(turnsIn);
   if (!entries.some(({ body }) => body.removed)) return turns;
@@ -56,21 +56,21 @@ function turnsIn(entry: Entry): readonly Turn[] {
   return answer && answer.length > 0 ? [...said, { role: 'model', parts: withItemIds(answer, outputOf(response)) }] : said;
 }
 
-/** The turns of an entry some of whose items were taken out. */
+/** The turns of an entry some of whose items were removed. */
 function turnsLeft(entry: Entry): readonly Turn[] {
   const find = itemFinder(entry.body);
   const turns: Turn[] = [];
   for (const { id } of itemsIn(entry)) {
     const turn = find(textOf(id));
     const last = turns.at(-1);
-    if (turn && last && goesOn(turn, last)) turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
+    if (turn && last && isSameTurn(turn, last)) turns[turns.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] };
     else if (turn) turns.push(turn);
   }
   return turns;
 }
 
 /** Are they items of one turn: of the model, or results of its calls? */
-const goesOn = (turn: Turn, last: Turn): boolean => turn.role === last.role && (turn.role === 'model' || [turn, last].every(isResults));
+const isSameTurn = (turn: Turn, last: Turn): boolean => turn.role === last.role && (turn.role === 'model' || [turn, last].every(isResults));
 const isResults = ({ parts }: Turn): boolean => parts.every(({ type }) => type === 'tool-result');
 
 /** The items of an entry, oldest first. */

@@ -48,8 +48,8 @@ export function keptRoutes(deps: GeneratingDeps & KeepingDeps, background: Backg
       async answer(asked) {
         const { userId, id, body, status } = await found(asked);
         const { conversation } = body.response;
-        const isGone = isObject(conversation) ? conversations.removeEntry(textOf(conversation['id']), userId, id, onlyItems) : responses.remove(userId, id);
-        if (!(await isGone)) throw gone(); // meanwhile
+        const removed = isObject(conversation) ? conversations.removeEntry(textOf(conversation['id']), userId, id, onlyItems) : responses.remove(userId, id);
+        if (!(await removed)) throw gone(); // meanwhile
         if (body.run && isRunning(status)) await runs.cancel(body.run.job);
         return { id, object: 'response', deleted: true };
       },

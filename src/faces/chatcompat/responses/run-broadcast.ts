@@ -20,7 +20,7 @@ export class RunBroadcast {
     this.#wake();
   }
 
-  /** Resolves when more was said than this many events, it has ended, or the signal is aborted. */
+  /** Resolves when there are more than `than` events, it has ended, or the signal is aborted. */
   async more(than: number, signal: AbortSignal): Promise<void> {
     if (this.#ended || this.events.length > than || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();

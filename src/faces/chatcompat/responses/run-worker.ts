@@ -32,7 +32,7 @@ interface Working {
   readonly live: RunBroadcast;
 }
 
-/** Tries of a run; after this many it is taken for the cause why the processes that work on it end. */
+/** A run that was begun more often is taken for the reason why its processes end. */
 const mostTries = 5;
 /** Milliseconds between two looks for the memory that a run needs. It keeps its place meanwhile. */
 const roomMilliseconds = 100;

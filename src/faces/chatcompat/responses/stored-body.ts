@@ -15,7 +15,7 @@ export interface StoredResponseBody {
   readonly said: readonly Turn[];
   readonly answer?: readonly Part[];
   readonly run?: Run;
-  /** Ids of its items that were taken out of the conversation. */
+  /** Ids of its items that were removed from the conversation. */
   readonly removed?: readonly string[];
 }
 

@@ -121,14 +121,14 @@ const owning = (answer: (context: Context, call: GenerateCall) => Promise<string
     }
   };
 
-interface Asked {
+interface PluginCall {
   readonly values: Values;
   readonly files: readonly UploadedFile[];
   readonly model: string;
   readonly context: Context;
 }
 
-async function answerOf({ definition, owner }: OwnPlugin, { values, files, model, context }: Asked, deps: RunDeps) {
+async function answerOf({ definition, owner }: OwnPlugin, { values, files, model, context }: PluginCall, deps: RunDeps) {
   const file = await fileOf(files, context, deps);
   if (definition.kind === 'script') return ranScript({ script: definition.script, values, file, model, isOwn: owner === context.caller.userId, context }, deps);
   if (definition.kind !== 'http') throw new TypeError('A prompt is answered by a model.');
