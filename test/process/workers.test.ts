@@ -216,7 +216,7 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
       const clients = await oneOfEach(server);
       const streams = await Promise.all(clients.map((client) => client.ask(longStory)));
       server.launcher.kill('SIGTERM');
-      await new Promise((resolve) => setTimeout(resolve, 1100)); // less apart, two signals are one
+      await new Promise((resolve) => setTimeout(resolve, 2500)); // less than a second apart, two signals are one, and a busy machine delivers the first late
       server.launcher.kill('SIGTERM');
       expect(await server.ended).toBe(1);
       await Promise.all(streams.map(({ text }) => expect(text).rejects.toThrow()));
