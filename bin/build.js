@@ -56,11 +56,19 @@ async function bundle(names, output) {
   });
   const written = await building.write({ dir: made, format: 'esm', entryFileNames: '[name].js', comments: false, ...output });
   await building.close();
-  for (const { modules = {} } of written.output)
+  for (const { fileName, modules = {} } of written.output) {
+    inOneByte(join(made, fileName));
     for (const id of Object.keys(modules)) {
       const [folder] = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id) ?? [];
       if (folder) bundled.add(folder);
     }
+  }
+}
+
+/** V8 keeps a source in two bytes a character as soon as one of them is beyond Latin-1: 6 MB of memory for the server. */
+function inOneByte(file) {
+  const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/[^\0-\xFF]/g, escaped));
 }
 
 /** Entry points of worker threads and child processes, which are started by path: `new URL('./name-worker${…}')`. */
