@@ -1,10 +1,9 @@
 /* Scripts of plugins that have much to do, beside chats. */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
 import { startProcess } from '../support/server-process.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 import { startUpstream } from '../support/fakes/upstream/index.ts';
 
 const long = 300_000;
@@ -13,18 +12,13 @@ const long = 300_000;
 async function withServer() {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const server = await startProcess(await embedded.place(), upstream.url, '', { preload: new URL('./loop-watch.ts', import.meta.url) });
+  const server = await startProcess(await embedded.place(), upstream.url, '', { preload: loopWatch });
   const ask = async (path: string, body: object, key = server.key) => {
     const headers = { 'x-access-tokens': key, 'content-type': 'application/json' };
     const answer = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
   };
-  const watched = async () => {
-    const seen = once(server.child, 'message');
-    server.child.send('');
-    return ((await seen) as [Watched])[0];
-  };
-  return { ask, watched };
+  return { ask, watched: () => watched(server) };
 }
 
 test('a hundred scripts at once hold the event loop nowhere, and chats beside them wait at most twice as long', { timeout: long }, async () => {

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { expressionsIn, type Expression } from './expressions/collect.ts';
+import { slowness } from '../support/cpu-time.ts';
 import type { Found } from './expressions/worker.ts';
 
 const { expressions, dynamic } = expressionsIn(fileURLToPath(new URL('../../src', import.meta.url)));
@@ -32,7 +33,7 @@ async function tooSlow(all: readonly Expression[], milliseconds = patience): Pro
       await worker.terminate();
       worker = begun();
     }
-    if (!slowest || slowest.milliseconds > most) slow.push(`${name}, for ${JSON.stringify((slowest ?? dearest)?.text)}`);
+    if (!slowest || slowest.milliseconds / slowness() > most) slow.push(`${name}, for ${JSON.stringify((slowest ?? dearest)?.text)}`);
   }
   await worker.terminate();
   return slow;

@@ -1,5 +1,4 @@
 /* Work that takes long: others are answered meanwhile, and the event loop is never held. */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
@@ -8,7 +7,7 @@ import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { askWith, fixed } from '../support/members.ts';
 import { proves } from '../support/proves.ts';
 import { startProcess } from '../support/server-process.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 
 /** Milliseconds of work at a stretch. */
 const most = 50;
@@ -38,12 +37,7 @@ test(
   async () => {
     const upstream = await startUpstream();
     onTestFinished(() => upstream.close());
-    const server = await startProcess(await embedded.place(), upstream.url, '', { preload: new URL('./loop-watch.ts', import.meta.url) });
-    const stretch = async () => {
-      server.child.send('how long');
-      const [seen] = (await once(server.child, 'message')) as [Watched];
-      return seen.stretch;
-    };
+    const server = await startProcess(await embedded.place(), upstream.url, '', { preload: loopWatch });
     const document = pdf(200);
     const input = Array.from({ length: 256 }, (_, at) => `The heron number ${at} stands at the edge of the harbour and waits for fish. `.repeat(3));
     const embedAll = async (texts: readonly string[]) => {
@@ -72,7 +66,7 @@ test(
     await round(pdf(8), 8, input.slice(0, 8)); // code and models are loaded from now on
     let least = Infinity;
     for (let tries = 0; tries < 4 && least > most; tries++) {
-      await stretch();
+      await watched(server);
       expect(
         await round(
           document,
@@ -80,7 +74,7 @@ test(
           input.map((text) => `${tries} ${text}`),
         ),
       ).toBeGreaterThan(50);
-      least = Math.min(least, await stretch());
+      least = Math.min(least, (await watched(server)).stretch);
     }
     expect(least).toBeLessThanOrEqual(most);
   },

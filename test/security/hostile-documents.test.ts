@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
 import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { startProcess } from '../support/server-process.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 
 const long = (unit: string, length: number) => unit.repeat(Math.floor(length / unit.length));
 const list = (item: (at: number) => string, bytes: number) => {
@@ -64,13 +64,7 @@ test('no description of an interface holds the event loop for 50 ms, fetched or 
   const origin = `http://127.0.0.1:${port}`;
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const preload = new URL('./loop-watch.ts', import.meta.url);
-  const server = await startProcess(await embedded.place(), upstream.url, `outbound: { allow: ["${origin}"] }\n`, { preload });
-  const watched = async () => {
-    const seen = once(server.child, 'message');
-    server.child.send('');
-    return ((await seen) as [Watched])[0];
-  };
+  const server = await startProcess(await embedded.place(), upstream.url, `outbound: { allow: ["${origin}"] }\n`, { preload: loopWatch });
   const made = async (openapi: string) => {
     const plugin = { plugin_name: 'p', title: 't', kind: 'http', request: { openapi, operationId: 'a' } };
     const headers = { 'x-access-tokens': server.key, 'content-type': 'application/json' };
@@ -88,9 +82,9 @@ test('no description of an interface holds the event loop for 50 ms, fetched or 
       served = document(bytes);
       const stretches: number[] = [];
       for (let tries = 0; tries < 5 && !stretches.some((one) => one < 50); tries++) {
-        await watched();
+        await watched(server);
         expect([what, how, ...(await made(how === 'fetched' ? origin : served))]).toEqual([what, how, 400, expect.stringMatching(refusal)]);
-        stretches.push((await watched()).stretch);
+        stretches.push((await watched(server)).stretch);
       }
       expect([what, how, Math.min(...stretches)]).toEqual([what, how, expect.toSatisfy((one: number) => one < 50)]);
     }

@@ -1,5 +1,4 @@
 /* MCP servers that send far too much, or what takes long to read: refused soon, and with little memory. */
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
@@ -7,7 +6,7 @@ import { startScriptedMcp, toolNamed, type ScriptedMcp } from '../support/fakes/
 import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { proves } from '../support/proves.ts';
 import { startProcess } from '../support/server-process.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 
 const megabyte = 2 ** 20;
 const asServer = { name: 's', approval: 'never' };
@@ -37,23 +36,18 @@ async function withServer(mcp: ScriptedMcp) {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const yaml = `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n`;
-  const server = await startProcess(await embedded.place(), upstream.url, yaml, { preload: new URL('./loop-watch.ts', import.meta.url) });
+  const server = await startProcess(await embedded.place(), upstream.url, yaml, { preload: loopWatch });
   const ask = async (path: string, sent: object) => {
     const headers = { 'x-access-tokens': server.key, 'content-type': 'application/json' };
     const answer = await fetch(`${server.url}/server/mine/mcp-servers${path}`, { method: 'POST', headers, body: JSON.stringify(sent) });
     return (await answer.json()) as Record<string, unknown>;
   };
-  const watched = async () => {
-    const seen = once(server.child, 'message');
-    server.child.send('');
-    return ((await seen) as [Watched])[0];
-  };
   const { id } = await ask('', { ...asServer, url: mcp.url });
   const tested = (sent: object = { tool: 'one' }) => ask(`/${id as number}/test`, sent);
   mcp.script(listing(() => ({ content: [] })));
   for (let warm = 0; warm < 20; warm++) expect(await tested()).toMatchObject({ state: 'ok' });
-  await watched();
-  return { tested, watched };
+  await watched(server);
+  return { tested, watched: () => watched(server) };
 }
 
 test(

@@ -1,17 +1,16 @@
 /* A request may name many items of one stored response. */
-import { once } from 'node:events';
 import { inputItemId } from '#dialects/openai/responses/encode-items';
 import { expect, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
 import { startUpstream } from '../support/fakes/upstream/index.ts';
 import { startProcess } from '../support/server-process.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 
 test('many references to the items of one response do not hold the event loop', { timeout: 120_000 }, async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const preload = new URL('./loop-watch.ts', import.meta.url);
-  const { url, key, child } = await startProcess(await embedded.place(), upstream.url, '', { preload });
+  const server = await startProcess(await embedded.place(), upstream.url, '', { preload: loopWatch });
+  const { url, key } = server;
   const ask = (body: object) =>
     fetch(`${url}/server/chatcompat/v1/responses`, {
       method: 'POST',
@@ -19,11 +18,6 @@ test('many references to the items of one response do not hold the event loop', 
       body: JSON.stringify({ model: 'built-in', ...body }),
       signal: AbortSignal.timeout(60_000),
     });
-  const stretch = async () => {
-    const answer = once(child, 'message');
-    child.send('seen');
-    return ((await answer) as [Watched])[0].stretch;
-  };
   const input = Array.from({ length: 2000 }, () => ({ role: 'user', content: 'x' }));
   const first = await ask({ input });
   const { id } = (await first.json()) as { id: string };
@@ -31,11 +25,11 @@ test('many references to the items of one response do not hold the event loop', 
   const stretches: number[] = [];
   // Code that is not warm yet, and a collection of garbage that fell due just then, are no fault of the request.
   for (let again = 0; again < 3; again++) {
-    await stretch();
+    await watched(server);
     const second = await ask(named);
     expect(second.status).toBe(200);
     await second.text();
-    stretches.push(await stretch());
+    stretches.push((await watched(server)).stretch);
   }
   expect(Math.min(...stretches)).toBeLessThanOrEqual(50);
 });

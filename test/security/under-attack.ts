@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { Attack } from './attack.ts';
 import { embedded } from '../support/databases.ts';
 import { always, ok, on, startUpstream, type Upstream } from '../support/fakes/upstream/index.ts';
-import type { Watched } from './loop-watch.ts';
+import { loopWatch, watched } from './watched.ts';
 import { startProcess, type ServerProcess } from '../support/server-process.ts';
 
 /** Milliseconds of work at a stretch, and bytes above those of a server that has warmed up. */
@@ -48,8 +47,7 @@ const warming: Attack = { name: 'warming', path: '/server/chatcompat/v1/embeddin
 export async function underAttack(attacks: readonly Attack[]): Promise<Borne> {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const preload = new URL('./loop-watch.ts', import.meta.url);
-  const server = await startProcess(await embedded.place(), upstream.url, settings, { providers: providers(upstream.url), preload });
+  const server = await startProcess(await embedded.place(), upstream.url, settings, { providers: providers(upstream.url), preload: loopWatch });
   for (const attack of [warming, ...attacks.slice(0, 3)]) await suffered(server, upstream, attack);
   const idle = (await watched(server)).resident;
   const unbearable: string[] = [];
@@ -77,20 +75,12 @@ export async function underAttack(attacks: readonly Attack[]): Promise<Borne> {
 
 const megabytes = (bytes: number) => Math.round(bytes / 2 ** 20);
 
-async function watched({ child }: ServerProcess): Promise<Watched> {
-  if (child.exitCode !== null || child.signalCode !== null) throw new Error('The server has ended.');
-  const answer = once(child, 'message');
-  child.send('seen');
-  const [seen] = (await answer) as [Watched];
-  return seen;
-}
-
 /** Sends it, reads the answer to its end, and says what the server did meanwhile. */
 async function suffered(
   server: ServerProcess,
   upstream: Upstream,
   { path, method = 'POST', headers, body, answer }: Attack,
-): Promise<Watched & { readonly status: number }> {
+): Promise<Awaited<ReturnType<typeof watched>> & { readonly status: number }> {
   upstream.reset();
   upstream.script(on({ model: 'judge' }, always(ok({ text: '{"flagged": false}' }))));
   if (answer) upstream.script(always(answer()));

@@ -3,6 +3,7 @@ import { openTokens } from '#kit/tokens/index';
 import type { GenerateCall } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
 import { answer } from './rules.ts';
+import { cpuMilliseconds } from '../../../test/support/cpu-time.ts';
 import { ask, callOf, tool, turn } from '../../../test/support/built-in-model.ts';
 
 const tokens = await openTokens();
@@ -18,14 +19,13 @@ const schema = (one: JsonObject): Partial<GenerateCall> => ({ output: { type: 's
  * answers.
  */
 function held(call: GenerateCall): number {
-  const before = process.threadCpuUsage();
-  try {
-    tokens.split(answer(call)(0).text.slice(0, 1 << 15));
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'invalid' });
-  }
-  const { user, system } = process.threadCpuUsage(before);
-  return (user + system) / 1000;
+  return cpuMilliseconds(() => {
+    try {
+      tokens.split(answer(call)(0).text.slice(0, 1 << 15));
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'invalid' });
+    }
+  });
 }
 
 /** Some 25 ms at most by itself; the rest is for a busy machine and cold code. */

@@ -4,32 +4,12 @@ import { sealer } from '#kit/crypto/sealing';
 import { jobs } from '#store/jobs';
 import { testClock, type TestClock } from '../../../test/support/fakes/clock.ts';
 import { onBothDatabases } from '../../../test/support/databases.ts';
+import { longestStretch } from '../../../test/support/cpu-time.ts';
 import { quickest } from '../../../test/support/quickest.ts';
 import type { Conversations, StoredEntry } from '#core/stored-responses';
 import { openConversations } from './conversations.ts';
 import { openRuns } from './runs.ts';
 import { openStoredResponses, type ResponseStore } from './store.ts';
-
-/** The most processor time that the event loop gave to one of its turns meanwhile (milliseconds). */
-async function longestStretch(work: () => Promise<unknown>): Promise<number> {
-  const used = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  let [longest, before] = [0, used()];
-  const turn = () => {
-    longest = Math.max(longest, used() - before);
-    before = used();
-  };
-  const watching = setInterval(turn, 1);
-  try {
-    await work();
-    turn();
-    return longest;
-  } finally {
-    clearInterval(watching);
-  }
-}
 
 const migrations = ['../users/', './'].map((folder) => new URL(folder, import.meta.url));
 const seal = sealer(Buffer.alloc(32, 7));

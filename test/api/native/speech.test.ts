@@ -1,6 +1,7 @@
 /* Texts as sound, in the words of the native interface and of chat completions. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { longestStretch } from '../../support/cpu-time.ts';
 import { always, failing, says, startUpstream, type Upstream } from '../../support/fakes/upstream/index.ts';
 import { loggedAs, newMember } from '../../support/members.ts';
 import { proves } from '../../support/proves.ts';
@@ -141,37 +142,21 @@ describe('the event loop', () => {
     }
     expect(Math.min(...waits)).toBeLessThan(300); // the machine may be busy with other things
     const people = await Promise.all(Array.from({ length: 5 }, () => person(all)));
-    const longestTurn = async () => {
-      let [longest, before] = [0, worked()];
-      const watch = setInterval(() => {
-        longest = Math.max(longest, worked() - before);
-        before = worked();
-      }, 1);
-      try {
-        const answers = await Promise.all(
-          Array.from({ length: 50 }, (_, at) =>
-            fetch(server.url + speak, {
-              method: 'POST',
-              headers: { 'x-access-tokens': people[at % 5]!.key, 'content-type': 'application/json' },
-              body: JSON.stringify({ text: `Number ${at}.` }),
-            }).then(async (answer) => (await soundOf(answer)).length),
-          ),
-        );
-        expect(Math.min(...answers)).toBeGreaterThan(1000);
-      } finally {
-        clearInterval(watch);
-      }
-      return longest;
+    const spoken = async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, at) =>
+          fetch(server.url + speak, {
+            method: 'POST',
+            headers: { 'x-access-tokens': people[at % 5]!.key, 'content-type': 'application/json' },
+            body: JSON.stringify({ text: `Number ${at}.` }),
+          }).then(async (answer) => (await soundOf(answer)).length),
+        ),
+      );
+      expect(Math.min(...answers)).toBeGreaterThan(1000);
     };
-    expect(await quickest(50, longestTurn)).toBeLessThan(50);
+    expect(await quickest(50, () => longestStretch(spoken))).toBeLessThan(50);
   }, 120_000);
 });
-
-/** Processor time of this thread in milliseconds: the machine may be busy with other things. */
-function worked(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
 
 describe('a provider that speaks', () => {
   test('gets the words without marks and the voice that was asked for, and its sound comes as it is', async () => {

@@ -4,6 +4,7 @@ import type { DocumentText } from '#core/document';
 import { openTokens } from '#kit/tokens/index';
 import { chunked } from './chunker.ts';
 import { languageOf } from './language.ts';
+import { longestStretch } from '../../../../test/support/cpu-time.ts';
 import { document } from '../../../../test/support/datasets.ts';
 import type { Chunk } from './types.ts';
 import { wordsOf } from './words.ts';
@@ -127,24 +128,10 @@ test('neither 4 MB of text nor 1 MB of anything hostile holds the event loop', {
   };
   for (const [name, text] of Object.entries(texts)) {
     let held = Infinity; // on a busy machine a turn may be charged for what others do
-    for (let tries = 0; tries < 3 && held >= 50; tries++) held = await longestTurn(() => chunksOf(text));
+    for (let tries = 0; tries < 3 && held >= 50; tries++) held = await longestStretch(() => chunksOf(text));
     expect([name, held < 50]).toEqual([name, true]);
   }
 });
-
-/** The most CPU time that this thread had between two turns of the event loop, in milliseconds. */
-async function longestTurn(work: () => Promise<unknown>): Promise<number> {
-  const spent = () => process.threadCpuUsage().user / 1000;
-  let longest = 0;
-  let last = spent();
-  const watch = setInterval(() => {
-    longest = Math.max(longest, spent() - last);
-    last = spent();
-  }, 1);
-  await work();
-  clearInterval(watch);
-  return longest;
-}
 
 test('the language of a text is told, also of a short one', async () => {
   const told = (text: string) => languageOf(text, () => undefined);

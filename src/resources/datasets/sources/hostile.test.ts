@@ -3,34 +3,11 @@ import { expect, test } from 'vitest';
 import { filenameFor } from './filenames.ts';
 import { linksIn } from './links.ts';
 import { robotsIn } from './robots.ts';
+import { longestStretch } from '../../../../test/support/cpu-time.ts';
 import { quickest } from '../../../../test/support/quickest.ts';
 
 const { signal } = new AbortController();
 const url = new URL('https://a.example/docs/');
-
-/** Milliseconds of processor time of the longest stretch between two turns of the event loop. */
-async function longestStretch(work: () => Promise<unknown>): Promise<number> {
-  const worked = () => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  await new Promise((resolve) => setImmediate(resolve));
-  let longest = 0;
-  let before = worked();
-  const look = () => {
-    longest = Math.max(longest, worked() - before);
-    before = worked();
-  };
-  const timer = setInterval(look, 1);
-  try {
-    await work();
-    await new Promise((resolve) => setImmediate(resolve));
-    look();
-    return longest;
-  } finally {
-    clearInterval(timer);
-  }
-}
 
 test('hostile markup is read without holding the event loop', async () => {
   const hostile = [
