@@ -13,9 +13,9 @@ const made = join(root, `dist.new-${process.pid}`);
 if (process.argv.includes('--unless-current') && isCurrent()) process.exit(0);
 const { rolldown } = await import('rolldown');
 
-/** Packages that are native, or find files of their own beside their code. */
+/** Packages that are native, or find files of their own beside their code; and what Fastify asks for only where a route has a schema of its own, or in tests. */
 const external =
-  /^(node:|@electric-sql\/|@energetic-ai\/|@napi-rs\/|@tesseract|tesseract\.js|@echogarden\/|quickjs-wasi|gpt-tokenizer|officeparser|unpdf|file-type|pg-native)/;
+  /^(node:|@electric-sql\/|@energetic-ai\/|@napi-rs\/|@tesseract|tesseract\.js|@echogarden\/|quickjs-wasi|gpt-tokenizer|officeparser|unpdf|file-type|pg-native|@fastify\/(ajv|fast-json-stringify)-compiler|light-my-request)/;
 
 /** Rewrites `import.meta.url`, `.filename` and `.dirname`, so that bundled modules find the files that lay beside them in src/. */
 const places = {
@@ -40,6 +40,34 @@ const places = {
   },
 };
 
+/** Where undici has what the server imports. All of it, with WebSocket, caches and mocks, takes 3 MB of memory more. */
+const partsOfUndici = {
+  buildConnector: './lib/core/connect',
+  Client: './lib/dispatcher/client',
+  EnvHttpProxyAgent: './lib/dispatcher/env-http-proxy-agent',
+  errors: './lib/core/errors',
+  fetch: './lib/web/fetch',
+  Pool: './lib/dispatcher/pool',
+  ProxyAgent: './lib/dispatcher/proxy-agent',
+};
+
+const lightUndici = {
+  name: 'light-undici',
+  load(id) {
+    if (id !== join(root, 'node_modules/undici/index.js')) return null;
+    const members = Object.entries(partsOfUndici).map(([name, path]) => `get ${name}() { return require('${path}')${name === 'fetch' ? '.fetch' : ''}; }`);
+    return `module.exports = { ${members.join(', ')} };`;
+  },
+};
+
+/** What is imported by this name would be undefined in dist/. */
+function requireParts() {
+  for (const path of globSync('**/*.ts', { cwd: source }).filter((one) => !one.endsWith('.test.ts')))
+    for (const [, names] of readFileSync(join(source, path), 'utf8').matchAll(/^import \{([^}]*)\} from 'undici';/gm))
+      for (const name of names.split(',').map((one) => one.trim()))
+        if (name && !name.startsWith('type ') && !(name in partsOfUndici)) throw new Error(`src/${path} imports ${name} from undici: name its place in bin/build.js.`);
+}
+
 /** The folders of the packages whose code is in dist/. */
 const bundled = new Set();
 
@@ -51,7 +79,7 @@ async function bundle(names, output) {
     external,
     resolve: { conditionNames: ['dragoman-source', 'node'] },
     transform: { target: 'esnext' },
-    plugins: [places],
+    plugins: [places, lightUndici],
     checks: { eval: false },
   });
   const written = await building.write({ dir: made, format: 'esm', entryFileNames: '[name].js', comments: false, ...output });
@@ -65,13 +93,13 @@ async function bundle(names, output) {
   }
 }
 
-/** V8 keeps a source in two bytes a character as soon as one of them is beyond Latin-1: 2 MB of memory for the server. */
+/** Node may keep a source in two bytes a character as soon as one of them is beyond ASCII: 2 MB of memory for the server. */
 function inOneByte(file) {
   const text = readFileSync(file, 'utf8');
-  if (/(?<!\\)\\(?:\\\\)*[^\0-\xFF]/.test(text))
-    throw new Error(`${file}: a backslash stands before a character beyond Latin-1. Write the character without it.`);
+  if (/(?<!\\)\\(?:\\\\)*[^\0-\x7F]|\.raw`[^`]*[^\0-\x7F]/.test(text))
+    throw new Error(`${file}: a character beyond ASCII stands behind a backslash or in String.raw, where an escape would mean something else.`);
   const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  writeFileSync(file, text.replaceAll(/[^\0-\xFF]/g, escaped));
+  writeFileSync(file, text.replaceAll(/[^\0-\x7F]/g, escaped));
 }
 
 /** Entry points of worker threads and child processes, which are started by path: `new URL('./name-worker${…}')`. */
@@ -97,6 +125,7 @@ function isShipped(path) {
   return !isTestMaterial && !/\.(ts|md)$/.test(path);
 }
 
+requireParts();
 const stamp = sourceStamp();
 process.on('exit', () => rmSync(made, { recursive: true, force: true }));
 cpSync(source, made, { recursive: true, filter: isShipped });

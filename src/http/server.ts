@@ -41,6 +41,11 @@ const checkMilliseconds = 500;
 /** How long work whose connection is gone may take to end, when the server stops. */
 const unwindMilliseconds = 5000;
 
+/** In place of the library's own compilers, which take 4 MB: no route has a schema of the library. */
+const unneeded = () => {
+  throw new Error('A route has a schema of the server library.');
+};
+
 /** Starts to listen. This file is the only one that knows the server library. */
 export async function serve(deps: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
   const { headerSeconds } = deps.limits();
@@ -57,6 +62,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
       requestTimeout: 0,
       requireHostHeader: false, // `oddHead` does, in our words and with our headers
     },
+    schemaController: { compilersFactory: { buildValidator: unneeded, buildSerializer: unneeded } },
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
     frameworkErrors: (_error, request, reply) => void run(unknown, request, reply),
   });

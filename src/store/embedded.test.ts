@@ -161,8 +161,8 @@ describe('the embedded database', () => {
   test('answers a quick statement before the slow one behind it, and spares it that one’s deadline', async () => {
     const store = await open();
     const order: string[] = [];
-    const quick = sql`select 1`.execute(store.long(0.3).db).then(() => order.push('quick'));
-    const slow = sql`select count(*) from generate_series(1, 3000000)`.execute(store.db).then(() => order.push('slow'));
+    const quick = sql`select 1`.execute(store.long(2).db).then(() => order.push('quick'));
+    const slow = sql`select count(*) from generate_series(1, 12000000)`.execute(store.db).then(() => order.push('slow'));
     await quick;
     expect(order).toEqual(['quick']);
     await slow;
