@@ -65,7 +65,8 @@ function requireParts() {
   for (const path of globSync('**/*.ts', { cwd: source }).filter((one) => !one.endsWith('.test.ts')))
     for (const [, names] of readFileSync(join(source, path), 'utf8').matchAll(/^import \{([^}]*)\} from 'undici';/gm))
       for (const name of names.split(',').map((one) => one.trim()))
-        if (name && !name.startsWith('type ') && !(name in partsOfUndici)) throw new Error(`src/${path} imports ${name} from undici: name its place in bin/build.js.`);
+        if (name && !name.startsWith('type ') && !(name in partsOfUndici))
+          throw new Error(`src/${path} imports ${name} from undici: name its place in bin/build.js.`);
 }
 
 /** The folders of the packages whose code is in dist/. */

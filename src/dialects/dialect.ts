@@ -53,8 +53,11 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   readonly thoughts?: 'summary';
   /** Changes calls that the wire cannot express as they are, and their answers back. Absent: none. */
   readonly fit?: Fit<Wire['quirks']>;
-  /** Whole answers are parsed so that their numbers are kept as they were written (`kit/json/numbers`): they carry the arguments of tool calls as JSON values. */
-  readonly numbersAsWritten?: true;
+  /**
+   * The JSON text in whole answers that carry the arguments of tool calls as JSON values: these are parsed so that their numbers are kept as they were written
+   * (`kit/json/numbers`).
+   */
+  readonly callsAsValues?: string;
   /** What providers want back of their thoughts. Absent: nothing. */
   readonly returned?: ReturnedThoughts;
   /** @param model its upstream name. @param quirks what is known about the model */

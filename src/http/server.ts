@@ -42,9 +42,10 @@ const checkMilliseconds = 500;
 const unwindMilliseconds = 5000;
 
 /** In place of the library's own compilers, which take 4 MB: no route has a schema of the library. */
-const unneeded = () => {
+const noCompiler = () => {
   throw new Error('A route has a schema of the server library.');
 };
+const noSchemas = { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } };
 
 /** Starts to listen. This file is the only one that knows the server library. */
 export async function serve(deps: HttpServerDeps, { host, port }: { host: string; port: number }): Promise<Listening> {
@@ -62,7 +63,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
       requestTimeout: 0,
       requireHostHeader: false, // `oddHead` does, in our words and with our headers
     },
-    schemaController: { compilersFactory: { buildValidator: unneeded, buildSerializer: unneeded } },
+    schemaController: noSchemas,
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, deps.clock),
     frameworkErrors: (_error, request, reply) => void run(unknown, request, reply),
   });
@@ -95,10 +96,9 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   await app.listen({ host, port, backlog, listenTextResolver: () => '' }).catch((error: NodeJS.ErrnoException) => {
     throw new Error(listeningProblem(error, { host, port }), { cause: error });
   });
-  const address = app.server.address() as AddressInfo;
 
   return {
-    url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,
+    url: urlOf(app.server.address() as AddressInfo),
     inFlight: () => open.size,
     waiting: () => requests.waiting,
     connections: () => connections.connections,
@@ -133,6 +133,8 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     },
   };
 }
+
+const urlOf = ({ family, address, port }: AddressInfo) => `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 
 type Run = (target: Target, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

@@ -33,7 +33,7 @@ export const messages: Dialect<MessagesWire> = {
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
   fit,
-  numbersAsWritten: true,
+  callsAsValues: '"tool_use"',
   returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,
   encoder,

@@ -31,7 +31,7 @@ export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
   fit,
-  numbersAsWritten: true,
+  callsAsValues: '"functionCall"',
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true, isBound: true },
   decodeRequest,
   encoder,

@@ -22,6 +22,18 @@ export function withClientSpelling<Read>(body: unknown, read: (value: unknown, s
 /** Members with the client's own data (schemas, arguments, tool results): their content is not converted. */
 const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'partialArgs', 'labels']);
 
+/** Is nothing of a body to be converted? So it is with nearly all. */
+function isCamelCase(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isCamelCase);
+  if (!isObject(value)) return true;
+  for (const name of Object.keys(value)) {
+    if (name.includes('_')) return false;
+    const inner = value[name];
+    if (!own.has(name) && (!isCamelCase(inner) || (name === 'parts' && isObject(inner)))) return false;
+  }
+  return true;
+}
+
 /**
  * Converts a body to camelCase: protocol buffers accept `max_output_tokens` and `maxOutputTokens`, also mixed in one request.
  *
@@ -49,7 +61,7 @@ function toCamelCase(body: unknown): { readonly value: unknown; readonly spelled
   };
 
   return {
-    value: visit(body),
+    value: isCamelCase(body) ? body : visit(body),
     spelled: (field) => (before.size === 0 ? field : field.replaceAll(/[A-Za-z0-9]+/g, (name) => before.get(name) ?? name)),
   };
 }

@@ -1,5 +1,6 @@
 import { Fault } from '#core/fault';
 import { unknownModel, type KnownModels } from '#core/known-models';
+import type { Model } from '#core/target';
 import { betterName, tierOf, type Tier } from '#core/tier';
 
 /** Who may stand in for a name that has no model of its own. */
@@ -54,10 +55,9 @@ const isSimple = (name: string) => /^(flash|pro)$/i.test(name);
 export function namesFor(written: string, models: KnownModels, standIns: StandIns): readonly [string, ...string[]] {
   const { preferred, lastResort } = standIns;
   const { whole, bare, tier: said } = named(written, standIns);
-  const listed = new Set(models.list());
   const isListed = (name: string) => {
     const found = models.find(name);
-    return found?.kind === 'chat' && listed.has(found);
+    return found?.kind === 'chat' && models.list().includes(found);
   };
   const own = [whole, bare].find(isListed);
   const tier = own === undefined ? said : models.find(own)?.tier;
@@ -91,10 +91,21 @@ const mayStandIn = (models: KnownModels, name: string, own: string) => models.fi
 
 const hasTier = (models: KnownModels, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
 
+/** The models of each tier, the best by their names first: a list is the same until there are other models. */
+const tiers = new WeakMap<readonly Model[], Map<Tier, readonly string[]>>();
+
 /** The default first, if it is of the tier, then the best by their names. */
 function ofTier(models: KnownModels, tier: Tier | undefined, preferred: string): readonly string[] {
   if (!tier) return [];
-  const names = models.list().flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : []));
+  const names = bestOfTier(models.list(), tier);
   const first = models.find(preferred)?.name;
-  return names.toSorted((a, b) => Number(b === first) - Number(a === first) || betterName(a, b));
+  return first === undefined || !names.includes(first) ? names : [first, ...names.filter((name) => name !== first)];
+}
+
+function bestOfTier(list: readonly Model[], tier: Tier): readonly string[] {
+  const known = tiers.get(list) ?? new Map<Tier, readonly string[]>();
+  tiers.set(list, known);
+  const names = known.get(tier) ?? list.flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : [])).toSorted(betterName);
+  known.set(tier, names);
+  return names;
 }

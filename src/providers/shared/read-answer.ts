@@ -1,3 +1,4 @@
+import type { ProviderSide, WireTypes } from '#dialects/dialect';
 import { bareErrors } from '#dialects/shared/bare-error';
 import type { Decoder } from '#dialects/shared/decoder';
 import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
@@ -5,7 +6,7 @@ import { splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent, type Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { parseAsWritten } from '#kit/json/numbers';
-import { BadJson, type Parsing } from '#kit/json/scan';
+import { BadJson } from '#kit/json/scan';
 import { foreignLimits, isQuick } from '#kit/json/foreign';
 import { readLargeJson } from '#kit/json/large';
 import { answerFault, asRefusal, type AwaitingWords } from './post.ts';
@@ -79,26 +80,29 @@ export function isEventStream({ headers }: UpstreamResponse): boolean {
 /** The JSON that bytes are. @throws Fault `upstream-failed` */
 export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (isQuick(bytes) ? parsed(bytes, reading) : parsedLarge(bytes, reading));
 
-type Reading = Pick<Parsing, 'numbersAsWritten'>;
+type Reading = Pick<ProviderSide<WireTypes>, 'callsAsValues'>;
 
 /** Parses bytes that are quick to parse. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
-export function parsed(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): unknown {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+export function parsed(bytes: Uint8Array, { callsAsValues }: Reading = {}): unknown {
+  const text = bufferOf(bytes).toString('utf8');
   try {
-    return numbersAsWritten ? parseAsWritten(text) : JSON.parse(text);
+    return callsAsValues !== undefined && text.includes(callsAsValues) ? parseAsWritten(text) : JSON.parse(text);
   } catch {
     throw notJson(text.slice(0, 100));
   }
 }
 
 /** The same for bytes that are looked at before they are parsed, in several turns. @throws Fault `upstream-failed` */
-export async function parsedLarge(bytes: Uint8Array, { numbersAsWritten }: Reading = {}): Promise<unknown> {
+export async function parsedLarge(bytes: Uint8Array, { callsAsValues }: Reading = {}): Promise<unknown> {
   try {
+    const numbersAsWritten = callsAsValues !== undefined && bufferOf(bytes).includes(callsAsValues);
     return (await readLargeJson(bytes, { ...foreignLimits, numbersAsWritten })).value;
   } catch (error) {
     throw error instanceof BadJson ? notJson(Buffer.from(bytes.subarray(0, 100)).toString('utf8')) : error;
   }
 }
+
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
 /** @param beginning of the answer */
 const notJson = (beginning: string) =>
