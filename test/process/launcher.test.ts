@@ -15,7 +15,7 @@ import { whenLauncherDies } from '${launched}';
 const [command, wish] = process.argv.slice(2);
 if (command === 'exit') process.exit(Number(wish));
 if (command === 'die') process.kill(process.pid, wish);
-if (command === 'where') console.log(JSON.stringify({ node: process.version, pid: process.pid, file: import.meta.url, cache: process.env.NODE_COMPILE_CACHE }));
+if (command === 'where') console.log(JSON.stringify({ node: process.version, pid: process.pid, file: import.meta.url, cache: process.env.NODE_COMPILE_CACHE, options: process.execArgv, channel: process.connected === true }));
 if (command === 'idle') whenLauncherDies(() => {});
 if (command === 'late') {
   console.log(String(process.pid));
@@ -106,7 +106,20 @@ describe('bin/dragoman.js', () => {
 
   test('without src/, on Node 26, runs dist/main.js in its own process', async () => {
     const child = start(process.execPath, ['bin/dragoman.js', 'where'], { cwd: installed });
-    expect(JSON.parse(await child.said())).toMatchObject({ pid: child.process.pid });
+    const said = JSON.parse(await child.said()) as { pid: number; options: string[] };
+    expect(said).toMatchObject({ pid: child.process.pid, options: expect.arrayContaining(['--max-semi-space-size=32']) as string[] });
+  });
+
+  test('without src/, on Node 26, keeps the options that it was given, its arguments and its exit code', async () => {
+    const child = start(process.execPath, ['--no-deprecation', 'bin/dragoman.js', 'where'], { cwd: installed });
+    expect(JSON.parse(await child.said())).toMatchObject({ options: expect.arrayContaining(['--no-deprecation']) as string[] });
+    expect(run(['bin/dragoman.js', 'exit', '7'], { cwd: installed })).toMatchObject({ status: 7, stderr: '' });
+  });
+
+  test('without src/, on Node 26, keeps the channel to its parent', async () => {
+    const child = spawn(process.execPath, ['bin/dragoman.js', 'where'], { cwd: installed, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    const [text] = (await once(child.stdout!, 'data')) as [Buffer];
+    expect(JSON.parse(text.toString())).toMatchObject({ pid: child.pid, channel: true });
   });
 
   test("ends with the program's exit code", () => {
