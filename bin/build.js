@@ -12,8 +12,9 @@ const made = join(root, `dist.new-${process.pid}`);
 
 if (process.argv.includes('--unless-current') && isCurrent()) process.exit(0);
 const { rolldown } = await import('rolldown');
+const { parseAst } = await import('rolldown/parseAst');
 
-/** Packages that are native, or find files of their own beside their code; and what Fastify asks for only where a route has a schema of its own, or in tests. */
+/** Packages that are native, or find files of their own beside their code; and packages that Fastify loads only for route schemas or tests. */
 const external =
   /^(node:|@electric-sql\/|@energetic-ai\/|@napi-rs\/|@tesseract|tesseract\.js|@echogarden\/|quickjs-wasi|gpt-tokenizer|officeparser|unpdf|file-type|pg-native|@fastify\/(ajv|fast-json-stringify)-compiler|light-my-request)/;
 
@@ -40,13 +41,12 @@ const places = {
   },
 };
 
-/** Where undici has what the server imports. All of it, with WebSocket, caches and mocks, takes 3 MB of memory more. */
-const partsOfUndici = {
+/** Modules of undici that the server imports, by exported name. All of undici, with WebSocket, caches and mocks, takes 3 MB of memory more. */
+const undiciModules = {
   buildConnector: './lib/core/connect',
   Client: './lib/dispatcher/client',
   EnvHttpProxyAgent: './lib/dispatcher/env-http-proxy-agent',
   errors: './lib/core/errors',
-  fetch: './lib/web/fetch',
   Pool: './lib/dispatcher/pool',
   ProxyAgent: './lib/dispatcher/proxy-agent',
 };
@@ -55,18 +55,25 @@ const lightUndici = {
   name: 'light-undici',
   load(id) {
     if (id !== join(root, 'node_modules/undici/index.js')) return null;
-    const members = Object.entries(partsOfUndici).map(([name, path]) => `get ${name}() { return require('${path}')${name === 'fetch' ? '.fetch' : ''}; }`);
-    return `module.exports = { ${members.join(', ')} };`;
+    const members = Object.entries(undiciModules).map(([name, path]) => `get ${name}() { return require('${path}'); }`);
+    const fetch = `get fetch() { return require('./lib/web/fetch').fetch; }`;
+    // Undici's own index gives dispatchers these methods, of which its proxies use one.
+    const methods = `Object.assign(require('./lib/dispatcher/dispatcher').prototype, require('./lib/api'));`;
+    return `${methods} module.exports = { ${[...members, fetch].join(', ')} };`;
   },
 };
 
-/** What is imported by this name would be undefined in dist/. */
-function requireParts() {
-  for (const path of globSync('**/*.ts', { cwd: source }).filter((one) => !one.endsWith('.test.ts')))
-    for (const [, names] of readFileSync(join(source, path), 'utf8').matchAll(/^import \{([^}]*)\} from 'undici';/gm))
+/** Fails on an import from undici that is missing from the table: it would be undefined in dist/. */
+function checkUndiciImports() {
+  for (const path of globSync('**/*.ts', { cwd: source }).filter((one) => !one.endsWith('.test.ts'))) {
+    const text = readFileSync(join(source, path), 'utf8');
+    const imported = [...text.matchAll(/^import (type )?\{([^}]*)\} from 'undici';/gm)];
+    if (imported.length !== text.split("'undici'").length - 1) throw new Error(`src/${path} must import from undici by name.`);
+    for (const [, isType, names] of imported)
       for (const name of names.split(',').map((one) => one.trim()))
-        if (name && !name.startsWith('type ') && !(name in partsOfUndici))
-          throw new Error(`src/${path} imports ${name} from undici: name its place in bin/build.js.`);
+        if (!isType && name && !name.startsWith('type ') && name !== 'fetch' && !(name in undiciModules))
+          throw new Error(`src/${path} imports ${name} from undici: add its module to bin/build.js.`);
+  }
 }
 
 /** The folders of the packages whose code is in dist/. */
@@ -100,7 +107,9 @@ function inOneByte(file) {
   if (/(?<!\\)\\(?:\\\\)*[^\0-\x7F]|\.raw`[^`]*[^\0-\x7F]/.test(text))
     throw new Error(`${file}: a character beyond ASCII stands behind a backslash or in String.raw, where an escape would mean something else.`);
   const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  writeFileSync(file, text.replaceAll(/[^\0-\x7F]/g, escaped));
+  const ascii = text.replaceAll(/[^\0-\x7F]/g, escaped);
+  parseAst(ascii); // throws where an escape is no syntax
+  writeFileSync(file, ascii);
 }
 
 /** Entry points of worker threads and child processes, which are started by path: `new URL('./name-worker${…}')`. */
@@ -126,7 +135,7 @@ function isShipped(path) {
   return !isTestMaterial && !/\.(ts|md)$/.test(path);
 }
 
-requireParts();
+checkUndiciImports();
 const stamp = sourceStamp();
 process.on('exit', () => rmSync(made, { recursive: true, force: true }));
 cpSync(source, made, { recursive: true, filter: isShipped });

@@ -15,6 +15,8 @@ export const dragomanBefore: Entrant = {
   open: (place) => openWithPostgres('dragoman, before', place, place.before),
 };
 
+const { memoryOptions } = (await import(new URL('../../bin/runtime.js', import.meta.url).href)) as { readonly memoryOptions: readonly string[] };
+
 async function openWithPostgres(name: Name, place: Place, checkout?: string): Promise<Contestant> {
   const postgres = place.postgres!;
   const databaseUrl = place.databaseUrl ?? (await postgres.database());
@@ -35,10 +37,10 @@ export async function openDragoman(
   const port = await freePort();
   const inspector = inspected ? await freePort() : undefined;
   const ablation = ablated ? await freePort() : undefined;
-  const preload = ablated ? ['--max-semi-space-size=32', '--import', join(root, 'bench/ablation/preload.ts')] : [];
+  const preload = ablated ? ['--import', join(root, 'bench/ablation/preload.ts')] : [];
   const program =
     inspector || ablation
-      ? [...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
+      ? [...memoryOptions, ...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
       : [join(checkout, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,

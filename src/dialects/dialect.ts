@@ -54,10 +54,10 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   /** Changes calls that the wire cannot express as they are, and their answers back. Absent: none. */
   readonly fit?: Fit<Wire['quirks']>;
   /**
-   * The JSON text in whole answers that carry the arguments of tool calls as JSON values: these are parsed so that their numbers are kept as they were written
-   * (`kit/json/numbers`).
+   * Text that every answer contains that has arguments of a tool call as JSON values. Only such answers are parsed so that their numbers are kept as they were
+   * written (`kit/json/numbers`). Absent: the wire has arguments as text.
    */
-  readonly callsAsValues?: string;
+  readonly callMarker?: string;
   /** What providers want back of their thoughts. Absent: nothing. */
   readonly returned?: ReturnedThoughts;
   /** @param model its upstream name. @param quirks what is known about the model */

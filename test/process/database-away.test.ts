@@ -15,6 +15,7 @@ import { askWith, fixed, newMember } from '../support/members.ts';
 import { calm, expectNoDrift, mixedLoad } from '../support/mixed-load.ts';
 import { lineTo, timed } from '../support/tcp-proxy.ts';
 import { proves } from '../support/proves.ts';
+import { slowness } from '../support/cpu-time.ts';
 
 const address = inject('postgres');
 const { place } = onServer(address ?? '');
@@ -51,7 +52,7 @@ describe.skipIf(!address)('the database', () => {
         line.delay(late);
         const times: number[] = [];
         for (let call = 0; call < 40; call++) times.push((await timed(async () => (await (call % 2 ? limited : unlimited).ask(fixed)).text())).milliseconds);
-        expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(400);
+        expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(400 * slowness());
       }
       const strangers = Array.from({ length: 100 }, (_, at) => askWith(server, `drg_${'x'.repeat(30)}${at}`, fixed));
       expect(Object.keys(await tally(strangers)).every((status) => status === '401' || status === '503')).toBe(true);
@@ -76,7 +77,7 @@ describe.skipIf(!address)('the database', () => {
       later = 61_000;
       const times: number[] = [];
       for (let call = 0; call < 40; call++) times.push((await timed(async () => (await members[call % 5]!.ask(fixed)).text())).milliseconds);
-      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(500);
+      expect(times.toSorted((a, b) => a - b)[30]).toBeLessThan(500 * slowness());
       expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 200: 5 });
       later = 301_000;
       expect(await tally(members.map(({ ask }) => ask(fixed)))).toEqual({ 503: 5 });

@@ -289,6 +289,20 @@ test.each([
   expect(decoded(bytes, Buffer.from(`data: ${JSON.stringify(more)}\n\n`))).toEqual(decoded(bytes));
 });
 
+test('arguments that a stream has at once keep their numbers', () => {
+  const events = [
+    { type: 'message_start', message: { model: 'm', usage: { input_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'toolu_1', name: 'look', input: 'ARGUMENTS' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } },
+    { type: 'message_stop' },
+  ];
+  const written = '{"id":12345678901234567890,"price":1.10}';
+  const frames = events.map((event) => `data: ${JSON.stringify(event).replace('"ARGUMENTS"', written)}\n\n`).join('');
+  const calls = decoded(Buffer.from(frames)).flatMap((event) => (event.type === 'tool-call' ? event.json : []));
+  expect(calls.join('')).toBe(written);
+});
+
 describe('a stream that fails', () => {
   test.each(streams.filter(({ name }) => name.includes('/fails-')))('$name is a fault, and never an end', ({ bytes }) => {
     const { events, fault } = broken(bytes);

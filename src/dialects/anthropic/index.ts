@@ -5,7 +5,7 @@ import { fittedTools } from '../shared/tool-fit.ts';
 import { wordInObject } from '../shared/value-in-object.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
-import { decoder } from './decoder.ts';
+import { callMarker, decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type MessageAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
@@ -33,7 +33,7 @@ export const messages: Dialect<MessagesWire> = {
   betaHeader: 'anthropic-beta',
   thoughts: 'summary',
   fit,
-  callsAsValues: '"tool_use"',
+  callMarker,
   returned: { isReturned: isSignedThought, callMembers: [], ofOwnClients: false },
   decodeRequest,
   encoder,

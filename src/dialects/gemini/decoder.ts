@@ -16,5 +16,7 @@ export function decoder(model: string, ignored: readonly string[] = [], call?: P
   return decoding(reader(model, ignored, { cites: call?.tools.some(isWebSearch) ?? false }), malformed, parsed);
 }
 
-/** Only the arguments of function calls are written again. */
-const parsed = (line: string): unknown => (line.includes('"functionCall"') ? parseAsWritten(line) : JSON.parse(line));
+/** Stands in every answer with arguments of a call, which alone are written again. */
+export const callMarker = '"functionCall"';
+
+const parsed = (line: string): unknown => (line.includes(callMarker) ? parseAsWritten(line) : JSON.parse(line));

@@ -5,7 +5,7 @@ import { fittedTools } from '../shared/tool-fit.ts';
 import { codeAsText } from './code-as-text.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest, type Addressed } from './decode-request.ts';
-import { decoder } from './decoder.ts';
+import { callMarker, decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { encoder, type ContentAnswer } from './encoder.ts';
 import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
@@ -31,7 +31,7 @@ export const gemini: Dialect<GeminiWire> = {
   name: dialect,
   thoughts: 'summary',
   fit,
-  callsAsValues: '"functionCall"',
+  callMarker,
   returned: { isReturned: () => false, callMembers: ['thoughtSignature'], ofOwnClients: true, isBound: true },
   decodeRequest,
   encoder,

@@ -22,14 +22,14 @@ export function withClientSpelling<Read>(body: unknown, read: (value: unknown, s
 /** Members with the client's own data (schemas, arguments, tool results): their content is not converted. */
 const own = new Set(['args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'partialArgs', 'labels']);
 
-/** Is nothing of a body to be converted? So it is with nearly all. */
-function isCamelCase(value: unknown): boolean {
-  if (Array.isArray(value)) return value.every(isCamelCase);
+/** True for a body that needs no conversion, as most do: it is used as it is, without a copy. */
+function needsNoConversion(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(needsNoConversion);
   if (!isObject(value)) return true;
   for (const name of Object.keys(value)) {
-    if (name.includes('_')) return false;
+    if (name.includes('_')) return false; // also `__proto__`
     const inner = value[name];
-    if (!own.has(name) && (!isCamelCase(inner) || (name === 'parts' && isObject(inner)))) return false;
+    if (!own.has(name) && (!needsNoConversion(inner) || (name === 'parts' && isObject(inner)))) return false;
   }
   return true;
 }
@@ -61,7 +61,7 @@ function toCamelCase(body: unknown): { readonly value: unknown; readonly spelled
   };
 
   return {
-    value: isCamelCase(body) ? body : visit(body),
+    value: needsNoConversion(body) ? body : visit(body),
     spelled: (field) => (before.size === 0 ? field : field.replaceAll(/[A-Za-z0-9]+/g, (name) => before.get(name) ?? name)),
   };
 }

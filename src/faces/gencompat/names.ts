@@ -91,7 +91,7 @@ const mayStandIn = (models: KnownModels, name: string, own: string) => models.fi
 
 const hasTier = (models: KnownModels, tier: Tier | undefined) => models.list().some((model) => model.kind === 'chat' && model.tier === tier);
 
-/** The models of each tier, the best by their names first: a list is the same until there are other models. */
+/** The models of each tier, the best by their names first. Cached by list: `list()` returns the same array until the models change. */
 const tiers = new WeakMap<readonly Model[], Map<Tier, readonly string[]>>();
 
 /** The default first, if it is of the tier, then the best by their names. */
@@ -104,8 +104,9 @@ function ofTier(models: KnownModels, tier: Tier | undefined, preferred: string):
 
 function bestOfTier(list: readonly Model[], tier: Tier): readonly string[] {
   const known = tiers.get(list) ?? new Map<Tier, readonly string[]>();
-  tiers.set(list, known);
-  const names = known.get(tier) ?? list.flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : [])).toSorted(betterName);
-  known.set(tier, names);
+  const before = known.get(tier);
+  if (before) return before;
+  const names = list.flatMap((model) => (model.kind === 'chat' && model.tier === tier ? [model.name] : [])).toSorted(betterName);
+  tiers.set(list, known.set(tier, names));
   return names;
 }

@@ -120,11 +120,16 @@ function insideOf(models: Models, lists: readonly string[]): Models {
     known.set(model, one);
     return one.model;
   };
+  let list: { readonly of: readonly Model[]; readonly models: readonly Model[] } | undefined;
   return {
     hasProviders: models.hasProviders,
     preferred: models.preferred,
     find: (name) => inside(models.find(name)),
     embedding: inside(models.embedding),
-    list: () => models.list().flatMap((model) => inside(model) ?? []),
+    list() {
+      const all = models.list();
+      if (list?.of !== all) list = { of: all, models: all.flatMap((model) => inside(model) ?? []) };
+      return list.models;
+    },
   };
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { cpuMillisecondsUntil } from '../../../test/support/cpu-time.ts';
+import { cpuMillisecondsUntil, slowness } from '../../../test/support/cpu-time.ts';
 import { quickest } from '../../../test/support/quickest.ts';
 import { openTokens, type Tokens } from './index.ts';
 
@@ -156,7 +156,7 @@ describe('the sum over many texts', () => {
     const text = unit.repeat(1_000_000 / Buffer.byteLength(unit));
     const began = performance.now();
     expect(await tokens.countAll([text], asking)).toBeGreaterThan(0);
-    expect(performance.now() - began).toBeLessThan(5000); // 0.1–0.5 s alone; the machine may be busy
+    expect(performance.now() - began).toBeLessThan(5000 * slowness()); // 0.1–0.5 s alone; the machine may be busy
     const onThisThread = () => cpuMillisecondsUntil(() => tokens.countAll([text], asking));
     expect(await quickest(50, onThisThread)).toBeLessThan(50); // 3 ms: handing the text over
   });

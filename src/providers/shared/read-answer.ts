@@ -80,22 +80,22 @@ export function isEventStream({ headers }: UpstreamResponse): boolean {
 /** The JSON that bytes are. @throws Fault `upstream-failed` */
 export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (isQuick(bytes) ? parsed(bytes, reading) : parsedLarge(bytes, reading));
 
-type Reading = Pick<ProviderSide<WireTypes>, 'callsAsValues'>;
+type Reading = Pick<ProviderSide<WireTypes>, 'callMarker'>;
 
 /** Parses bytes that are quick to parse. The fault has no cause, since the message of JSON.parse quotes the text. @throws Fault `upstream-failed` */
-export function parsed(bytes: Uint8Array, { callsAsValues }: Reading = {}): unknown {
+export function parsed(bytes: Uint8Array, { callMarker }: Reading = {}): unknown {
   const text = bufferOf(bytes).toString('utf8');
   try {
-    return callsAsValues !== undefined && text.includes(callsAsValues) ? parseAsWritten(text) : JSON.parse(text);
+    return callMarker !== undefined && text.includes(callMarker) ? parseAsWritten(text) : JSON.parse(text);
   } catch {
     throw notJson(text.slice(0, 100));
   }
 }
 
 /** The same for bytes that are looked at before they are parsed, in several turns. @throws Fault `upstream-failed` */
-export async function parsedLarge(bytes: Uint8Array, { callsAsValues }: Reading = {}): Promise<unknown> {
+export async function parsedLarge(bytes: Uint8Array, { callMarker }: Reading = {}): Promise<unknown> {
   try {
-    const numbersAsWritten = callsAsValues !== undefined && bufferOf(bytes).includes(callsAsValues);
+    const numbersAsWritten = callMarker !== undefined && bufferOf(bytes).includes(callMarker);
     return (await readLargeJson(bytes, { ...foreignLimits, numbersAsWritten })).value;
   } catch (error) {
     throw error instanceof BadJson ? notJson(Buffer.from(bytes.subarray(0, 100)).toString('utf8')) : error;
