@@ -51,10 +51,12 @@ const undiciModules = {
   ProxyAgent: './lib/dispatcher/proxy-agent',
 };
 
+const undici = realpathSync(join(root, 'node_modules/undici/index.js'));
+
 const lightUndici = {
   name: 'light-undici',
   load(id) {
-    if (id !== join(root, 'node_modules/undici/index.js')) return null;
+    if (id !== undici) return null;
     const members = Object.entries(undiciModules).map(([name, path]) => `get ${name}() { return require('${path}'); }`);
     const fetch = `get fetch() { return require('./lib/web/fetch').fetch; }`;
     // Undici's own index gives dispatchers these methods, of which its proxies use one.

@@ -1,16 +1,13 @@
 // What comes into the server from outside, and what leaves it in the package.
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { builtAnew } from '../support/built.ts';
 import { proves } from '../support/proves.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-
-/** Only what is needed to compile and pack. */
-const shipped = ['bin', 'src', 'package.json', 'dragoman.schema.json', 'README.md', 'LICENSE'];
 
 /** What is started by path. */
 const workers = [
@@ -122,11 +119,8 @@ describe('the shipped package', () => {
   test(
     proves('C-07', 'contains the launcher, compiled code and what it reads, and no source, test, recording, key or setting'),
     async () => {
-      const server = await mkdtemp(join(tmpdir(), 'dragoman-pack-'));
-      onTestFinished(() => rm(server, { recursive: true }));
-      for (const name of shipped) if (existsSync(join(root, name))) await cp(join(root, name), join(server, name), { recursive: true });
-      await symlink(join(root, 'node_modules'), join(server, 'node_modules'));
-      execFileSync(process.execPath, ['bin/build.js'], { cwd: server });
+      const { folder: server, remove } = await builtAnew();
+      onTestFinished(remove);
 
       const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
         cwd: server,

@@ -30,13 +30,14 @@ const main = isCurrent() ? fileURLToPath(new URL('../../dist/main.js', import.me
 
 /**
  * Starts it in a place, with a scripted upstream as its provider, and waits until it answers. It is stopped when the test ends. `yaml` is added to its settings,
- * `providers` to their providers; `preload` is a module that is loaded first and may talk to the test over the process's channel.
+ * `providers` to their providers; `preload` is a module that is loaded first and may talk to the test over the process's channel; `program` runs in place of
+ * what `npm start` runs.
  */
 export async function startProcess(
   { folder, databaseUrl }: Place,
   upstream: string,
   yaml = '',
-  { providers = '', preload }: { readonly providers?: string; readonly preload?: URL } = {},
+  { providers = '', preload, program = main }: { readonly providers?: string; readonly preload?: URL; readonly program?: string } = {},
 ): Promise<ServerProcess> {
   const key = 'k'.repeat(64);
   const file = join(folder, 'dragoman.yaml');
@@ -45,7 +46,7 @@ export async function startProcess(
   await settings(yaml);
   if (databaseUrl === undefined) await withDatabase(data);
   const ofItsNode = preload ? ['--conditions=dragoman-source', '--import', preload.href] : ofNode; // one that is measured is optimized as everywhere else
-  const child = spawn(process.execPath, [...ofItsNode, preload ? source : main], {
+  const child = spawn(process.execPath, [...ofItsNode, preload ? source : program], {
     stdio: ['ignore', 'ignore', 'inherit', ...(preload ? ['ipc' as const] : [])],
     env: {
       ...passedOn(),

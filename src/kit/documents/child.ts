@@ -202,9 +202,9 @@ function argumentsOf(): readonly string[] {
   const here = realpathSync(import.meta.dirname);
   const above: string[] = [];
   for (let folder = here; folder !== dirname(folder); folder = dirname(folder)) {
-    for (const name of ['node_modules', 'package.json']) if (existsSync(join(folder, name))) above.push(realpathSync(join(folder, name)));
+    for (const name of ['node_modules', 'package.json']) if (existsSync(join(folder, name))) above.push(join(folder, name), realpathSync(join(folder, name)));
   }
-  const readable = [here, ...above, packagesOf('officeparser')].map((path) => `--allow-fs-read=${path}`);
+  const readable = [...new Set([here, ...above, packagesOf('officeparser')])].map((path) => `--allow-fs-read=${path}`);
   const worker = join(here, `conversion-worker${extname(import.meta.filename)}`);
   return (made = [
     '--permission',
