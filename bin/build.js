@@ -1,6 +1,6 @@
 // Builds dist/ from src/: the server with the packages that are JavaScript alone, in a few files, which start in half the time that a thousand take; each
 // worker in a file of its own; and the files that are read at run time (SQL, catalogues).
-import { cpSync, globSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, posix, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isCurrent, sourceStamp } from './stamp.js';
@@ -9,6 +9,7 @@ const root = realpathSync(fileURLToPath(new URL('../', import.meta.url)));
 const source = join(root, 'src');
 const dist = join(root, 'dist');
 const made = join(root, `dist.new-${process.pid}`);
+const old = join(root, `dist.old-${process.pid}`);
 
 if (process.argv.includes('--unless-current') && isCurrent()) process.exit(0);
 const { rolldown } = await import('rolldown');
@@ -139,12 +140,12 @@ function isShipped(path) {
 
 checkUndiciImports();
 const stamp = sourceStamp();
-process.on('exit', () => rmSync(made, { recursive: true, force: true }));
+process.on('exit', () => [made, old].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 cpSync(source, made, { recursive: true, filter: isShipped });
 const ofServer = ['main', 'process/worker'];
 await bundle(ofServer, { chunkFileNames: 'chunks/[name]-[hash].js' });
 for (const name of workerEntries().filter((one) => !ofServer.includes(one))) await bundle([name], { codeSplitting: false });
 writeFileSync(join(made, 'licences.txt'), licences());
 if (sourceStamp() === stamp) writeFileSync(join(made, 'sources'), stamp); // else they were changed meanwhile
-rmSync(dist, { recursive: true, force: true });
+if (existsSync(dist)) renameSync(dist, old); // a build that is ended here leaves no half of it
 renameSync(made, dist);
