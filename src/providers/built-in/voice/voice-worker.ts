@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { collectGarbage } from '#kit/memory/collected';
 import { flite } from './flite.ts';
 
 /** A text to speak; answered by `PieceSpoken`. */
@@ -26,6 +27,7 @@ port.on('message', ({ text, voice, stretch }: SpokenPiece) => {
   } catch {
     port.postMessage({ rate: 0 } satisfies PieceSpoken);
   }
+  void collectGarbage(); // of the memory that the program had
 });
 
 port.postMessage('ready');
