@@ -56,7 +56,7 @@ export function modelsOf(deps: ModelsDeps): Models {
       if (list?.of !== more) list = { of: more, models: [...named.values(), ...[...embeddings.values()].filter(isThere), ...more.values()] };
       return list.models;
     },
-    embedding: defaults.fallback && defaults.embedding !== undefined ? known(defaults.embedding) : undefined,
+    embedding: defaults.fallback ? known(defaults.embedding ?? wellKnownEmbeddings[0]) : undefined,
     hasProviders: Object.keys(providers).length > 0,
     preferred: defaults.gencompat,
     find: (name) =>

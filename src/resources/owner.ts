@@ -5,7 +5,9 @@ import type { Reader } from '#store/grants';
 
 /** Whose things an administrator wants to see or to change. */
 export const ownerQuery = {
-  owner: Type.Optional(Type.Integer({ minimum: 1, description: 'For administrators: the id of the user whose it is; absent: the caller.' })),
+  owner: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'For administrators: the id of the user whose it is; absent: the caller.' }),
+  ),
 };
 
 /** The user whose things are meant. @throws Fault `not-found` for another's, but for administrators */
@@ -24,7 +26,7 @@ export function readerOf(caller: Caller, query: { readonly owner?: number | unde
 export function ofSomebody(routes: readonly NounRoute[], isThere: (userId: number) => Promise<boolean>): readonly NounRoute[] {
   const checked = async ({ caller, query }: PlainAsked) => {
     const owner = query.get('owner') ?? '';
-    if (!/^[1-9]\d{0,14}$/.test(owner) || Number(owner) === caller.userId || !isAdministrator(caller)) return;
+    if (!/^[1-9]\d*$/.test(owner) || !Number.isSafeInteger(Number(owner)) || Number(owner) === caller.userId || !isAdministrator(caller)) return;
     if (!(await isThere(Number(owner)))) throw unknownThing('user');
   };
   const answering = (route: NounRoute) => async (asked: PlainAsked) => {

@@ -17,6 +17,10 @@ describe('a 404 says that the model is missing', () => {
     ['kimi', 'Not found the model kimi or Permission denied'],
     ['x', 'Unknown model: x'],
     ['meta/x', 'The requested model x could not be found.'],
+    ['x', 'Model not found'],
+    ['x', 'The model is not available in this region.'],
+    ['x', 'Publisher model was not found or your project does not have access to it.'],
+    ['x', 'The requested model is unavailable.'],
   ])('of %s with %j', (model, message) => {
     expect(missingIn(message, model)).toBe('model');
   });
@@ -33,6 +37,9 @@ describe('a 404 says that something else is missing', () => {
     'The model `gpt-x` has a cached content that is not there: gpt-x',
     'The model `gpt-image-none` does not exist',
     'Tool model `gpt-x` not found',
+    'Model not found: gpt-image-none',
+    'The model was not found for gpt-image-none',
+    'The image model is not available in this region.',
   ])('with %j', (message) => {
     expect(missingIn(message, 'gpt-x')).toBe('missing');
   });

@@ -142,7 +142,9 @@ export const defaults = Type.Object(
   {
     chat: Type.Optional(word('Chat model; also the default of gencompat and followUp.')),
     embedding: Type.Optional(
-      word('Model for embedding requests that name an unknown model. If absent, and no embedding model is configured, a server with providers answers 404.'),
+      word(
+        'Model for embedding requests that name an unknown model. Default: the first embedding model of `models`; where there is none, `text-embedding-3-small` of the providers that speak OpenAI chat, or 404 without one.',
+      ),
     ),
     fallback: yes('Whether embedding requests that name an unknown model are answered by the model `embedding`; false: they are answered with 404.', true),
     gencompat: Type.Optional(word('Preferred model of its tier for Gemini-style names that match no model.')),

@@ -8,6 +8,7 @@ export type Missing = 'model' | 'missing' | 'address';
  * @param model upstream name of the requested model; absent where that is not known
  */
 export function missingIn(message: string, model: string | undefined): Missing {
+  if (isNameless(message)) return 'model';
   const name = modelMissingIn(message);
   if (name !== undefined) return isAnother(name, model) ? 'missing' : 'model';
   if (/\b(?:url|route|endpoint)\b/i.test(message.slice(0, scannedCharacters))) return 'address';
@@ -35,6 +36,16 @@ const negations = new Set(['no', 'not', 'unknown', 'invalid', 'unsupported', 'ca
 /** Phrases that follow the name, where no word before it is a negation. */
 const gone =
   /^(?:(?:is|was|does|could|has|been|you|we|do|currently) ){0,4}(?:not (?:be )?(?:found|exist|available|accessible|valid|a valid|recogni[sz]ed|known|supported|deployed|loaded|enabled|have)|no longer|unavailable|unknown|invalid|deprecated|retired|decommissioned|removed|shut down|missing)/i;
+
+/** Whether the message begins with a model that has no name, which is the requested one: `Model not found`, `The model is not available in this region`. */
+function isNameless(message: string): boolean {
+  const [, rest] = /^(?:(?:the|this|requested|specified|publisher) ){0,3}model (.*)/is.exec(message.slice(0, scannedCharacters)) ?? [];
+  const [phrase] = gone.exec(rest ?? '') ?? [];
+  return phrase !== undefined && noName.test(rest!.slice(phrase.length));
+}
+
+/** What follows a phrase that is about the model before it. */
+const noName = /^(?:[.,!]|$| (?:in|here|at|to|or) )/i;
 
 /** Things that a request may name besides its model. */
 const things =

@@ -3,6 +3,7 @@ import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import type { Conversation, Conversations } from '#core/stored-responses';
 import { secondsAhead } from '#store/database-clock';
+import { isStorable } from './storable-id.ts';
 import type { ResponseStore, StoredDeps } from './store.ts';
 
 interface Row {
@@ -28,6 +29,7 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
     },
 
     async find(userId, id) {
+      if (!isStorable(id)) return undefined;
       const { rows } = await sql<Row>`select id, head, metadata, created_at from conversation where user_id = ${userId} and id = ${id}`.execute(store.db);
       const [row] = rows;
       if (!row) return undefined;

@@ -7,6 +7,7 @@ import { batched } from '#store/batch';
 import { copies, EntryTable, type Link, type SerializedEntry } from './entry-table.ts';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
+import { isStorable } from './storable-id.ts';
 
 /** What is kept, as this folder uses it: within transactions of its own too. */
 export interface ResponseStore<Body> extends StoredResponses<Body> {
@@ -79,7 +80,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
     },
 
     async find(userId, id, memory) {
-      const [entry] = await table.read(userId, [id], memory);
+      const [entry] = isStorable(id) ? await table.read(userId, [id], memory) : [];
       return entry;
     },
 
@@ -94,7 +95,7 @@ export function openStoredResponses<Body>({ store, seal, clock, retentionDays, m
 
     async chain(userId, id, field, memory, isRead) {
       const most = isRead ? mostRead : { items: mostItems, bytes: mostBytes };
-      const links = await table.links(userId, id, most.items);
+      const links = isStorable(id) ? await table.links(userId, id, most.items) : [];
       const bytes = bytesOf(links);
       if (links.length > most.items || itemsOf(links) > most.items || bytes > most.bytes)
         throw new Fault('invalid', `What ${field} goes on from is longer than ${most.items} items or ${most.bytes / 2 ** 20} MiB: begin a new conversation.`, {

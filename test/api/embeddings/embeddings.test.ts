@@ -460,6 +460,21 @@ test('embedding models are listed; those that need no entry only where their pro
   });
 });
 
+test(proves('embeddings.model-fallback', 'text-embedding-3-small answers for an unknown model where no embedding model is configured'), async () => {
+  good();
+  const providers = `providers: { fake: { dialect: openai-chat, baseUrl: "${upstream.url}/v1", apiKeys: [k] } }\n`;
+  const yaml = `${providers}models: { mine: { targets: [{ provider: fake }] }, "*": { targets: [{ provider: fake }] } }\n`;
+  const bare = await startTestServer({ yaml });
+  onTestFinished(() => bare.close());
+  for (const model of ['nomic', 'mine', 'text-embedding-3-small', undefined]) {
+    const answer = await bare.ask(path, { model, input: 'a' });
+    expect([model, answer.status, (await listOf(answer)).model]).toEqual([model, 200, 'text-embedding-3-small-v1']);
+  }
+  await bare.change(`${yaml}defaults: { fallback: false }\n`);
+  expect((await bare.ask(path, { model: 'nomic', input: 'a' })).status).toBe(404);
+  expect((await bare.ask(path, { input: 'a' })).status).toBe(200);
+});
+
 test('an embedding model holds no conversation', async () => {
   const answer = await server.ask('/server/chatcompat/v1/chat/completions', { model: 'standby', messages: [{ role: 'user', content: 'a' }] });
   expect(answer.status).toBe(404);

@@ -310,9 +310,9 @@ describe('credentials', () => {
     ['64 KB less a bit', { 'x-api-key': 'k'.repeat(9000) }],
     ['a bad first, a good later', { 'x-access-tokens': 'bad', authorization: `Bearer ${'k'.repeat(64)}` }],
     ['a cookie', { cookie: `key=${'k'.repeat(64)}` }],
-  ])(proves('K-13', '%s is 401'), async (_name, headers) => {
+  ])(proves('K-13', '%s is 401, with a challenge'), async (_name, headers) => {
     const answer = await get(headers);
-    expect(answer.status).toBe(401);
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="dragoman"']);
     expect(await answer.json()).toMatchObject({ error: { type: 'invalid_request_error', code: 'invalid_api_key' } });
   });
 
@@ -321,6 +321,7 @@ describe('credentials', () => {
     for (const address of [models, '/server/gencompat/v1beta/models', '/server/mine', '/server/admin/users', '/server/mcp']) {
       const answer = await get({}, address);
       expect([address, answer.status, await answer.text()]).toEqual([address, 401, expect.stringMatching(wanted)]);
+      expect([address, answer.headers.get('www-authenticate')]).toEqual([address, 'Bearer realm="dragoman"']);
     }
   });
 

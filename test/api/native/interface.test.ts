@@ -39,6 +39,11 @@ onBothDatabases('the native interface', ({ place }) => {
     expect((await all.admin('GET', `/server/mine?owner=${ada.id}`)).body).toEqual({ ...expected, scopes: null });
     expect((await ada.ask('GET', '/server/mine?owner=1')).status).toBe(404);
     expect((await ada.ask('GET', '/server/mine?owner=1&owner=2')).body['error']).toMatch(/owner/);
+    for (const path of ['/server/mine', '/server/mine/personas', '/server/mine/usage', '/server/mine/keys/1']) {
+      expect([path, (await all.admin('GET', `${path}?owner=9007199254740991`)).status]).toEqual([path, 404]);
+      const beyond = await all.admin('GET', `${path}?owner=99999999999999999999`);
+      expect([path, beyond.status, beyond.body['error']]).toEqual([path, 400, 'owner must be at most 9007199254740991.']);
+    }
     expect((await all.nobody('GET', '/server/mine')).status).toBe(401);
 
     const full = await ada.ask('POST', '/user/validate_token_with_full_user');

@@ -414,10 +414,27 @@ describe('refused with 400 that names the field', () => {
   test.each([
     ['previous_response_id', { previous_response_id: 'resp_0000000000000000000000' }],
     ['conversation', { conversation: 'conv_0000000000000000000000' }],
+    ['previous_response_id', { previous_response_id: 'a\u0000b' }],
+    ['conversation', { conversation: 'a\u0000b' }],
+    ['conversation', { conversation: { id: '\u0000' } }],
     ['input[0].id', { input: [{ type: 'item_reference', id: 'msg_0000000000000000000000_0' }] }],
   ])('an unknown %s is 404 and names itself', async (field, more) => {
     const { status, body } = await create(more);
     expect({ status, param: body.error?.param }).toEqual({ status: 404, param: field });
+  });
+
+  test.each([
+    ['GET', 'responses/%00'],
+    ['DELETE', 'responses/a%00b'],
+    ['POST', 'responses/%00/cancel'],
+    ['GET', 'responses/%00/input_items'],
+    ['GET', 'conversations/%00'],
+    ['DELETE', 'conversations/a%00b'],
+    ['GET', 'conversations/%00/items'],
+  ])('%s %s is 404, although the database takes no such id', async (method, path) => {
+    const answer = await server.ask(`/server/chatcompat/v1/${path}`, undefined, { method });
+    const { error } = (await answer.json()) as { readonly error: { readonly code: string; readonly param: string } };
+    expect([answer.status, error.code, error.param]).toEqual([404, 'not_found', `${path.split('s/', 1)[0]}_id`]);
   });
 });
 
