@@ -14,12 +14,6 @@ export const countMemoryOutsideHeap = (): void => setFlagsFromString('--external
  */
 export const keepCompiledCode = (): void => setFlagsFromString('--memory-reducer-delay-ms=600000');
 
-/**
- * Lets the heap grow to four times what was left of it before it is collected again, whatever the process does. By default V8 lets that of a process with little to
- * do grow by 8 MB, which at 500 chats a second takes 3 s; marking it then delays chats for 100 ms. Call it once in each process.
- */
-export const letHeapGrow = (): void => setFlagsFromString('--heap-growing-percent=300');
-
 /** Milliseconds: what begins with a process has begun by then. */
 const waitMilliseconds = 3000;
 
