@@ -1,14 +1,25 @@
-/** Where Dragoman's time goes: V8's sampling profiler under load, after a warm-up. `npm run bench -- --profile [chat|stream|responses|embeddings]` */
-import { basename, relative } from 'node:path';
+/**
+ * Where the CPU time of a gateway goes under load, by the stacks that Linux's `perf` samples, after a warm-up.
+ * `npm run bench -- --profile [chat|stream|responses|embeddings] [--who floor,dragoman]`
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { chatBody, embeddingsBody, responseBody } from './bodies.ts';
 import type { Contestant } from './contestants/index.ts';
-import { cpuTime } from './processes.ts';
+import { cpuTime, installed } from './processes.ts';
 import type { Load, Rig } from './rig.ts';
+import { warmUp } from './rounds.ts';
 
-const entries = 25;
+const entries = 30;
 const seconds = 8;
-const warmUpSeconds = 5;
-const samplingMicroseconds = 250;
+const samplesPerSecond = 3000;
+/** Characters of a native function. */
+const longestName = 100;
+/** Enough for code to be compiled for good. */
+const warmUpRequests = 40_000;
 const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; operation?: string }[] = [
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
@@ -18,84 +29,98 @@ const loads: readonly { question: string; what: string; load: Omit<Load, 'second
   { question: 'embeddings', what: '256 embeddings', load: { body: embeddingsBody, clients: 8 }, operation: 'embeddings' },
 ];
 
-/** Prints the functions with the most self time, in microseconds per request. Main thread only; the profiler itself costs a few per cent. */
+/** Prints, in microseconds a request, what each JavaScript function takes with the native code and the kernel that it calls itself, and what other threads take. */
 export async function profile(rig: Rig, asked: readonly string[]): Promise<void> {
+  if (!installed('perf')) throw new Error('A profile needs perf (apt-get install linux-perf).');
   const names = rig.present(rig.options.who === undefined ? ['dragoman'] : ['floor', 'dragoman', 'dragoman, embedded']);
-  await rig.withContestants(names, { inspected: true }, async (contestants) => {
+  await rig.withContestants(names, { profiled: true }, async (contestants) => {
     for (const { question, what, load, operation = 'chat/completions' } of loads)
       for (const contestant of asked.length === 0 || asked.includes(question) ? contestants : [])
         await show(rig, { ...contestant, path: contestant.path.replace('chat/completions', operation) }, what, load);
+    for (const { pid } of contestants) rmSync(`/tmp/perf-${pid}.map`, { force: true }); // where V8 tells perf the names of its functions
   });
 }
 
 async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<Load, 'seconds'>): Promise<void> {
-  await rig.clients(contestant, { ...load, seconds: warmUpSeconds });
-  const inspector = await connect(contestant.inspector!);
-  await inspector.ask('Profiler.enable');
-  await inspector.ask('Profiler.setSamplingInterval', { interval: samplingMicroseconds });
-  await inspector.ask('Profiler.start');
+  await warmUp(rig, contestant, load, rig.options.warmUp ?? warmUpRequests);
+  const file = join(rig.folder, 'perf.data');
+  const recording = spawn('perf', ['record', '-g', '-F', String(samplesPerSecond), '-p', String(contestant.pid), '-o', file, '--', 'sleep', String(seconds)], {
+    stdio: 'ignore',
+  });
   const before = cpuTime(contestant.pid);
   const { requests } = await rig.clients(contestant, { ...load, seconds });
   const after = cpuTime(contestant.pid);
-  const { profile } = (await inspector.ask('Profiler.stop')) as { profile: Profile };
-  inspector.close();
-  const each = (microseconds: number) => (microseconds / requests).toFixed(2);
-  console.log(
-    `\n${what}, ${contestant.name}: ${requests} requests, ${each(after.user - before.user)} µs user + ${each(after.system - before.system)} µs system each\n`,
-  );
-  for (const { place, microseconds } of ownTimes(profile).slice(0, entries)) console.log(`${each(microseconds).padStart(9)} µs  ${place}`);
-}
+  if (recording.exitCode === null) await once(recording, 'exit');
+  const user = (after.user - before.user) / requests;
+  const system = (after.system - before.system) / requests;
+  console.log(`\n${what}, ${contestant.name}: ${requests} requests, ${user.toFixed(1)} µs user + ${system.toFixed(1)} µs system each\n`);
 
-/** Profiler.Profile of Chrome's DevTools protocol, as far as it is read here. */
-interface Profile {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number } }[];
-  readonly samples: readonly number[];
-  /** Microseconds since the sample before. */
-  readonly timeDeltas: readonly number[];
-}
-
-/** Functions by self time, most first, without idle time. */
-function ownTimes({ nodes, samples, timeDeltas }: Profile): { place: string; microseconds: number }[] {
-  const places = new Map(nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
-  const times = new Map<string, number>();
-  for (const [index, id] of samples.entries()) {
-    const place = places.get(id)!;
-    times.set(place, (times.get(place) ?? 0) + (timeDeltas[index + 1] ?? 0));
+  const { samples, threads, functions } = await read(file);
+  const each = (count: number) => ((count / samples) * (user + system)).toFixed(2);
+  for (const [name, count] of mostFirst(threads).slice(0, 4)) console.log(`${each(count).padStart(9)} µs  thread ${name}`);
+  console.log();
+  for (const [name, { all, callees }] of mostFirst(functions, ({ all }) => all).slice(0, entries)) {
+    const most = mostFirst(callees).slice(0, 3);
+    console.log(`${each(all).padStart(9)} µs  ${name}${most.map(([callee, count]) => `\n${' '.repeat(14)}${each(count)} ${callee}`).join('')}`);
   }
-  times.delete('(idle)');
-  return Array.from(times, ([place, microseconds]) => ({ place, microseconds })).toSorted((a, b) => b.microseconds - a.microseconds);
 }
 
-function placeOf({ functionName, url, lineNumber }: Profile['nodes'][number]['callFrame']): string {
-  const name = functionName || '(anonymous)';
-  if (url === '') return name;
-  const file = url.startsWith('file:') ? relative(`${import.meta.dirname}/..`, new URL(url).pathname) : url;
-  const short = file.includes('node_modules/') ? file.slice(file.lastIndexOf('node_modules/') + 13) : file.startsWith('..') ? basename(file) : file;
-  return `${name}  ${short}:${lineNumber + 1}`;
+interface Spent {
+  all: number;
+  /** By what ran at the end of the stack. */
+  readonly callees: Map<string, number>;
 }
 
-/** Connects to Node's inspector. */
-async function connect(port: number) {
-  const [{ webSocketDebuggerUrl }] = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as [{ webSocketDebuggerUrl: string }];
-  const socket = new WebSocket(webSocketDebuggerUrl);
-  await new Promise((resolve, reject) => {
-    socket.addEventListener('open', resolve);
-    socket.addEventListener('error', reject);
-  });
-  let asked = 0;
-  return {
-    ask: (method: string, params: object = {}) =>
-      new Promise<unknown>((resolve) => {
-        const id = ++asked;
-        const onMessage = ({ data }: MessageEvent) => {
-          const answer = JSON.parse(String(data)) as { id?: number; result?: unknown };
-          if (answer.id !== id) return;
-          socket.removeEventListener('message', onMessage);
-          resolve(answer.result);
-        };
-        socket.addEventListener('message', onMessage);
-        socket.send(JSON.stringify({ id, method, params }));
-      }),
-    close: () => socket.close(),
+/** Counts the samples of a recording: by thread, and those of the main one by the innermost JavaScript function of their stack. */
+async function read(file: string) {
+  const script = spawn('perf', ['script', '-i', file, '-F', 'comm,ip,sym,dso'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const threads = new Map<string, number>();
+  const functions = new Map<string, Spent>();
+  let samples = 0;
+  let thread = '';
+  let last: string | undefined;
+  let own: string | undefined;
+  const take = () => {
+    if (thread === '') return;
+    samples++;
+    add(threads, thread);
+    if (isMain(thread)) {
+      const name = own ?? '(no JavaScript)';
+      const spent = functions.get(name) ?? { all: 0, callees: new Map<string, number>() };
+      functions.set(name, spent);
+      spent.all++;
+      add(spent.callees, last === own ? 'itself' : (last ?? '?'));
+    }
+    thread = '';
   };
+  for await (const line of createInterface({ input: script.stdout })) {
+    if (line === '') take();
+    else if (line.startsWith('\t')) {
+      const [, symbol = '', object = ''] = /^\s+[0-9a-f]+ (.*) \(([^()]*)\)$/.exec(line) ?? [];
+      const name = functionOf(symbol);
+      last ??= name ?? (object.includes('kernel') ? `kernel: ${symbol}` : symbol.slice(0, longestName));
+      own ??= name;
+    } else {
+      thread = line.trim();
+      last = own = undefined;
+    }
+  }
+  take();
+  return { samples, threads, functions };
 }
+
+const isMain = (thread: string) => thread === 'node' || thread.includes('MainThread');
+
+/** The name of a JavaScript function, whichever of V8's compilers made it; `undefined` for other code. */
+function functionOf(symbol: string): string | undefined {
+  const [, name, place = ''] = /^JS:[*+~^']*(\S*) ?(.*)$/.exec(symbol) ?? [];
+  if (name === undefined) return undefined;
+  const path = place.replace(/^file:\/\//, '');
+  const short = path.startsWith('/') ? relative(join(import.meta.dirname, '..'), path) : path;
+  return `${name || '(anonymous)'}  ${short.replace('node_modules/', '')}`;
+}
+
+const add = (counts: Map<string, number>, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
+
+const mostFirst = <Value>(values: ReadonlyMap<string, Value>, of = (value: Value) => Number(value)) =>
+  Array.from(values).toSorted(([, a], [, b]) => of(b) - of(a));

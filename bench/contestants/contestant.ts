@@ -25,8 +25,6 @@ export interface Contestant {
   /** Of the launcher, where there is one. */
   readonly launcherPid?: number;
   readonly databasePid: number | undefined;
-  /** The port of Node's inspector, if it was asked for. */
-  readonly inspector: number | undefined;
   /** The port by which mechanisms are switched off, if it was asked for. */
   readonly ablation?: number;
   stop(): Promise<void>;
@@ -41,8 +39,8 @@ export interface Place {
   readonly before?: string | undefined;
   /** A database used before; absent: a new one. */
   readonly databaseUrl?: string;
-  /** Opens Node's inspector, for a profile. */
-  readonly inspected?: boolean;
+  /** Tells `perf` the names of its functions, for a profile. */
+  readonly profiled?: boolean;
   /** Mechanisms can be switched off while it runs. */
   readonly ablated?: boolean;
   /** How many workers Dragoman runs; absent: 1. */
@@ -60,22 +58,21 @@ export const key = randomBytes(48).toString('base64url');
 export async function openNode(
   name: Name,
   { file, words, headers }: { readonly file: string; readonly words: (port: number) => readonly string[]; readonly headers: readonly string[] },
-  { folder, upstreamPort, inspected }: Place,
+  { folder, upstreamPort, profiled }: Place,
 ): Promise<Contestant> {
   const port = await freePort();
-  const inspector = inspected ? await freePort() : undefined;
   const running = start({
     program: process.execPath,
-    words: [...inspecting(inspector), file, ...words(port)],
+    words: [...naming(profiled), file, ...words(port)],
     core: cores.gateway,
     folder,
     environment: { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}`, KEY: key, NODE_ENV: 'production' },
     log: join(folder, 'log'),
   });
-  return answering(name, running, { port, path: chatPath, headers, ...(inspector && { inspector }) });
+  return answering(name, running, { port, path: chatPath, headers });
 }
 
-export const inspecting = (port: number | undefined) => (port === undefined ? [] : [`--inspect=127.0.0.1:${port}`]);
+export const naming = (profiled = false) => (profiled ? ['--perf-basic-prof'] : []);
 
 /** Waits until it has answered a chat completion; ends it where it does not. */
 export async function answering(name: Name, running: Running, contestant: Address & Partial<Contestant>): Promise<Contestant> {
@@ -85,7 +82,7 @@ export async function answering(name: Name, running: Running, contestant: Addres
     await running.stop();
     throw new Error(`${error instanceof Error ? error.message : ''} ${running.lastWords()}`, { cause: error });
   }
-  return { databasePid: undefined, inspector: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
+  return { databasePid: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
 }
 
 type Address = Pick<Contestant, 'port' | 'path' | 'headers'>;

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cores, freePort, start } from '../processes.ts';
-import { answering, inspecting, key, type Contestant, type Entrant, type Name, type Place } from './contestant.ts';
+import { answering, key, naming, type Contestant, type Entrant, type Name, type Place } from './contestant.ts';
 
 export const dragoman: Entrant = {
   missing: (postgres) => (postgres ? undefined : 'PostgreSQL is not installed (apt-get install postgresql): the rows with DATABASE_URL are missing.'),
@@ -29,18 +29,17 @@ const root = join(import.meta.dirname, '../..');
 /** Starts Dragoman with these environment variables. */
 export async function openDragoman(
   name: Name,
-  { folder, upstreamPort, inspected, ablated, unpinned }: Place,
+  { folder, upstreamPort, profiled, ablated, unpinned }: Place,
   environment: Readonly<Record<string, string>>,
   checkout = root,
 ): Promise<Contestant> {
   writeFileSync(join(folder, 'dragoman.yaml'), settings(upstreamPort));
   const port = await freePort();
-  const inspector = inspected ? await freePort() : undefined;
   const ablation = ablated ? await freePort() : undefined;
   const preload = ablated ? ['--import', join(root, 'bench/ablation/preload.ts')] : [];
   const program =
-    inspector || ablation
-      ? [...memoryOptions, ...inspecting(inspector), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
+    profiled || ablation
+      ? [...memoryOptions, ...naming(profiled), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
       : [join(checkout, 'bin/dragoman.js')];
   const running = start({
     program: process.execPath,
@@ -60,7 +59,6 @@ export async function openDragoman(
     port,
     path: '/server/chatcompat/v1/chat/completions',
     headers: [`Authorization: Bearer ${key}`],
-    ...(inspector && { inspector }),
     ...(ablation && { ablation }),
   });
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };
