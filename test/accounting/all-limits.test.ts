@@ -93,7 +93,8 @@ describe('one process, embedded', () => {
     expect(await list.json()).toMatchObject({ data: [{ id: 'priced' }] });
     const key = await keyOf(member, { models: ['priced'] });
     for (const model of ['priced', 'also-priced']) {
-      expect(await tally([member.ask({ ...fixed, model }), askWith(server, key, { ...fixed, model })]), model).toEqual({ 200: 2 });
+      const calls = [member.ask({ ...fixed, model }), askWith(server, key, { ...fixed, model })];
+      expect([model, await tally(calls)]).toEqual([model, { 200: 2 }]);
     }
     expect(await tally([member.ask(fixed)])).toEqual({ 404: 1 });
   });
