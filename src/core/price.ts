@@ -139,3 +139,9 @@ const rateOf = (rates: Rates, name: 'cached' | 'cacheWrite' | 'cacheWrite1h'): n
   rates[name] ?? (name === 'cacheWrite1h' ? rates.cacheWrite : undefined) ?? rates.input;
 
 const most = (a: number | undefined, b: number | undefined): number | undefined => (a === undefined ? b : Math.max(a, b ?? 0));
+
+/** Plan tokens for these tokens of a model, rounded up. What only the arithmetic of the processor adds is not: 100 × 1.1 is 110.00000000000001 there. */
+export const planTokensOf = (rate: Pick<Rates, 'input' | 'output'>, input: number, output: number): number =>
+  Math.ceil((input * rate.input + output * rate.output) * exactness);
+
+const exactness = 1 - 1e-13;

@@ -12,7 +12,7 @@ import type { Context } from '#core/context';
 import type { Passthrough } from '#core/passthrough';
 import { promptSize } from '#core/measure';
 import { answerHeaders, whoAnswered } from './answer-headers.ts';
-import { cacheSecondsIn, strictIn, tagsIn, targetsIn } from './choices.ts';
+import { appIn, cacheSecondsIn, strictIn, tagsIn, targetsIn } from './choices.ts';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';
 import type { Headers } from '#http/headers';
@@ -145,7 +145,7 @@ export function contextOf({ exchange, caller }: Asked, face: BookedFace, app: st
     caller,
     face,
     address: exchange.address ?? '',
-    app: (app ?? exchange.header('x-app-name') ?? caller.keyName).slice(0, 100),
+    app: (app ?? appIn(exchange.header('x-app-name')) ?? caller.keyName).slice(0, 100),
     signal: exchange.signal,
     memory: exchange,
     strict: strictIn(exchange.header(choiceHeaders.strict)),

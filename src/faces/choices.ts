@@ -1,6 +1,7 @@
 import { choiceHeaders } from '#core/choice-headers';
 import { Fault } from '#core/fault';
 import type { Choices, Tags } from '#core/context';
+import { headerText } from '#kit/text/header-text';
 
 const mostTargets = 8;
 const longestName = 200;
@@ -14,7 +15,7 @@ const tag = /^([A-Za-z][\w.-]{0,31})=([\w.:/@+-][\w.:/@+ -]{0,63})$/;
 /** All choices of a request of a noun's route. @param header the value of a header of the client @throws Fault `invalid` */
 export function choicesIn(header: (name: string) => string | undefined): Choices {
   return {
-    app: header('x-app-name')?.slice(0, longestApp),
+    app: appIn(header('x-app-name')),
     tags: tagsIn(header(choiceHeaders.tags)),
     targets: targetsIn(header(choiceHeaders.targets)),
     strict: strictIn(header(choiceHeaders.strict)),
@@ -22,10 +23,15 @@ export function choicesIn(header: (name: string) => string | undefined): Choices
   };
 }
 
+/** The name of an application. */
+export const appIn = (header: string | undefined): string | undefined => (header === undefined ? undefined : headerText(header).slice(0, longestApp));
+
 /** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
 export function targetsIn(header: string | undefined): readonly string[] | undefined {
   if (header === undefined) return undefined;
-  const names = header.split(',').map((name) => name.trim());
+  const names = headerText(header)
+    .split(',')
+    .map((name) => name.trim());
   if (names.length > mostTargets || names.some((name) => name === '' || name.length > longestName))
     throw new Fault('invalid', `${choiceHeaders.targets} must be 1 to ${mostTargets} names of models, with commas between them.`, {
       field: choiceHeaders.targets,

@@ -87,6 +87,18 @@ describe('one process, embedded', () => {
     expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
   });
 
+  test('whoever may use a model by its alias may use it by its name, which the list of models has', async () => {
+    const member = await newMember(server, { models: ['also-priced'] });
+    const list = await fetch(`${server.url}/v1/models`, { headers: { authorization: `Bearer ${member.keys[0]}` } });
+    expect(await list.json()).toMatchObject({ data: [{ id: 'priced' }] });
+    const key = await keyOf(member, { models: ['priced'] });
+    for (const model of ['priced', 'also-priced']) {
+      const calls = [member.ask({ ...fixed, model }), askWith(server, key, { ...fixed, model })];
+      expect([model, await tally(calls)]).toEqual([model, { 200: 2 }]);
+    }
+    expect(await tally([member.ask(fixed)])).toEqual({ 404: 1 });
+  });
+
   test('dollars of a day are spent to the limit, and a model without a price is refused where they count', async () => {
     const member = await newMember(server, { dailyUsd: (2 * cost) / 1e6 });
     const priced = { ...fixed, model: 'priced' };

@@ -23,6 +23,7 @@ models:
       - { provider: one, price: { input: 1 } }
       - { provider: two, price: { input: 10 } }
   half-known: { targets: [{ provider: one, price: { input: 1, output: 2 } }, { provider: two }] }
+  rated: { targets: [{ provider: one }], rate: { input: 1.1, output: 1.1 } }
   drawing: { targets: [{ provider: one }], price: { input: 0, picture: 0.04 } }
   sketching: { targets: [{ provider: one }], price: { input: 10, output: 40, picture: 0.001 } }
   speaking: { kind: speech, targets: [{ provider: one }], price: { input: 0, character: 0.00001 } }
@@ -76,6 +77,31 @@ describe('prompt tokens written to the cache of a provider', () => {
     expect(text).toContain('"cache_write_tokens":3000');
     expect(row).toMatchObject({ inputTokens: 5000, cachedTokens: 1000, cacheWriteTokens: 3000 });
     expect(row.costUsd! * 1e6).toBeCloseTo(1000 * 2 + 1000 * 0.1 + 3000 * 2.5 + 10);
+  });
+});
+
+describe('a model with a rate that is no whole number', () => {
+  test.each([
+    [100, 0, 110],
+    [50, 40, 99],
+    [100, 1, 112],
+  ])('books %i and %i tokens as %i', async (input, output, planTokens) => {
+    upstream.script(usage({ input, output }));
+    expect((await asked('chat', 'rated')).row.planTokens).toBe(planTokens);
+  });
+
+  test('answers up to the limit', async () => {
+    const member = await newMember(server, { monthlyTokens: 110 });
+    const words = 'Say it. '.repeat(5);
+    const body = (tokens: number) => ({ model: 'rated', messages: [{ role: 'user', content: words }], max_tokens: tokens });
+    const refused = (await (await member.ask(body(1000))).json()) as { error: { message: string } };
+    const most = Number(/max_tokens of (\d+)/.exec(refused.error.message)?.[1]);
+    upstream.script(usage({ input: 100 - most, output: most }));
+    expect((await member.ask(body(most + 1))).status).toBe(429);
+    const answer = await member.ask(body(most));
+    expect(answer.status).toBe(200);
+    await answer.text();
+    expect((await rowOf(answer)).planTokens).toBe(110);
   });
 });
 

@@ -6,7 +6,7 @@ import { noteMilliseconds, speaks, type Events, type FinishReason, type Generate
 import { Fault, faultOf } from '#core/fault';
 import { inBothVerbs, wholeAnswer, type Generate } from '#core/generate';
 import type { Context } from '#core/context';
-import { costOf, costOfSearches, hasCountRates, tokensOfCounts, type Counts } from '#core/price';
+import { costOf, costOfSearches, hasCountRates, tokensOfCounts, planTokensOf, type Counts } from '#core/price';
 import { priceAt } from '#core/target';
 import { hiddenThoughts } from '#core/thinking';
 import type { End, UsageRow } from '#core/usage-row';
@@ -257,7 +257,7 @@ class Meter {
     const isPaid = this.spoke || whole || (end === 'client-left' && last !== undefined) || isCancelled || this.#counted !== undefined;
     const usage = this.#usage ?? (isPaid ? this.#estimate(whole ? 'estimated' : 'partial') : { input: 0, output: 0, source: 'partial' });
     const now = this.#clock.monotonic();
-    const planTokens = Math.ceil(usage.input * route.rate.input + usage.output * route.rate.output);
+    const planTokens = planTokensOf(route.rate, usage.input, usage.output);
     progress.booked = progress.booked ? sumOf(progress.booked, usage) : usage;
     progress.planTokens = (progress.planTokens ?? 0) + planTokens;
     const costUsd = this.#cost(usage, isPaid || this.#usage ? this.#counts : undefined);

@@ -77,19 +77,20 @@ function taskRoute(call: Task, models: Models, caller: Caller): { readonly route
 }
 
 /**
- * The models as a caller sees them: for a key that is restricted to some models, no others exist. The key may list a model by its alias, and request it by
- * that.
+ * The models as a caller sees them: for a key that is restricted to some models, no others exist. A restriction may list a model by its name or by an alias,
+ * and the model may be requested by both.
  */
 export function modelsFor(models: Models, { models: names }: Pick<Caller, 'models'>): Models {
   if (names === undefined) return models;
+  const permits = ({ name }: Model) => names.includes(name) || names.some((one) => models.find(one)?.name === name);
   return {
     hasProviders: models.hasProviders,
     preferred: models.preferred,
     find(name) {
       const model = models.find(name);
-      return model && (names.includes(name) || names.includes(model.name)) ? model : undefined;
+      return model && (names.includes(name) || permits(model)) ? model : undefined;
     },
-    embedding: models.embedding && names.includes(models.embedding.name) ? models.embedding : undefined,
+    embedding: models.embedding && permits(models.embedding) ? models.embedding : undefined,
     list: () => [...new Map(names.flatMap((name) => models.find(name) ?? []).map((model) => [model.name, model])).values()],
   };
 }

@@ -3,7 +3,7 @@ import { isConversation } from '#core/routed-call';
 import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import { promptTokens, type CountTokens } from '#core/measure';
-import { dearestInput, mostOf as mostUsd, ratesOf } from '#core/price';
+import { dearestInput, mostOf as mostUsd, ratesOf, planTokensOf } from '#core/price';
 import { mayThinkUnseen } from '#core/thinking';
 import type { RoutedCall } from '#core/routed-call';
 import { inUnits } from '#kit/text/in-units';
@@ -132,7 +132,7 @@ export class CostEstimate {
   amount(kind: AccountKind, output: number, input = this.#prompt): number {
     const { rate, price = free } = this.#call.route;
     if (kind === 'usd') return mostUsd(price, input, output) * this.#most.rate + this.#most.usd;
-    return isSpent(kind) ? Math.ceil(input * rate.input + output * rate.output) : 1;
+    return isSpent(kind) ? planTokensOf(rate, input, output) : 1;
   }
 
   /** Output tokens of all candidates that an amount of an account covers, after the prompt. */
@@ -143,7 +143,7 @@ export class CostEstimate {
     if (output === 0) return Infinity;
     return kind === 'usd'
       ? Math.floor((((amount - this.#most.usd) * 1e6) / this.#most.rate - this.#prompt * dearestInput(rates)) / output + slack)
-      : Math.floor((amount - this.#prompt * input) / output);
+      : Math.floor((amount - this.#prompt * input) / output + slack);
   }
 
   /** The maximum of output tokens of each candidate, for an answer that cannot be ended. @param output tokens set aside @returns undefined where that is all its model can say */
@@ -196,7 +196,7 @@ export class CostEstimate {
   }
 }
 
-/** A part of a token, for rounding: dollars are sums of fractions. */
+/** A part of a token, for rounding: dollars and plan tokens are sums of fractions. */
 const slack = 1e-6;
 
 /** Is an account of this kind used up by tokens? */

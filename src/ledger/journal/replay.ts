@@ -1,4 +1,4 @@
-import { costOf } from '#core/price';
+import { costOf, planTokensOf } from '#core/price';
 import type { UsageRow } from '#core/usage-row';
 import type { Bookings } from './bookings.ts';
 import { callOf, settledJson, type Began } from './record.ts';
@@ -91,7 +91,7 @@ function diedRow({ rate, price, promptTokens, ...call }: Began, outputTokens: nu
     cacheWrite1hTokens: 0,
     thoughtTokens: 0,
     provenance: 'partial',
-    planTokens: Math.ceil(promptTokens * rate.input + outputTokens * rate.output),
+    planTokens: planTokensOf(rate, promptTokens, outputTokens),
     costUsd: price ? costOf(price, { input: promptTokens, output: outputTokens }) : null,
     queueMs: 0,
     firstTokenMs: null,

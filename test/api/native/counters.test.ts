@@ -22,3 +22,21 @@ test('the counters of the native interface say what is used and left within two 
   expect(await says('/server/count-monthly-teach-tokens')).toEqual(is(0));
   expect(await says('/server/count-monthly-tokens-left-with-org', {})).toEqual(is(98 * cost));
 });
+
+test.each([
+  ['UTF-8, as curl sends it', 'utf8'],
+  ['Latin-1, as fetch sends it', 'latin1'],
+] as const)('an application whose name comes in %s is counted under this name', async (_, charset) => {
+  const server = await startTestServer({ yaml: 'models: { größe: { targets: [{ provider: built-in }] } }' });
+  onTestFinished(server.close);
+  const member = await newMember(server);
+  const text = (name: string) => Buffer.from(name, charset).toString('latin1');
+  const headers = { 'x-app-name': text('Büro'), 'x-dragoman-targets': text('größe') };
+  const { usage } = (await (await askWith(server, member.keys[0]!, fixed, { headers })).json()) as { usage: { total_tokens: number } };
+  const counted = async () => {
+    const body = JSON.stringify({ app_name: 'Büro' });
+    const init = { method: 'POST', headers: { 'x-access-tokens': member.keys[0]!, 'content-type': 'application/json' }, body };
+    return ((await (await fetch(`${server.url}/server/count-monthly-tokens`, init)).json()) as { response: number }).response;
+  };
+  await expect.poll(counted, { timeout: 30_000 }).toBe(usage.total_tokens);
+});
