@@ -291,7 +291,11 @@ describe('a variable or an option is refused by its name', () => {
     [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
     [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS: workers must be between 1 and 1024. Found 0.'],
     [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY: masterKey must be 32 bytes in base64 (44 characters). What was found is not shown.'],
-    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address. Found "nobody".'],
+    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "nobody".'],
+    [
+      { DRAGOMAN_ADMIN_EMAIL: 'jos\u00e9@x.org' },
+      'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "jos\u00e9@x.org".',
+    ],
     [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY: adminApiKey must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
     [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
     [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY: outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
