@@ -1,6 +1,8 @@
-/* Commands whose output goes into a pipe or a file. */
+/* What commands print where something is in their way. */
 import { spawn, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,7 +16,7 @@ function start(home: string, args: readonly string[], stdio: StdioOptions) {
   let errors = '';
   child.stderr!.on('data', (text: Buffer) => (errors += text.toString()));
   const ended = new Promise((resolve) => child.once('close', (code) => resolve({ code, errors })));
-  return { stdout: child.stdout, ended };
+  return { child, stdout: child.stdout, ended };
 }
 
 async function served() {
@@ -43,4 +45,20 @@ test.skipIf(process.platform !== 'linux')('a command whose output does not fit o
   onTestFinished(() => closeSync(full));
   const { ended } = start(home, ['user', 'list'], ['ignore', full, 'pipe']);
   expect(await ended).toEqual({ code: 1, errors: 'dragoman: The output cannot be written: ENOSPC: no space left on device, write.\n' });
+});
+
+test('a start that fails after a signal to stop says why in words', async () => {
+  const silent = createServer();
+  onTestFinished(() => void silent.close());
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
+  const home = mkdtempSync(join(tmpdir(), 'dragoman-output-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const url = `postgres://me:secret@127.0.0.1:${(silent.address() as AddressInfo).port}/d`;
+  const connecting = once(silent, 'connection') as Promise<[Socket]>;
+  const { child, ended } = start(home, ['serve', '--port', '0', '--database-url', url], ['ignore', 'pipe', 'pipe']);
+  const [socket] = await connecting;
+  child.kill('SIGTERM');
+  silent.on('connection', (again: Socket) => again.destroy());
+  socket.destroy();
+  expect(await ended).toEqual({ code: 1, errors: expect.stringMatching(/^dragoman: The database .*\n$/) as string });
 });
