@@ -18,12 +18,16 @@ import { ingestCommand } from './cli/ingest-command.ts';
 import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
 import { CliError } from './cli/cli-error.ts';
+import { endWithoutOutput } from './cli/output.ts';
 import { startProblem } from './cli/start-problem.ts';
 import { WrongMasterKey } from './store/master-key.ts';
 import { userCommands } from './cli/user-commands.ts';
 import { version } from './app/version.ts';
 
 const isWrongUsage = (error: unknown) => (error instanceof CliError || error instanceof Fault) && error.status === 400;
+
+/** Commands that go on where nobody reads what they print. */
+const servers: ReadonlySet<string> = new Set(['serve', 'work']);
 
 /** The command line. Exit codes: 0 success, 1 failure, 2 wrong usage or invalid settings. */
 async function main(): Promise<void> {
@@ -32,7 +36,10 @@ async function main(): Promise<void> {
     .version(version)
     .addHelpText('after', '\nFor the options of the server: ' + typed + ' serve --help')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'dragoman: ')) })
-    .exitOverride();
+    .exitOverride()
+    .hook('preAction', (_, command) => {
+      if (!servers.has(command.name())) endWithoutOutput();
+    });
 
   const serve = program
     .command('serve', { isDefault: true })

@@ -178,7 +178,11 @@ const identifying = (
   identifySession: people.signedIn.identify,
 });
 
-const surroundingsIn = ({ trustedProxies, cors: { origins }, publicUrl }: Settings) => ({ trustedProxies, origins, publicUrl });
+const surroundingsIn = ({ trustedProxies, cors: { origins }, publicUrl }: Settings) => ({
+  trustedProxies,
+  origins: origins.map((one) => (one === '*' ? one : new URL(one).origin)), // as browsers write them
+  publicUrl,
+});
 
 /** The accounting of a worker: it writes a journal of its own, which its parent ships. */
 async function accountingOfWorker({ leases: source, journal: place }: Parent, deps: Pick<AccountingDeps, 'settings' | 'clock' | 'log'>): Promise<Accounting> {

@@ -89,7 +89,8 @@ interface Stoppable {
 }
 
 async function stop(starting: Promise<Stoppable>): Promise<void> {
-  const running = await Promise.race([starting, systemClock.sleep(graceSeconds * 1000)]);
+  const failing = new Promise<never>(() => {}); // a start that fails ends the process itself, in words
+  const running = await Promise.race([starting.catch(() => failing), systemClock.sleep(graceSeconds * 1000)]);
   if (!running) return; // a start that never ends has nothing to finish
   const count = running.inFlight?.() ?? 0;
   if (count > 0) console.log(`Waiting up to ${graceSeconds} s for ${count} ${count === 1 ? 'request' : 'requests'} to finish.`);

@@ -96,6 +96,15 @@ describe('a file is refused', () => {
     [model('▸targets2: 1'), 'models.m.targets2 is not known. Did you mean targets?'],
     [`${p}\nmodels: { m: { targets: [{ provider: p, weight: ▸0 }] } }`, 'models.m.targets[0].weight must be more than 0. Found 0.'],
     ['plans: { a: { monthlyTokens: ▸-1 } }', 'plans.a.monthlyTokens must be at least 0. Found -1.'],
+    ['plans: { a: { monthlyUsd: ▸1e13 } }', 'plans.a.monthlyUsd must be between 0 and 1000000000000. Found 10000000000000.'],
+    [model('rate: { input: ▸1e300 }'), 'models.m.rate.input must be between 0 and 1000000. Found 1e+300.'],
+    [model('price: { input: 1, output: ▸1e7 }'), 'models.m.price.output must be between 0 and 1000000. Found 10000000.'],
+    [
+      'retention: { usageMonths: ▸1201, bodiesDays: ▸36501 }',
+      'retention.usageMonths must be between 1 and 1200. Found 1201.',
+      'retention.bodiesDays must be between 1 and 36500. Found 36501.',
+    ],
+    ['responses: { retentionDays: ▸36501 }', 'responses.retentionDays must be between 1 and 36500. Found 36501.'],
     ['cache: { "*": { ttlSeconds: ▸0 } }', 'cache.*.ttlSeconds must be more than 0. Found 0.'],
   ];
   const providers: readonly Row[] = [
@@ -115,6 +124,7 @@ describe('a file is refused', () => {
     ],
     ['providers: { p: { dialect: gemini, baseUrl: ▸"http://me:secret@x" } }', 'providers.p.baseUrl must not contain a user name or a password. Found a text.'],
     ['providers: { p: { dialect: gemini, baseUrl: ▸"http://x?key=secret" } }', 'providers.p.baseUrl must not contain ? or #. Found a text.'],
+    ['providers: { p: { dialect: openai-chat, baseUrl: ▸"https://{region}.x" } }', 'providers.p.baseUrl must not contain { or }. Found "https://{region}.x".'],
     [
       'providers: { p: { dialect: openai-chat, baseUrl: ▸"https://x/v1/chat/completions" } }',
       'providers.p.baseUrl must be the base address: leave out /chat/completions, which is added to it. Found "https://x/v1/chat/completions".',
@@ -171,6 +181,7 @@ describe('a file is refused', () => {
       `${p}\nmodels: { gpt-5.2: { targets: [{ provider: p }] } }\ndefaults: { chat: ▸gpt5.2 }`,
       'defaults.chat must name a model of kind chat. Did you mean gpt-5.2? Found "gpt5.2".',
     ],
+    ['models: { m: { targets: [{ provider: ▸bulit-in }] } }', 'models.m.targets[0].provider must name a provider. Did you mean built-in? Found "bulit-in".'],
     ['models: { m: { targets: [{ provider: ▸constructor }] } }', 'models.m.targets[0].provider must name a provider. Found "constructor".'],
     [
       `${p}\nmodels: { m: { targets: [{ provider: p }], ▸price: { output: 1 } } }`,
@@ -184,7 +195,9 @@ describe('a file is refused', () => {
     [model('aliases: [a, ▸m]'), 'models.m.aliases[1] is already the name of a model. Found "m".'],
     [model('aliases: [a, ▸a]'), 'models.m.aliases[1] is already an alias of m. Found "a".'],
     [model('aliases: [▸built-in]'), 'models.m.aliases[0] is already the name of a model. Found "built-in".'],
-    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
+    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a name of visible ASCII characters, at most 200, and not "*". Found "*".'],
+    [model('aliases: [▸é]'), 'models.m.aliases[0] must be a name of visible ASCII characters, at most 200, and not "*". Found "é".'],
+    [`${p}\nmodels: { ▸ü: { targets: [{ provider: p, model: ü }] } }`, 'models.ü must have a name of visible ASCII characters, at most 200.'],
     [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is already an alias of m. Found "a".'],
     [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
     [
@@ -213,6 +226,8 @@ describe('a file is refused', () => {
     ['outbound: { proxy: ▸"socks5://me:secret@x" }', 'outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],
     ['cors: { origins: [▸a.example] }', 'cors.origins[0] must be scheme://host:port of one host, with nothing after it. Found "a.example".'],
     ['databaseUrl: ▸"mysql://me:secret@x"', 'databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
+    ['blobs: { ▸s3: { bucket: b, accessKeyId: a, secretAccessKey: s } }', 'blobs.s3 also needs endpoint.'],
+    ['blobs: { ▸s3: { endpoint: "https://x", secretAccessKey: s } }', 'blobs.s3 also needs bucket, accessKeyId.'],
     ['workers: ▸2', 'workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
     ['routing: { cooldownSeconds: 9, cooldownMaxSeconds: ▸1 }', 'routing.cooldownMaxSeconds must be at least cooldownSeconds. Found 1.'],
     ['guard: { checks: [▸{ name: a, kind: regex, action: deny }] }', 'guard.checks[0] is of kind regex and needs pattern.'],
@@ -276,7 +291,11 @@ describe('a variable or an option is refused by its name', () => {
     [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
     [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS: workers must be between 1 and 1024. Found 0.'],
     [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY: masterKey must be 32 bytes in base64 (44 characters). What was found is not shown.'],
-    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address. Found "nobody".'],
+    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "nobody".'],
+    [
+      { DRAGOMAN_ADMIN_EMAIL: 'jos\u00e9@x.org' },
+      'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "jos\u00e9@x.org".',
+    ],
     [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY: adminApiKey must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
     [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
     [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY: outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],

@@ -42,12 +42,16 @@ export interface ProvidersDeps {
   readonly thoughts?: ThoughtMemory;
 }
 
+/** Headers that override those of the gateway, which are in lower case, whatever case they are written in. */
+const inLowerCase = (headers: ProviderSettings['headers'] = {}) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
 /** The configured providers, by name. */
 export function openProviders(
   settings: Readonly<Record<string, ProviderSettings>>,
   { upstreams, clock, lessons, fetcher, thoughts, hop }: ProvidersDeps,
 ): Providers {
-  const withHop = (one: ProviderSettings) => (hop === undefined ? one : { ...one, headers: { ...one.headers, [hopHeader]: hop } });
+  const withHop = (one: ProviderSettings) => ({ ...one, headers: { ...inLowerCase(one.headers), ...(hop === undefined ? {} : { [hopHeader]: hop }) } });
   const spoken = new Map(Object.entries(settings).map(([name, one]) => [name, factoryOf(one)?.(name, withHop(one), upstreams, clock, { thoughts, lessons })]));
   return {
     targets(name, model, modelSettings) {

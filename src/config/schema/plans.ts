@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox';
-import { amount, count, group, list, named, oneOf, record, word, yes } from './shapes.ts';
+import { count, group, list, named, oneOf, record, spending, word, yes } from './shapes.ts';
 
 const modelLimits = record('Limits of one model.', {
   monthlyTokens: Type.Optional(count('Inference quota for the model per calendar month, UTC', 'plan tokens', 0)),
-  monthlyUsd: Type.Optional(amount('Spending limit for the model per calendar month, UTC', 'US dollars')),
+  monthlyUsd: Type.Optional(spending('Spending limit for the model per calendar month, UTC')),
   requestsPerMinute: Type.Optional(count('Maximum number of requests to the model per minute', 'requests', 0)),
 });
 
@@ -16,8 +16,8 @@ const plan = record('Limits of the users of a plan.', {
   requestsPerMinute: Type.Optional(count('Maximum number of requests per minute', 'requests', 0)),
   tokensPerMinute: Type.Optional(count('Maximum of inference in any 60 seconds', 'plan tokens', 0)),
   concurrentStreams: Type.Optional(count('Maximum number of concurrent streams', 'streams', 0)),
-  monthlyUsd: Type.Optional(amount('Spending limit per calendar month, UTC; if set, models without a price are refused', 'US dollars')),
-  dailyUsd: Type.Optional(amount('Spending limit per calendar day, UTC; if set, models without a price are refused', 'US dollars')),
+  monthlyUsd: Type.Optional(spending('Spending limit per calendar month, UTC; if set, models without a price are refused')),
+  dailyUsd: Type.Optional(spending('Spending limit per calendar day, UTC; if set, models without a price are refused')),
   models: Type.Optional(
     Type.Array(word('Name or alias of a model.'), {
       minItems: 1,

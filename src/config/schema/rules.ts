@@ -1,6 +1,6 @@
 import { entities } from '#kit/patterns/entities';
 import { Type } from 'typebox';
-import { count, group, list, named, oneOf, record, text, word, yes } from './shapes.ts';
+import { age, count, group, list, named, oneOf, record, text, word, yes } from './shapes.ts';
 
 const any = 'empty: all';
 
@@ -33,7 +33,7 @@ const check = record('A check of prompts or answers.', {
 
 export const responses = group('Storage and background runs of the Responses API.', {
   store: yes('Whether responses are stored if the request does not specify `store`.', true),
-  retentionDays: count('How long stored responses are kept', 'days', 1, { default: 30 }),
+  retentionDays: age('How long stored responses are kept', 'days', 30),
   maxRuns: count('Maximum number of background responses per user, running or queued; further ones are refused with 429', 'responses', 1, { default: 1000 }),
   maxBytes: count('Storage per user for responses and conversations; beyond it, requests to be stored are refused with 429', 'bytes', 1, {
     default: 1_073_741_824,
@@ -47,8 +47,8 @@ export const bodies = oneOf(
 );
 
 export const retention = group('How long records are kept.', {
-  usageMonths: count('Usage records, including the current month', 'months', 1, { default: 13 }),
-  bodiesDays: count('Stored prompts and answers', 'days', 1, { default: 30 }),
+  usageMonths: age('Usage records, including the current month', 'months', 13),
+  bodiesDays: age('Stored prompts and answers', 'days', 30),
 });
 
 export const cache = named(

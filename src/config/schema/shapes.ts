@@ -45,5 +45,13 @@ export const secondsOrNone = (description: string, value: number) =>
 export const count = (description: string, unit: string, minimum: number, options: Options = {}) =>
   Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description: `${description} (${unit}).`, ...options });
 
+/** A price or a rate. The bound keeps what a call costs within a bigint of the database. */
 export const amount = (description: string, unit: string, options: Options = {}) =>
-  Type.Number({ minimum: 0, description: `${description} (${unit}).`, ...options });
+  Type.Number({ minimum: 0, maximum: 1_000_000, description: `${description} (${unit}).`, ...options });
+
+/** A spending limit, with the bound that it has over HTTP. */
+export const spending = (description: string) => Type.Number({ minimum: 0, maximum: 1e12, description: `${description} (US dollars).` });
+
+/** How long something is kept, at least 1. The bound, a hundred years, keeps the end within the range of the database. */
+export const age = (description: string, unit: 'days' | 'months', value: number) =>
+  Type.Integer({ minimum: 1, maximum: unit === 'days' ? 36_500 : 1200, description: `${description} (${unit}).`, default: value });

@@ -45,12 +45,20 @@ export function* addresses(settings: Settings): Iterable<Trouble> {
   for (const [at, network] of trustedProxies.entries())
     if (!isNetwork(network)) yield { path: ['trustedProxies', at], text: 'must be an address, or a network such as 10.0.0.0/8.' };
   if (alerts.url !== '' && alerts.secret === '') yield { path: ['alerts', 'secret'], text: 'is needed: alerts are signed with it.' };
+  yield* bucket(blobs.s3);
   const proxy = outbound.proxy === '' ? undefined : URL.parse(outbound.proxy);
   if (proxy === null || (proxy && !/^https?:$/.test(proxy.protocol)))
     yield { path: ['outbound', 'proxy'], text: 'must be an address such as http://proxy:3128.' };
   if (outbound.caFile !== '') yield* unreadable(['outbound', 'caFile'], outbound.caFile);
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/./.test(databaseUrl))
     yield { path: ['databaseUrl'], text: 'must be an address such as postgres://user@host/database.' };
+}
+
+/** A bucket that is half named would leave the files in the data folder, or fail at each upload. */
+function* bucket(s3: Settings['blobs']['s3']): Iterable<Trouble> {
+  if (Object.values(s3).every((value) => value === '')) return;
+  const missing = (['endpoint', 'bucket', 'accessKeyId', 'secretAccessKey'] as const).filter((member) => s3[member] === '');
+  if (missing.length > 0) yield { path: ['blobs', 's3'], name: true, silent: true, text: `also needs ${missing.join(', ')}.` };
 }
 
 function* wrong(path: Path, text: string | undefined): Iterable<Trouble> {

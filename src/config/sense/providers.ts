@@ -41,7 +41,8 @@ function* kind(provider: ProviderSettings, path: Path, kinds: readonly ProviderK
   const other = chosen?.otherPublishers?.[publisher];
   if (other !== undefined) yield { path: [...path, 'publisher'], text: `needs dialect ${other}: its models do not speak ${provider.dialect}.` };
   const address = chosen?.versioned ? baseUrl.replace(/\?api-version=[\w.-]{1,40}$/, '') : baseUrl;
-  const wrong = chosen?.takes?.includes('regions') ? wrongPattern(address) : wrongAddress(address);
+  const hasRegions = !chosen || chosen.takes?.includes('regions') === true;
+  const wrong = hasRegions ? wrongPattern(address) : (wrongAddress(address) ?? (/[{}]/.test(address) ? 'must not contain { or }.' : undefined));
   const operation = operations.exec(baseUrl)?.[0];
   if (wrong) yield { path: [...path, 'baseUrl'], text: wrong };
   else if (operation !== undefined) yield { path: [...path, 'baseUrl'], text: `must be the base address: leave out ${operation}, which is added to it.` };

@@ -117,6 +117,13 @@ describe('a page elsewhere', () => {
     await plain.change('');
   });
 
+  test('is the same however the settings write it, and is answered as browsers write it', async () => {
+    await plain.change('cors: { origins: ["HTTPS://App.Example:443"] }\n');
+    const asked = await preflight(plain, '/v1/models', 'https://app.example', { 'access-control-request-method': 'GET' });
+    expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([204, 'https://app.example']);
+    await plain.change('');
+  });
+
   test('reads a stream, too', async () => {
     const asked = { model: 'built-in', messages: [{ role: 'user', content: 'Say exactly: heron' }], stream: true };
     const answer = await server.ask('/v1/chat/completions', asked, { headers: { origin: page } });
