@@ -3,6 +3,7 @@ import type { Context } from '#core/context';
 import type { ServerToolCall, ToolResultPart } from '#core/conversation';
 import type { Generate } from '#core/generate';
 import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
+import type { RoundCall } from './round.ts';
 
 /** What calls are made with. */
 export interface CallingDeps {
@@ -83,3 +84,7 @@ export const resultOf = (id: string, text: string, failed: boolean): ToolResultP
   parts: [{ type: 'text', text: text === '' ? '(no text)' : text.toWellFormed() }],
   ...(failed ? { failed } : {}),
 });
+
+/** The results of calls of tools that there are not. */
+export const unknownOf = (calls: readonly RoundCall[]): readonly ToolResultPart[] =>
+  calls.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));

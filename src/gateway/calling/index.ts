@@ -5,11 +5,11 @@ import type { ForeignTool, Resumed, ToolResultPart, Turn, WantedTools } from '#c
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
-import type { ServerTool, ServerTools } from '#core/server-tools';
+import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
-import { CallingRound } from './round.ts';
+import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type Room } from './calls.ts';
+import { CallingRound, type RoundCall } from './round.ts';
 import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
 
@@ -54,7 +54,7 @@ async function* answered(
       if (out.length > 0) yield out;
     }
     usage = sumOfKnown(usage, round.usage);
-    const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
+    const own = round.calls(byName);
     const turn = turnOf(round.events);
     const isClients = own.some(({ name, of }) => !of && clients.has(name));
     const waits = isClients || own.some(({ of }) => of?.needsApproval);
@@ -76,20 +76,12 @@ async function* answered(
   }
 }
 
-/** A call of a round, with the tool of a server that it is of, if it is of one. */
-interface OwnCall {
-  readonly id: string;
-  readonly name: string;
-  readonly json: string;
-  readonly of: ServerTool | undefined;
-}
-
-const callsOf = (own: readonly OwnCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+const callsOf = (own: readonly RoundCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
 
 /** Makes the calls of tools of servers, as far as there are calls left, and answers for the others. */
 async function madeNow(
   tools: ServerTools,
-  own: readonly OwnCall[],
+  own: readonly RoundCall[],
   { room, most }: { readonly room: Room; readonly most: number },
   context: Context,
 ): Promise<{ readonly results: readonly ToolResultPart[]; readonly count: number }> {
@@ -97,8 +89,7 @@ async function madeNow(
   const allowed = calls.slice(0, most);
   const results = (await made(tools, allowed, room, context)).map(resultOfCall);
   const left = calls.slice(allowed.length).map(({ id }) => resultOf(id, noCallsLeft, true));
-  const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
-  return { results: [...results, ...left, ...none], count: allowed.length };
+  return { results: [...results, ...left, ...unknownOf(own)], count: allowed.length };
 }
 
 /** Makes the approved ones of the calls that waited. */
