@@ -39,7 +39,7 @@ export const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 
 });
 
 /** Makes calls, and notes their results. */
-export async function made(tools: ServerTools, calls: readonly ServerToolCall[], room: Room, context: Context): Promise<readonly CalledTool[]> {
+export async function made(tools: ServerTools, calls: readonly ServerToolCall[], room: ResultBudget, context: Context): Promise<readonly CalledTool[]> {
   const called: CalledTool[] = [];
   for (let at = 0; at < calls.length; at += atOnce)
     called.push(
@@ -57,13 +57,13 @@ export async function made(tools: ServerTools, calls: readonly ServerToolCall[],
 }
 
 /** The bytes that further results of a request may have: all of them are kept until it ends. */
-export interface Room {
+export interface ResultBudget {
   left: number;
 }
 
-export const newRoom = (): Room => ({ left: mostOfAll });
+export const resultBudget = (): ResultBudget => ({ left: mostOfAll });
 
-function keptIn(room: Room, one: CalledTool, { memory }: Context): CalledTool {
+function keptIn(room: ResultBudget, one: CalledTool, { memory }: Context): CalledTool {
   const bytes = Buffer.byteLength(one.text);
   if (bytes <= room.left && memory?.take(bytes) !== false) {
     room.left -= bytes;

@@ -8,7 +8,7 @@ import { inSteps } from '#core/permits';
 import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type Room } from './calls.ts';
+import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound, type RoundCall } from './round.ts';
 import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
@@ -40,7 +40,7 @@ async function* answered(
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
   if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
-  const room = newRoom();
+  const room = resultBudget();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
   let toolChoice = wanted.resumed ? undefined : choice;
   let usage: Usage | undefined;
@@ -82,7 +82,7 @@ const callsOf = (own: readonly RoundCall[]) => own.flatMap(({ of, ...one }) => (
 async function madeNow(
   tools: ServerTools,
   own: readonly RoundCall[],
-  { room, most }: { readonly room: Room; readonly most: number },
+  { room, most }: { readonly room: ResultBudget; readonly most: number },
   context: Context,
 ): Promise<{ readonly results: readonly ToolResultPart[]; readonly count: number }> {
   const calls = callsOf(own);
@@ -96,7 +96,7 @@ async function madeNow(
 async function resumedTurn(
   tools: ServerTools,
   { turns, calls, results: before = [], approved, id: waited }: Resumed,
-  room: Room,
+  room: ResultBudget,
   context: Context,
 ): Promise<Turn> {
   const wanted = calls.filter(({ id }) => approved.includes(id)).map((call) => ({ ...call, approval: `${waited}.${call.id}` }));

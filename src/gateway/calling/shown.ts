@@ -6,7 +6,7 @@ import { Fault } from '#core/fault';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type Room } from './calls.ts';
+import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound } from './round.ts';
 import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 
@@ -25,7 +25,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     yield* inner(call, context);
     return;
   }
-  const room = newRoom();
+  const room = resultBudget();
   const all = [...servers.values()];
   const clients = call.tools.filter((tool) => tool.type !== 'foreign' || !servers.has(tool));
   const names = new Set(clients.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
@@ -146,7 +146,7 @@ const askedStep = (at: number, one: Labelled): ServerStep => ({
 async function approvedTurns(
   turns: readonly Turn[],
   servers: readonly Named[],
-  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  { tools, room }: { readonly tools: ServerTools; readonly room: ResultBudget },
   context: Context,
 ): Promise<{ readonly turns: readonly Turn[]; readonly done: readonly ServerStep[] }> {
   const done: ServerStep[] = [];
@@ -171,7 +171,7 @@ async function approvedTurns(
 async function approvedResult(
   { id, label, tool: name, json, digest }: ApprovedCall,
   servers: readonly Named[],
-  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  { tools, room }: { readonly tools: ServerTools; readonly room: ResultBudget },
   context: Context,
 ): Promise<Pick<CalledTool, 'text' | 'isError'>> {
   const tool = servers.find(({ wanted }) => wanted.label === label)?.tools.find((one) => one.name === name);
