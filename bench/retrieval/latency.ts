@@ -1,5 +1,6 @@
 /** Latencies of the search by synthetic passages. */
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { systemClock } from '#kit/async/clock';
 import { openStore, type Store } from '#store/open';
 import { openPassageIndex, openVectorRanker, openVectorTables, type Chunk } from '#resources/datasets/search/index';
@@ -116,7 +117,7 @@ export async function latency(
     if (done % 20_000 === 0) console.error(`${name}: ${done} passages`);
   }
   const filling = (performance.now() - started) / 1000;
-  await store.vacuum();
+  await sql`vacuum (analyze)`.execute(store.long(600).db);
   const ask = searchIn(store, async ({ texts }) => texts.map(vector));
   const times: number[] = [];
   let before = computed(databasePid);

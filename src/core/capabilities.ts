@@ -47,6 +47,18 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
   return { ...support, fields: { ...support.fields, ...Object.fromEntries(refused.map((name) => [name, ignored('this model does not take it.')])) } };
 }
 
+/**
+ * The request fields of a wire that a target may or may not support, each with its name in a call; undefined for a field that only this wire has.
+ *
+ * @param all the members of its requests. @param others those that it has under another name. @param always those that every call has
+ */
+export const requestFieldsOf = (all: object, others: Readonly<Record<string, Field>>, always: readonly string[]): Readonly<Record<string, Field | undefined>> =>
+  Object.fromEntries(
+    Object.keys(all)
+      .filter((name) => !always.includes(name))
+      .map((name) => [name, name in usedIn ? (name as Field) : others[name]]),
+  );
+
 /** Fields that are not used with every value, each with a test of whether the client sent it. */
 const sentIn: Readonly<Partial<Record<Field, (call: GenerateCall) => boolean>>> = {
   frequency_penalty: ({ sampling }) => sampling.frequencyPenalty !== undefined,

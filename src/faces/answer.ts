@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '#kit/async/clock';
 import type { GenerateCall } from '#core/call';
 import { hopHeader } from '#core/hops';
 import { choiceHeaders } from '#core/choice-headers';
 import type { BookedFace } from '#core/usage-row';
+import type { Embed } from '#core/embed';
 import type { GenerateEvent, Started, Usage } from '#core/event';
 import type { JsonObject } from '#core/json';
 import { Fault, faultOf, notHonoured, reasonOf } from '#core/fault';
@@ -25,6 +27,12 @@ export interface GeneratingDeps {
   readonly generate: Generate;
   readonly clock: Clock;
   readonly limits: () => { readonly holdHeadersSeconds: number; readonly requestSeconds: number; readonly streamSeconds: number };
+}
+
+export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
+  readonly embed: Embed;
+  /** Which balance embeddings are taken from. */
+  readonly embeddingBalance: () => NonNullable<Context['balance']>;
 }
 
 /** A request as its face decoded it, and how the face encodes the answer. */
@@ -238,7 +246,7 @@ async function stream({ generate, clock, limits }: GeneratingDeps, exchange: Exc
   try {
     for await (const events of generate(withPassthrough(understood, { write: (bytes) => out.write(bytes), drained: () => out.drained() }), context)) {
       for (let from = 0; from < events.length; from += turnEvents) {
-        if (from > 0) await new Promise((resolve) => setImmediate(resolve));
+        if (from > 0) await nextTurn();
         let text = '';
         const to = Math.min(events.length, from + turnEvents);
         for (let at = from; at < to; at++) {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Fault } from '#core/fault';
 
 /** More fields nobody means, and each costs time. */
@@ -25,12 +26,10 @@ export async function urlencodedFields(body: Uint8Array): Promise<readonly (read
     since += pair.length;
     if (since < atOnce) continue;
     since = 0;
-    await turn();
+    await nextTurn();
   }
   return fields;
 }
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 function text(bytes: Uint8Array, name: string): string {
   if (!isUtf8(bytes)) throw new Fault('invalid', `${name} must be in UTF-8.`, { field: name });
@@ -45,7 +44,7 @@ async function decoded(written: Uint8Array): Promise<Uint8Array> {
   for (let at = 0, until = atOnce; at < written.length; at++) {
     if (at >= until) {
       until = at + atOnce;
-      await turn();
+      await nextTurn();
     }
     const byte = written[at]!;
     const value = byte === percent ? digit(written[at + 1]) * 16 + digit(written[at + 2]) : Number.NaN;

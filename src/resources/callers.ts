@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Caller } from '#core/context';
+import { isEmpty } from '#core/json';
 import { areLimits, type Plan } from '#core/plan';
 
 /** Whose credential it is. */
@@ -32,7 +33,7 @@ export const keyColumns = (until = sql<Date | null>`null::timestamptz`) => sql`$
   (extract(epoch from least(expires_at, ${until}) - now()) * 1000)::double precision as "expiresIn"`;
 
 export function foundUser({ userId, email, role, plan, limits, teamIds }: UserRow): Found {
-  return { caller: { userId, email, role, plan, ...(isEmpty(limits) ? {} : { limits }), teamIds, keyId: 0, keyName: '' }, expiresIn: undefined };
+  return { caller: { userId, email, role, plan, ...(areNone(limits) ? {} : { limits }), teamIds, keyId: 0, keyName: '' }, expiresIn: undefined };
 }
 
 export function foundKey({ keyId, keyName, keyLimits, scopes, models, mcpTools, expiresIn, ...user }: KeyRow): Found {
@@ -43,8 +44,8 @@ export function foundKey({ keyId, keyName, keyLimits, scopes, models, mcpTools, 
     ...(mcpTools ? { mcpTools } : {}),
     ...(expiresIn === null ? {} : { expires: true as const }),
   };
-  return { caller: { ...caller, keyId, keyName, ...(isEmpty(keyLimits) ? {} : { keyLimits }), ...narrowed }, expiresIn: expiresIn ?? undefined };
+  return { caller: { ...caller, keyId, keyName, ...(areNone(keyLimits) ? {} : { keyLimits }), ...narrowed }, expiresIn: expiresIn ?? undefined };
 }
 
 /** Limits that are none at all: a damaged value is not taken for that. */
-const isEmpty = (limits: Plan) => areLimits(limits) && Object.keys(limits).length === 0;
+export const areNone = (limits: Plan) => areLimits(limits) && isEmpty(limits);

@@ -9,8 +9,6 @@ export interface BatchDeps<About, Answer> {
   readonly most: number;
   /** Milliseconds between the starts of two queries. */
   readonly apartMilliseconds?: number;
-  /** Bytes of one query, where questions are large; one alone may be larger. */
-  readonly bytes?: { readonly most: number; readonly of: (about: About) => number };
   readonly mostWaiting: number;
   /** What those beyond are told. */
   readonly crowded: string;
@@ -28,7 +26,7 @@ interface Question<About, Answer> {
  * @throws Fault `overloaded` when too many wait; what `ask` throws, to all of its query
  */
 export function batched<About, Answer>(deps: BatchDeps<About, Answer>): (about: About) => Promise<Answer> {
-  const { ask, clock, most, apartMilliseconds = 0, bytes, mostWaiting, crowded } = deps;
+  const { ask, clock, most, apartMilliseconds = 0, mostWaiting, crowded } = deps;
   let waiting: Question<About, Answer>[] = [];
   let busy = false;
   let notBefore = 0;
@@ -42,9 +40,8 @@ export function batched<About, Answer>(deps: BatchDeps<About, Answer>): (about: 
   };
 
   const askNow = async (): Promise<void> => {
-    const count = howMany();
-    const questions = waiting.slice(0, count);
-    waiting = waiting.slice(count);
+    const questions = waiting.slice(0, most);
+    waiting = waiting.slice(most);
     notBefore = clock.monotonic() + apartMilliseconds;
     try {
       const answers = await ask(questions.map(({ about }) => about));
@@ -53,13 +50,6 @@ export function batched<About, Answer>(deps: BatchDeps<About, Answer>): (about: 
       for (const { reject } of questions) reject(error);
     }
     next();
-  };
-
-  const howMany = (): number => {
-    if (!bytes) return most;
-    let sum = 0;
-    const full = waiting.findIndex(({ about }) => (sum += bytes.of(about)) > bytes.most);
-    return full < 0 ? most : Math.min(most, Math.max(1, full));
   };
 
   return (about) =>

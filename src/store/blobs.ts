@@ -13,8 +13,6 @@ export interface Blobs {
   put(content: Uint8Array | AsyncIterable<Uint8Array>, limit: number): Promise<Blob>;
   /** The stream is to be read to its end or destroyed. @throws Fault `not-found` */
   get(id: string): Promise<Blob & { readonly content: Readable }>;
-  /** Does nothing where there is no such blob. The caller makes sure that no other row names it. */
-  remove(id: string): Promise<void>;
   /** Removes those that were put `age` milliseconds ago or earlier and that nothing names; one that is put meanwhile stays. @returns how many went */
   sweep(age: number, named: Named): Promise<number>;
 }
@@ -59,9 +57,6 @@ export async function folderBlobs(folder: string, clock: Clock): Promise<Blobs> 
       const file = await openFile(pathOf(id));
       const { size } = await file.stat();
       return { id, size, content: file.createReadStream() };
-    },
-    async remove(id) {
-      await rm(pathOf(id), { force: true });
     },
     async sweep(age, named) {
       let gone = 0;

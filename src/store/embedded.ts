@@ -6,18 +6,12 @@ import { overloaded } from '#store/sql-error';
 /** Milliseconds after which an idle transaction is rolled back: all other statements wait for it. */
 const idleMilliseconds = 10_000;
 
-interface Waiting {
-  readonly line: Line;
-  readonly holds: boolean;
-  go(): void;
-}
-
 /**
  * Many lines over the one connection of the embedded database. Single statements go out as they come, many at once;
  * a transaction waits for its turn and then has the connection for itself.
  */
 export function turns(engine: Engine, clock: Clock): (seconds: number) => Lines {
-  const waiting: Waiting[] = [];
+  const waiting: (() => void)[] = [];
   let holder: Line | undefined;
 
   function turn(line: Line, holds: boolean, milliseconds: number): Promise<void> {
@@ -26,26 +20,22 @@ export function turns(engine: Engine, clock: Clock): (seconds: number) => Lines 
       return Promise.resolve();
     }
     return new Promise((resolve, reject) => {
-      const mine: Waiting = {
-        line,
-        holds,
-        go() {
-          stop();
-          if (holds) holder = line;
-          resolve();
-        },
+      const go = () => {
+        stop();
+        if (holds) holder = line;
+        resolve();
       };
       const stop = clock.after(milliseconds, () => {
-        waiting.splice(waiting.indexOf(mine), 1);
+        waiting.splice(waiting.indexOf(go), 1);
         reject(overloaded('The database is busy with a transaction.'));
       });
-      waiting.push(mine);
+      waiting.push(go);
     });
   }
 
   function next(): void {
     holder = undefined;
-    while (waiting.length > 0 && holder === undefined) waiting.shift()!.go();
+    while (waiting.length > 0 && holder === undefined) waiting.shift()!();
   }
 
   return (seconds) => {

@@ -4,7 +4,6 @@ import { writtenOnce } from '#store/files';
 
 /** A bad setting: exit 2. The key itself is never part of the message. */
 export class WrongMasterKey extends Error {
-  readonly setting = 'DRAGOMAN_MASTER_KEY';
   constructor(problem: string) {
     super(`DRAGOMAN_MASTER_KEY ${problem}`);
     this.name = 'WrongMasterKey';

@@ -230,13 +230,6 @@ onBothDatabases('a store', ({ name, open, shared }) => {
     ]);
   });
 
-  test('vacuums', async () => {
-    const { store } = await withNotes();
-    await sql`insert into note select n, 'x' from generate_series(1, 1000) n`.execute(store.db);
-    await store.vacuum();
-    expect((await sql`select reltuples::int as n from pg_class where relname = 'note'`.execute(store.db)).rows).toEqual([{ n: 1000 }]);
-  });
-
   test('refuses everything once it is closed', async () => {
     const store = await open();
     await store.close();

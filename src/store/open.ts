@@ -14,7 +14,7 @@ import { lockFolder } from '#store/folder-lock';
 import { silent, type StoreLog } from '#store/log';
 import { migrate } from '#store/migrate';
 import { isCollision, overloaded } from '#store/sql-error';
-import { upkeep, vacuumAll } from '#store/upkeep';
+import { upkeep } from '#store/upkeep';
 
 export type { Database } from '#store/driver';
 export type { Change, Listener } from '#store/feed';
@@ -43,8 +43,6 @@ export interface Store extends Access {
   subscribe(topic: string, listener: Listener): () => void;
   /** Resolves when the database answers within a second, and can be written to; nothing is written for it. @throws Fault `overloaded` */
   ready(): Promise<void>;
-  /** Vacuums every table now; the embedded database does it by itself where it is needed, a server has its own means. */
-  vacuum(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -254,7 +252,6 @@ function storeOver(backend: Backend, changes: Feed, clock: Clock): Store {
       sql`select from migration where false for update`.execute(db).then(() => resolve(), reject);
       return promise.finally(giveUp);
     },
-    vacuum: () => vacuumAll(backend.database(vacuumSeconds)),
     close: () => (closed ??= backend.close()),
   };
 }

@@ -24,4 +24,5 @@ export async function patient<Result>(ask: () => Promise<Result>, { clock, signa
     }
 }
 
-const isAway = (error: unknown): boolean => error instanceof Fault && error.code === 'overloaded';
+/** Says a fault of the store that the database is away, or too busy? */
+export const isAway = (error: unknown): boolean => error instanceof Fault && error.code === 'overloaded';

@@ -34,9 +34,6 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
     if (!/^[0-9a-f]{64}$/.test(id)) throw missing();
     return `/${prefix}${id}`;
   };
-  const remove = async (id: string) => {
-    await drained(await ask({ method: 'DELETE', path: pathOf(id) }, [200, 204, 404]));
-  };
 
   return {
     async put(content, limit) {
@@ -60,7 +57,6 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
       }
       return { id, size: Number(answer.headers.get('content-length') ?? 0), content: Readable.fromWeb(answer.body) };
     },
-    remove,
     async sweep(age, named) {
       let gone = 0;
       const before = clock.now() - age;
@@ -69,7 +65,7 @@ export async function s3Blobs(bucket: Bucket, { folder, clock, dispatcher }: S3D
         const kept = old.length > 0 ? await named(old) : new Set();
         for (const id of old) {
           if (kept.has(id) || !(await isOlder(ask, pathOf(id), before))) continue; // put anew in between
-          await remove(id);
+          await drained(await ask({ method: 'DELETE', path: pathOf(id) }, [200, 204, 404]));
           gone++;
         }
       }

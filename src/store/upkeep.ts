@@ -81,8 +81,3 @@ async function vacuumWhatNeedsIt(db: Database): Promise<void> {
     order by c.relpages`.execute(db);
   for (const { name } of rows) await sql.raw(`vacuum (analyze) ${name}`).execute(db);
 }
-
-/** Every table, now. */
-export async function vacuumAll(db: Database): Promise<void> {
-  await sql`vacuum (analyze)`.execute(db);
-}

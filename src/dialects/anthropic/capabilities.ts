@@ -1,4 +1,4 @@
-import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
+import { absent, carried, ignored, translated, requestFieldsOf, without, type FieldSupport } from '#core/capabilities';
 import type { Quirks } from './quirks.ts';
 import { dialect, MessagesRequest } from './wire.ts';
 
@@ -35,19 +35,9 @@ export const supports = (quirks: Quirks = {}): FieldSupport => without(support, 
 /** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;
 
-/** Fields that the wire has under another name. */
-const others: Readonly<Record<string, Field>> = {
-  stop_sequences: 'stop',
-  thinking: 'reasoning_effort',
-  output_config: 'response_format',
-  output_format: 'response_format',
-};
-/** Every call has these. */
-const always = new Set(['model', 'messages', 'system', 'stream']);
-
-/** The request fields that a target may or may not support, each with its name in a call; undefined for a field that only this wire has. */
-export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
-  Object.keys(MessagesRequest.properties)
-    .filter((name) => !always.has(name))
-    .map((name) => [name, name in support.fields ? (name as Field) : others[name]]),
+/** See `requestFieldsOf`. */
+export const requestFields = requestFieldsOf(
+  MessagesRequest.properties,
+  { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format', output_format: 'response_format' },
+  ['model', 'messages', 'system', 'stream'],
 );

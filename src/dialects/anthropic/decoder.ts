@@ -1,4 +1,3 @@
-import { parseAsWritten } from '#kit/json/numbers';
 import { decoding, type Decoder } from '../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
@@ -9,10 +8,7 @@ import { malformed } from './faults.ts';
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  */
-export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed, parsed);
+export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed, callMarker);
 
-/** Stands in every answer with arguments of a call, which alone are written again. */
+/** Stands in every answer with arguments of a call, which alone are written again. Most streams have them as text, in pieces; some servers send them at once. */
 export const callMarker = '"tool_use"';
-
-/** Most streams have the arguments as text, in pieces; some servers send them at once. */
-const parsed = (line: string): unknown => (line.includes(callMarker) ? parseAsWritten(line) : JSON.parse(line));

@@ -1,4 +1,5 @@
 import { checkForeign } from '#kit/json/foreign';
+import { parseAsWritten } from '#kit/json/numbers';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 
@@ -41,26 +42,25 @@ export interface Reader {
 
 const nothing: readonly GenerateEvent[] = [];
 
-/** @param malformed makes the fault for a frame that is not JSON. @param parse parses the JSON of a frame */
-export const decoding = (reader: Reader, malformed: () => Fault, parse: (json: string) => unknown = JSON.parse): Decoder =>
-  new FrameDecoder(reader, malformed, parse);
+/** @param malformed makes the fault for a frame that is not JSON. @param callMarker see `ProviderSide`: the numbers of frames with it are kept as they are written */
+export const decoding = (reader: Reader, malformed: () => Fault, callMarker?: string): Decoder => new FrameDecoder(reader, malformed, callMarker);
 
 /** A class: as many closures would take half a KB more of each open stream. */
 class FrameDecoder implements Decoder {
   readonly #reader: Reader;
   readonly #malformed: () => Fault;
-  readonly #parse: (json: string) => unknown;
+  readonly #callMarker: string | undefined;
   #isDone = false;
 
-  constructor(reader: Reader, malformed: () => Fault, parse: (json: string) => unknown) {
+  constructor(reader: Reader, malformed: () => Fault, callMarker: string | undefined) {
     this.#reader = reader;
     this.#malformed = malformed;
-    this.#parse = parse;
+    this.#callMarker = callMarker;
   }
 
   decode(line: string): readonly GenerateEvent[] {
     if (this.#isDone) return nothing;
-    if (line !== '[DONE]') return this.#reader.take(parsed(line, this.#parse, this.#malformed));
+    if (line !== '[DONE]') return this.#reader.take(this.#parsed(line));
     this.#isDone = true;
     return nothing;
   }
@@ -86,13 +86,13 @@ class FrameDecoder implements Decoder {
   counted(): Usage | undefined {
     return this.#reader.counted();
   }
-}
 
-function parsed(line: string, parse: (json: string) => unknown, malformed: () => Fault): unknown {
-  try {
-    checkForeign(line);
-    return parse(line);
-  } catch {
-    throw malformed();
+  #parsed(line: string): unknown {
+    try {
+      checkForeign(line);
+      return this.#callMarker !== undefined && line.includes(this.#callMarker) ? parseAsWritten(line) : JSON.parse(line);
+    } catch {
+      throw this.#malformed();
+    }
   }
 }

@@ -87,7 +87,7 @@ interface Flat {
 }
 
 /** What is said of one property. */
-interface Said {
+interface PropertyRules {
   /** All of these hold. */
   readonly all: Json[];
   /** Of each list of alternatives, one holds. */
@@ -163,7 +163,7 @@ class Flattening {
   }
 
   #properties([own, ...all]: readonly Flat[], lists: readonly (readonly Flat[])[]): ReadonlyMap<string, Json> {
-    const said = new Map<string, Said>();
+    const said = new Map<string, PropertyRules>();
     const of = (name: string) => {
       const one = said.get(name) ?? { all: [], any: [] };
       said.set(name, one);
@@ -184,7 +184,7 @@ class Flattening {
   }
 
   /** An alternative that does not speak of a property leaves it as the others describe it, unless it is described for all of them. */
-  #property({ all, any }: Said): Json {
+  #property({ all, any }: PropertyRules): Json {
     const ofEach = any.filter(({ isOfEach }) => isOfEach).map(({ schemas }) => this.#joined.any(schemas));
     const isLoose = all.length === 0 && ofEach.length === 0;
     return isLoose ? this.#joined.any(any.flatMap(({ schemas }) => schemas)) : this.#joined.all([...all, ...ofEach]);

@@ -2,18 +2,11 @@ import { decodeRequest } from '#dialects/openai/embeddings/decode-request';
 import { encodeResult } from '#dialects/openai/embeddings/result';
 import { dialect, EmbeddingList, EmbeddingRequest } from '#dialects/openai/embeddings/wire';
 import { answerHeaders } from '../answer-headers.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type EmbeddingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
-import type { Embed, Embedded, EmbedPassthrough } from '#core/embed';
-import type { Context } from '#core/context';
+import type { Embedded, EmbedPassthrough } from '#core/embed';
 import { isObject } from '#core/json';
 import { root } from './root.ts';
-
-export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
-  readonly embed: Embed;
-  /** Which balance embeddings are taken from. */
-  readonly embeddingBalance: () => NonNullable<Context['balance']>;
-}
 
 /** `POST /embeddings`. */
 export function embeddingsRoute(deps: EmbeddingDeps): Route {

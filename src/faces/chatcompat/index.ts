@@ -1,9 +1,9 @@
 import { encodeFault } from '#dialects/openai/faults';
 import { alsoBelow, type Face, type Route } from '#http/route';
-import type { GeneratingDeps } from '../answer.ts';
+import type { EmbeddingDeps, GeneratingDeps } from '../answer.ts';
 import { chatRoute } from './chat.ts';
 import { completionsRoute } from './completions.ts';
-import { type EmbeddingDeps, embeddingsRoute } from './embeddings.ts';
+import { embeddingsRoute } from './embeddings.ts';
 import { type RawDeps, rawRoutes } from './raw.ts';
 import { chatModelRoutes } from './models.ts';
 import { type BackgroundDeps, openBackground } from './responses/background.ts';

@@ -1,16 +1,8 @@
 import { decodeBatchEmbed, decodeEmbed, decodePredict } from '#dialects/gemini/embed-request';
 import { encodeBatchEmbedResult, encodeEmbedResult, encodePredictResult } from '#dialects/gemini/embed-result';
 import { answerHeaders } from '../answer-headers.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { accompanied, contextOf, unlabelled, type EmbeddingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
-import type { Embed } from '#core/embed';
-import type { Context } from '#core/context';
-
-export interface EmbeddingDeps extends Pick<GeneratingDeps, 'limits'> {
-  readonly embed: Embed;
-  /** Which balance embeddings are taken from. */
-  readonly embeddingBalance: () => NonNullable<Context['balance']>;
-}
 
 /** The operations that make vectors, each with its words for the question and the answer. */
 const operations = {

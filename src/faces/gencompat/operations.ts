@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { BatchEmbedRequest, BatchEmbedResponse, EmbedRequest, EmbedResponse, PredictRequest, PredictResponse } from '#dialects/gemini/embed-wire';
 import { CountRequest, GenerateChunk, GenerateRequest, GenerateResponse, TokenCount } from '#dialects/gemini/wire';
-import { contextOf, type GeneratingDeps, unlabelled } from '../answer.ts';
+import { contextOf, type EmbeddingDeps, type GeneratingDeps, unlabelled } from '../answer.ts';
 import type { Exchange } from '#http/exchange';
 import type { Asked, Operation, Route } from '#http/route';
 import { Fault } from '#core/fault';
 import type { ModelsOf } from '../model-list.ts';
-import { embedContent, type EmbeddingDeps } from './embed.ts';
+import { embedContent } from './embed.ts';
 import { generateContent } from './generate.ts';
 import { embeddingName, namesFor, type StandIns } from './names.ts';
 import { decodeCount } from '#dialects/gemini/decode-request';

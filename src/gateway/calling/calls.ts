@@ -3,6 +3,7 @@ import type { Context } from '#core/context';
 import type { ServerToolCall, ToolResultPart } from '#core/conversation';
 import type { Generate } from '#core/generate';
 import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
+import type { RoundCall } from './round.ts';
 
 /** What calls are made with. */
 export interface CallingDeps {
@@ -38,7 +39,7 @@ export const callOf = ({ id, name, json }: Pick<ServerToolCall, 'id' | 'name' | 
 });
 
 /** Makes calls, and notes their results. */
-export async function made(tools: ServerTools, calls: readonly ServerToolCall[], room: Room, context: Context): Promise<readonly CalledTool[]> {
+export async function made(tools: ServerTools, calls: readonly ServerToolCall[], room: ResultBudget, context: Context): Promise<readonly CalledTool[]> {
   const called: CalledTool[] = [];
   for (let at = 0; at < calls.length; at += atOnce)
     called.push(
@@ -56,13 +57,13 @@ export async function made(tools: ServerTools, calls: readonly ServerToolCall[],
 }
 
 /** The bytes that further results of a request may have: all of them are kept until it ends. */
-export interface Room {
+export interface ResultBudget {
   left: number;
 }
 
-export const newRoom = (): Room => ({ left: mostOfAll });
+export const resultBudget = (): ResultBudget => ({ left: mostOfAll });
 
-function keptIn(room: Room, one: CalledTool, { memory }: Context): CalledTool {
+function keptIn(room: ResultBudget, one: CalledTool, { memory }: Context): CalledTool {
   const bytes = Buffer.byteLength(one.text);
   if (bytes <= room.left && memory?.take(bytes) !== false) {
     room.left -= bytes;
@@ -83,3 +84,7 @@ export const resultOf = (id: string, text: string, failed: boolean): ToolResultP
   parts: [{ type: 'text', text: text === '' ? '(no text)' : text.toWellFormed() }],
   ...(failed ? { failed } : {}),
 });
+
+/** The results of calls of tools that there are not. */
+export const unknownOf = (calls: readonly RoundCall[]): readonly ToolResultPart[] =>
+  calls.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));

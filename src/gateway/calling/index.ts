@@ -5,11 +5,11 @@ import type { ForeignTool, Resumed, ToolResultPart, Turn, WantedTools } from '#c
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
-import type { ServerTool, ServerTools } from '#core/server-tools';
+import type { ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
-import { CallingRound } from './round.ts';
+import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
+import { CallingRound, type RoundCall } from './round.ts';
 import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
 
@@ -40,7 +40,7 @@ async function* answered(
   const byName = named(offered, clients);
   const whole = [...others, ...[...byName.values()].map(({ declared: one }) => one)];
   if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
-  const room = newRoom();
+  const room = resultBudget();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
   let toolChoice = wanted.resumed ? undefined : choice;
   let usage: Usage | undefined;
@@ -54,7 +54,7 @@ async function* answered(
       if (out.length > 0) yield out;
     }
     usage = sumOfKnown(usage, round.usage);
-    const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
+    const own = round.calls(byName);
     const turn = turnOf(round.events);
     const isClients = own.some(({ name, of }) => !of && clients.has(name));
     const waits = isClients || own.some(({ of }) => of?.needsApproval);
@@ -76,36 +76,27 @@ async function* answered(
   }
 }
 
-/** A call of a round, with the tool of a server that it is of, if it is of one. */
-interface OwnCall {
-  readonly id: string;
-  readonly name: string;
-  readonly json: string;
-  readonly of: ServerTool | undefined;
-}
-
-const callsOf = (own: readonly OwnCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
+const callsOf = (own: readonly RoundCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));
 
 /** Makes the calls of tools of servers, as far as there are calls left, and answers for the others. */
 async function madeNow(
   tools: ServerTools,
-  own: readonly OwnCall[],
-  { room, most }: { readonly room: Room; readonly most: number },
+  own: readonly RoundCall[],
+  { room, most }: { readonly room: ResultBudget; readonly most: number },
   context: Context,
 ): Promise<{ readonly results: readonly ToolResultPart[]; readonly count: number }> {
   const calls = callsOf(own);
   const allowed = calls.slice(0, most);
   const results = (await made(tools, allowed, room, context)).map(resultOfCall);
   const left = calls.slice(allowed.length).map(({ id }) => resultOf(id, noCallsLeft, true));
-  const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
-  return { results: [...results, ...left, ...none], count: allowed.length };
+  return { results: [...results, ...left, ...unknownOf(own)], count: allowed.length };
 }
 
 /** Makes the approved ones of the calls that waited. */
 async function resumedTurn(
   tools: ServerTools,
   { turns, calls, results: before = [], approved, id: waited }: Resumed,
-  room: Room,
+  room: ResultBudget,
   context: Context,
 ): Promise<Turn> {
   const wanted = calls.filter(({ id }) => approved.includes(id)).map((call) => ({ ...call, approval: `${waited}.${call.id}` }));

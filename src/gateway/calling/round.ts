@@ -1,5 +1,6 @@
 import type { Context } from '#core/context';
 import type { GenerateEvent, Usage } from '#core/event';
+import type { ServerTool } from '#core/server-tools';
 import { sumOfKnown } from '#core/usage';
 import { HeldBytes } from '../rules/held-back.ts';
 import type { Finished } from '../rounds.ts';
@@ -9,6 +10,9 @@ interface Called {
   readonly name: string;
   json: string;
 }
+
+/** A call of a round, with the tool of a server that it is of, if it is of one. */
+export type RoundCall = Readonly<Called> & { readonly of: ServerTool | undefined };
 
 /** One answer of a model that may call tools: holds its calls back until it is known who makes them, and passes everything else on. */
 export class CallingRound {
@@ -27,8 +31,9 @@ export class CallingRound {
     this.#bytes = new HeldBytes(context);
   }
 
-  get calls(): readonly Called[] {
-    return [...this.#calls.values()];
+  /** Its calls so far. @param byName the tools of servers */
+  calls(byName: ReadonlyMap<string, ServerTool>): readonly RoundCall[] {
+    return Array.from(this.#calls.values(), (call) => ({ ...call, of: byName.get(call.name) }));
   }
 
   /** Of what is held, the calls of these tools. */

@@ -6,7 +6,7 @@ import { Fault } from '#core/fault';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
-import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
+import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound } from './round.ts';
 import { endOfRounds, isCut, turnOf } from '../rounds.ts';
 
@@ -25,7 +25,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     yield* inner(call, context);
     return;
   }
-  const room = newRoom();
+  const room = resultBudget();
   const all = [...servers.values()];
   const clients = call.tools.filter((tool) => tool.type !== 'foreign' || !servers.has(tool));
   const names = new Set(clients.flatMap((tool) => (tool.type === 'foreign' ? [] : [tool.name])));
@@ -50,7 +50,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       if (out.some(({ type }) => type === 'started')) ahead = [];
     }
     usage = sumOfKnown(usage, round.usage);
-    const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
+    const own = round.calls(byName);
     const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
     const asked = isLast ? [] : labelled.filter(({ of }) => of.needsApproval);
@@ -69,8 +69,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       return;
     }
     const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));
-    const none = own.filter(({ of }) => !of).map(({ id }) => resultOf(id, 'There is no such tool.', true));
-    since.push(turnOf(round.events), { role: 'user', parts: [...results.map(resultOfCall), ...left, ...none] });
+    since.push(turnOf(round.events), { role: 'user', parts: [...results.map(resultOfCall), ...left, ...unknownOf(own)] });
     toolChoice = undefined; // the client's forced choice has been met
     context.signal.throwIfAborted();
   }
@@ -147,12 +146,12 @@ const askedStep = (at: number, one: Labelled): ServerStep => ({
 async function approvedTurns(
   turns: readonly Turn[],
   servers: readonly Named[],
-  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  { tools, room }: { readonly tools: ServerTools; readonly room: ResultBudget },
   context: Context,
 ): Promise<{ readonly turns: readonly Turn[]; readonly done: readonly ServerStep[] }> {
   const done: ServerStep[] = [];
   const results = new Map<ToolResultPart, ToolResultPart>();
-  const once = new Map<string, { readonly text: string; readonly isError: boolean }>();
+  const once = new Map<string, Pick<CalledTool, 'text' | 'isError'>>();
   for (const part of turns.flatMap(({ parts }) => parts)) {
     if (part.type !== 'tool-result' || !part.approved) continue;
     const { id, label, tool, json } = part.approved;
@@ -172,7 +171,7 @@ async function approvedTurns(
 async function approvedResult(
   { id, label, tool: name, json, digest }: ApprovedCall,
   servers: readonly Named[],
-  { tools, room }: { readonly tools: ServerTools; readonly room: Room },
+  { tools, room }: { readonly tools: ServerTools; readonly room: ResultBudget },
   context: Context,
 ): Promise<Pick<CalledTool, 'text' | 'isError'>> {
   const tool = servers.find(({ wanted }) => wanted.label === label)?.tools.find((one) => one.name === name);

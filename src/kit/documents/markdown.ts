@@ -54,13 +54,6 @@ export class Markdown {
     this.#mark(place);
   }
 
-  /** The same, for what takes its time. */
-  async during(place: Omit<Place, 'start' | 'end'>, write: () => Promise<void>): Promise<void> {
-    this.#begun = undefined;
-    await write();
-    this.#mark(place);
-  }
-
   toString(): string {
     return this.#pieces.join('');
   }

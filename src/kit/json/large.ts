@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { areKept, noteNumbers } from './numbers.ts';
 import { BadJson, scan, type JsonText, type Parsing } from './scan.ts';
 
@@ -33,8 +34,6 @@ export async function readLargeJson(bytes: Uint8Array, parsing: Parsing = {}): P
   if (plain.size === 0) return { value, places };
   return { value: withTexts(value, await plainTexts(plain)), places };
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** The texts of long plain strings, a few megabytes in each turn. Without escapes a string may be cut anywhere; characters that JSON forbids are rejected. */
 async function plainTexts(plain: ReadonlyMap<string, Buffer>): Promise<ReadonlyMap<string, string>> {

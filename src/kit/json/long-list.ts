@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { foreignLimits, parseForeign } from './foreign.ts';
 import { BadJson, parseJson } from './scan.ts';
 
@@ -53,8 +54,6 @@ export async function writeLongList(value: object, name: string): Promise<string
   }
   return `${text}]${after}`;
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function elementsOf(buffer: Buffer, begin: number, ends: readonly number[]): Promise<readonly unknown[]> {
   const elements: unknown[] = [];

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openFairSemaphore, QueueFull, type FairSemaphore } from '../async/fair-semaphore.ts';
 import { stepOverContinue } from '../upstream/ignore-100-continue.ts';
 import { UpstreamResponse } from '../upstream/response.ts';
@@ -135,7 +136,7 @@ function standardResponse(answer: UpstreamResponse, maxBytes: number, over: () =
         if (size > maxBytes) throw new Error('It is too large.');
         for (let at = 0; at < bytes.length; at += turnBytes) {
           yield new Uint8Array(bytes.subarray(at, at + turnBytes));
-          await new Promise((resolve) => setImmediate(resolve));
+          await nextTurn();
         }
       }
     } catch (error) {

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /** Characters that are looked at in one turn of the event loop. */
 const piece = 1_048_576;
 
@@ -11,7 +13,7 @@ export async function isBase64(text: string, signal: AbortSignal): Promise<boole
   let padding = 0;
   for (let from = 0; from < text.length; from += piece) {
     if (from > 0) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       signal.throwIfAborted();
     }
     const to = Math.min(text.length, from + piece);

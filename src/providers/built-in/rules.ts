@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import type { Json, JsonObject } from '#core/json';
+import { isObject, type Json, type JsonObject } from '#core/json';
 import { valueIn } from '#kit/json/value-in';
 import { most, type Prompt, readPrompt } from './prompt.ts';
 import { cited, findAnswers, shortened } from './extract.ts';
@@ -8,7 +8,7 @@ import { describeMedia } from './media.ts';
 import { isOwn, phrase } from './phrases.ts';
 import { toRepeat } from './repeat.ts';
 import { schemaValue } from './schema/value.ts';
-import { conforms, isObject, namesOf } from './schema/conforms.ts';
+import { conforms, namesOf } from './schema/conforms.ts';
 import { Work } from './schema/work.ts';
 import { empty, type Sentence, wordsOf } from './sentences.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';

@@ -1,5 +1,6 @@
 import { faultOfError } from '#dialects/openai/faults';
 import { bareErrors } from '#dialects/shared/bare-error';
+import { valueIn } from '#kit/json/value-in';
 import { LineTooLong } from '#kit/upstream/sse';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
@@ -88,7 +89,7 @@ export class RawEvents {
   #isHalf(): boolean {
     if (this.#isPassing) return this.#frame?.isJson === true && this.#dataEnd !== closingBrace;
     const data = dataOf(this.#text());
-    return isJson(data) && parsed(data) === undefined;
+    return isJson(data) && valueIn(data) === undefined;
   }
 
   /** Notes how the frame's data ends. @param start of a line, or of what has come of it since */
@@ -124,7 +125,7 @@ export class RawEvents {
     }
     if (!ends) return;
     if (this.#frame) this.#ended(this.#frame);
-    if (this.#isError) this.#error = parsed(this.#bare ?? dataOf(this.#text())) ?? {};
+    if (this.#isError) this.#error = valueIn(this.#bare ?? dataOf(this.#text())) ?? {};
     this.#forget();
     this.#isPassing = false;
     this.#frameBytes = 0;
@@ -234,7 +235,7 @@ const dataIn = (text: string, isWhole: boolean): string => (isWhole ? dataOf(tex
 /** @param data of a frame, or the beginning of it */
 function eventIn(data: string): { readonly type: string; readonly isError: boolean; readonly says?: number } {
   if (data.trim() === '[DONE]') return { type: '[DONE]', isError: false, says: 0 };
-  const event = isJson(data) && /"(?:type|error)"/.test(data) ? parsed(data) : undefined; // what is no JSON costs ten times as much
+  const event = isJson(data) && /"(?:type|error)"/.test(data) ? valueIn(data) : undefined; // what is no JSON costs ten times as much
   if (isObject(event)) {
     const type = textOf(event['type']);
     const says = event['delta'] ?? event['text'];
@@ -249,11 +250,3 @@ function eventIn(data: string): { readonly type: string; readonly isError: boole
 }
 
 const isJson = (data: string): boolean => /^\s*\{/.test(data);
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

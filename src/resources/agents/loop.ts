@@ -43,7 +43,7 @@ interface Working {
   readonly files: AgentAsked['files'];
 }
 
-interface Said {
+interface AgentAnswer {
   readonly text: string;
   /** By number. */
   readonly citations: readonly JsonObject[];
@@ -66,7 +66,7 @@ export const agentLoop =
     return { message: text, citations: marked };
   };
 
-function worked(working: Working, deps: AgentLoopDeps): Promise<Said> {
+function worked(working: Working, deps: AgentLoopDeps): Promise<AgentAnswer> {
   switch (working.definition.mode) {
     case 'single':
       return conversed(working, 1, deps);
@@ -80,7 +80,7 @@ function worked(working: Working, deps: AgentLoopDeps): Promise<Said> {
 }
 
 /** Answers of the model and calls of its tools in turn, until it calls none. @param rounds of calls, after which it answers without tools */
-async function conversed(working: Working, rounds: number, deps: AgentLoopDeps): Promise<Said> {
+async function conversed(working: Working, rounds: number, deps: AgentLoopDeps): Promise<AgentAnswer> {
   const { run, definition, turns } = working;
   const tools = await toolsOf(working, deps);
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
@@ -102,7 +102,7 @@ async function conversed(working: Working, rounds: number, deps: AgentLoopDeps):
 }
 
 /** One choice of the model, of the agent that answers. */
-async function routed(working: Working, deps: AgentLoopDeps): Promise<Said> {
+async function routed(working: Working, deps: AgentLoopDeps): Promise<AgentAnswer> {
   const { run, definition, turns } = working;
   const tools = await toolsOf(working, deps);
   if (tools.length === 0) throw new Fault('unprocessable', 'The router has no agent that you may use.');

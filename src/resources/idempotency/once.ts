@@ -6,6 +6,7 @@ import { orAborted } from '#kit/async/or-aborted';
 import type { Sealer } from '#kit/crypto/sealing';
 import { Fault } from '#core/fault';
 import type { Store } from '#store/open';
+import { isAway } from '#store/patience';
 import { openBeats, type Beats } from './beats.ts';
 import { openClaims, type Claims } from './claims.ts';
 import { keyed, type Keyed } from './key.ts';
@@ -212,8 +213,7 @@ class OncePerKey {
         try {
           return await work();
         } catch (error) {
-          const isAway = error instanceof Fault && error.code === 'overloaded';
-          if (!isAway || this.#isClosed || ours.aborted || this.#waitingBytes > mostWaitingBytes) throw error;
+          if (!isAway(error) || this.#isClosed || ours.aborted || this.#waitingBytes > mostWaitingBytes) throw error;
           await this.#deps.clock.sleep(retryMilliseconds);
         }
       }

@@ -25,7 +25,7 @@ export interface SignInRow {
   readonly secondsLeft: number | null;
   readonly failures: number;
   readonly isHeld: boolean;
-  readonly isResting: boolean;
+  readonly isCoolingDown: boolean;
   /** Whether a sign-in was begun with the registration since it was good. */
   readonly isClientTried: boolean;
 }
@@ -56,7 +56,7 @@ export class SignInRows {
     const { rows } = await sql<Omit<SignInRow, 'registered' | 'tokens'> & { readonly client: Buffer | null; readonly sealed: Buffer | null }>`
       select state, scope, client, tokens as sealed, renewals, failures, is_client_tried as "isClientTried",
         extract(epoch from expires_at - clock_timestamp())::float8 as "secondsLeft",
-        coalesce(held_until > clock_timestamp(), false) as "isHeld", coalesce(rests_until > clock_timestamp(), false) as "isResting"
+        coalesce(held_until > clock_timestamp(), false) as "isHeld", coalesce(rests_until > clock_timestamp(), false) as "isCoolingDown"
       from mcp_sign_in where ${sameRow(key)}`.execute(this.#store.db);
     return rows.map(({ client, sealed, ...row }) => ({
       ...row,

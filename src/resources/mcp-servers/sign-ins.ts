@@ -194,7 +194,7 @@ function renewals(rows: SignInRows, deps: Pick<SignInsDeps, 'streams' | 'allowed
       const row = await rows.find(key);
       if (!row?.tokens) return undefined;
       if (row.tokens.access !== old) return row.tokens.access;
-      if (row.isResting) return undefined;
+      if (row.isCoolingDown) return undefined;
       if (row.tokens.refresh === undefined || !row.registered) {
         await rows.dropped(key, { renewals: row.renewals, error: hasEnded });
         return undefined;
@@ -249,7 +249,7 @@ const bearers =
       if (!row?.tokens) return undefined;
       const { access, refresh, seconds = 0 } = row.tokens;
       const isOver = row.secondsLeft !== null && row.secondsLeft < Math.min(earlySeconds, seconds / 2);
-      return isOver && refresh !== undefined && !row.isResting ? renew(key, access) : access;
+      return isOver && refresh !== undefined && !row.isCoolingDown ? renew(key, access) : access;
     },
     renew: (old) => renew(key, old),
     async refused(token) {

@@ -60,10 +60,6 @@ export class RunWriter {
     this.#since = deps.clock.monotonic();
   }
 
-  get isBroken(): boolean {
-    return this.#broken !== undefined;
-  }
-
   /** Events that are not written yet. */
   get unwritten(): number {
     return this.#events.length;

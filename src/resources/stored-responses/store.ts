@@ -4,6 +4,7 @@ import { Fault } from '#core/fault';
 import type { StoredEntry, StoredResponses } from '#core/stored-responses';
 import type { Access, Store } from '#store/open';
 import { batched } from '#store/batch';
+import { isAway } from '#store/patience';
 import { copies, EntryTable, type Link, type SerializedEntry } from './entry-table.ts';
 import { openPurge } from './purge.ts';
 import { openRoom } from './room.ts';
@@ -147,8 +148,6 @@ function* inTurns(links: readonly Link[]): Generator<readonly string[]> {
 
 const itemsOf = (links: readonly Link[]) => links.reduce((sum, { items }) => sum + items, 0);
 const bytesOf = (links: readonly Link[]) => links.reduce((sum, { bytes }) => sum + bytes, 0);
-
-const isAway = (problem: Error) => problem instanceof Fault && problem.code === 'overloaded';
 
 /** What went wrong, if anything did. */
 const problemOf = (work: Promise<void>): Promise<Error | undefined> => work.then(() => undefined).catch((error: Error) => error);

@@ -2,12 +2,13 @@ import { sql, type Generated } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
-import { areLimits, type LimitedTeam, type Plan } from '#core/plan';
+import type { LimitedTeam, Plan } from '#core/plan';
 import { notYet } from '#store/negative-cache';
 import type { Audit } from '#store/auditing';
 import { openLiveValue } from '#store/live-value';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
+import { areNone } from '../callers.ts';
 import type { LimitsChange } from '../plan-limits.ts';
 import type { PlanNames } from '../plan-names.ts';
 import type { ApiKey } from '../api-key.ts';
@@ -160,8 +161,7 @@ export async function openTeams({ store, audit, clock, plans: { requirePlan }, c
 
 async function readTeams(store: Store, before: ReadonlyMap<number, LimitedTeam> = new Map()): Promise<ReadonlyMap<number, LimitedTeam>> {
   const rows = await tables(store).selectFrom('teams').select(['id', 'name', 'plan', 'limits']).execute();
-  const isEmpty = (limits: Plan) => areLimits(limits) && Object.keys(limits).length === 0;
-  return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: isEmpty(limits) ? undefined : limits }] as const)]);
+  return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: areNone(limits) ? undefined : limits }] as const)]);
 }
 
 async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly ApiKey[]> {

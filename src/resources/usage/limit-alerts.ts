@@ -73,14 +73,12 @@ export interface AlertSender {
   readonly settings: () => { readonly url: string; readonly secret: string };
   /** Sends a POST. @throws where no 2xx comes back */
   readonly post: (url: string, body: string, headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<void>;
-  /** Seconds before the second try (default 5). */
-  readonly retrySeconds?: number;
 }
 
 const tables = { user: ['users', 'email'], team: ['teams', 'name'], key: ['api_keys', 'name'] } as const;
 
 /** Sends the alerts that were noted, by any machine. */
-export function workOnAlerts({ store, jobs, clock, settings, post, retrySeconds = 5 }: AlertSender): void {
+export function workOnAlerts({ store, jobs, clock, settings, post }: AlertSender): void {
   jobs.work(
     kind,
     async ({ payload, signal }) => {
@@ -92,7 +90,7 @@ export function workOnAlerts({ store, jobs, clock, settings, post, retrySeconds 
       const signed = secret === '' ? {} : { 'x-dragoman-signature': `t=${seconds},v1=${signature}` };
       await post(url, body, { 'content-type': 'application/json', ...signed }, signal);
     },
-    { retrySeconds },
+    { retrySeconds: 5 },
   );
 }
 

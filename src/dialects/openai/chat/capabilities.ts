@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import { absent, carried, ignored, translated, without, type Field, type FieldSupport } from '#core/capabilities';
+import { absent, carried, ignored, translated, requestFieldsOf, without, type FieldSupport } from '#core/capabilities';
 import { isWebSearch } from '#core/conversation';
 import type { Quirks } from './quirks.ts';
 import { ChatRequest, dialect } from './wire.ts';
@@ -42,19 +42,9 @@ export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
 /** The search that a client of this wire asks for is left to its provider; others have no place here. */
 export const searches = ({ tools }: GenerateCall): boolean => tools.every((tool) => !isWebSearch(tool) || tool.dialect === dialect);
 
-/** Fields that the wire has under another name. */
-const others: Readonly<Record<string, Field>> = {
-  max_completion_tokens: 'max_tokens',
-  top_logprobs: 'logprobs',
-  functions: 'tools',
-  function_call: 'tool_choice',
-};
-/** Every call has these. */
-const always = new Set(['model', 'messages', 'stream', 'stream_options']);
-
-/** The request fields that a target may or may not support, each with its name in a call; undefined for a field that only this wire has. */
-export const requestFields: Readonly<Record<string, Field | undefined>> = Object.fromEntries(
-  Object.keys(ChatRequest.properties)
-    .filter((name) => !always.has(name))
-    .map((name) => [name, name in support.fields ? (name as Field) : others[name]]),
+/** See `requestFieldsOf`. */
+export const requestFields = requestFieldsOf(
+  ChatRequest.properties,
+  { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs', functions: 'tools', function_call: 'tool_choice' },
+  ['model', 'messages', 'stream', 'stream_options'],
 );

@@ -3,9 +3,6 @@ import { own } from '#core/json';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
 import { dialect } from './wire.ts';
 
-/** How a request asks the model to think: with an effort, not at all, or without a word about it. */
-export type Thinking = 'effort' | 'none' | 'unset';
-
 /** What a model accepts as `reasoning_effort`. */
 export interface EffortQuirks extends KnownEfforts {
   /** False: it refuses `reasoning_effort`, whatever its value. */
@@ -32,5 +29,3 @@ export function sentEffort(call: GenerateCall, quirks: EffortQuirks): SentEffort
   const warning = `reasoning_effort: this model does not accept ${asked}`;
   return effort === undefined ? { warning: `${warning}.` } : { effort, warning: `${warning}; ${effort} is sent instead.` };
 }
-
-export const thinkingOf = ({ effort }: SentEffort): Thinking => (effort === undefined ? 'unset' : effort === 'none' ? 'none' : 'effort');

@@ -1,6 +1,7 @@
 import type { GenerateCall } from '#core/call';
 import { own, type Json } from '#core/json';
-import { thinkingOf, type SentEffort, type Thinking } from './efforts.ts';
+import { anyThinking, thinkingOf, type RefusedFields } from '../thinking.ts';
+import type { SentEffort } from './efforts.ts';
 import { dialect } from './wire.ts';
 
 /** Fields that a translated call may go without: their values in a call, and the value that says the same as none. */
@@ -26,11 +27,8 @@ const optional: Readonly<Record<string, readonly [value: (call: GenerateCall) =>
   ),
 };
 
-/** What a model refuses: names of fields, each with the kinds of thinking beside which it refused it. */
-export type RefusedFields = Readonly<Record<string, readonly Thinking[]>>;
-
 /** Removes from the body of a translated call what the model refuses beside the effort that is sent. */
-export function removeRefused(body: Record<string, Json>, refused: RefusedFields, effort: SentEffort, ignored: Set<string>): void {
+export function removeRefused(body: Record<string, Json>, refused: RefusedFields, { effort }: SentEffort, ignored: Set<string>): void {
   for (const [name, kinds] of Object.entries(refused)) {
     const value = body[name];
     if (value === undefined || !kinds.includes(thinkingOf(effort))) continue;
@@ -42,16 +40,15 @@ export function removeRefused(body: Record<string, Json>, refused: RefusedFields
 
 /** Fields about how tokens are drawn: models refuse them while they think. */
 const drawing: ReadonlySet<string> = new Set('temperature top_p top_k frequency_penalty presence_penalty logit_bias stop logprobs top_logprobs'.split(' '));
-const anyThinking: readonly Thinking[] = ['effort', 'none', 'unset'];
 
 /** Was the field sent, and can the call go without it? */
-export function isRefusable(call: GenerateCall, name: string, refused: RefusedFields = {}, effort: SentEffort): boolean {
+export function isRefusable(call: GenerateCall, name: string, refused: RefusedFields = {}, { effort }: SentEffort): boolean {
   if (!Object.hasOwn(optional, name) || refused[name]?.includes(thinkingOf(effort))) return false;
   return optional[name]![0](call) !== undefined;
 }
 
 /** The refused fields with one more, which was refused beside this effort. */
-export function withRefused(refused: RefusedFields = {}, name: string, effort: SentEffort): RefusedFields {
+export function withRefused(refused: RefusedFields = {}, name: string, { effort }: SentEffort): RefusedFields {
   const kinds = drawing.has(name) ? [...(refused[name] ?? []), thinkingOf(effort)] : anyThinking;
   return { ...refused, [name]: kinds };
 }

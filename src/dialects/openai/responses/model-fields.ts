@@ -2,17 +2,10 @@ import { isTranslated, type GenerateCall } from '#core/call';
 import { isObject, own, type Json, type JsonObject } from '#core/json';
 import { jsonInstruction } from '../../shared/json-instruction.ts';
 import { acceptedEffort, type KnownEfforts } from '../accepted-effort.ts';
+import { thinkingOf, type RefusedFields } from '../thinking.ts';
 import { dialect } from './wire.ts';
 
 /** Fields that some models refuse, or accept with other values. A client of this wire keeps what it wrote. */
-
-/** How a request asks the model to think: with an effort, not at all, or without naming an effort. */
-export type Thinking = 'effort' | 'none' | 'unset';
-
-export const thinkingOf = (effort: string | undefined): Thinking => (effort === undefined ? 'unset' : effort === 'none' ? 'none' : 'effort');
-
-/** Optional fields that a model refuses, each with how it was asked to think then. */
-export type RefusedFields = Readonly<Record<string, readonly Thinking[]>>;
 
 /** The effort that a call is sent with. */
 export function sentEffort(call: GenerateCall, quirks: KnownEfforts, ignored?: Set<string>): string | undefined {
@@ -100,7 +93,7 @@ export function removeRefused(body: Record<string, Json>, refused: RefusedFields
     if (value === undefined) continue;
     if (path === 'text.verbosity') removeVerbosity(body);
     else delete body[path];
-    if (path === 'top_logprobs') removeInclude(body, 'message.output_text.logprobs');
+    if (path === 'top_logprobs') removeLogprobsInclude(body);
     if (value !== neutral[path])
       ignored.add(`${optionalFields[path] ?? path}: this model does not accept it${kinds.includes('none') ? '' : ' while it thinks'}.`);
   }
@@ -114,8 +107,8 @@ function removeVerbosity(body: Record<string, Json>): void {
   else delete body['text'];
 }
 
-function removeInclude(body: Record<string, Json>, name: string): void {
-  const left = ((body['include'] ?? []) as readonly Json[]).filter((one) => one !== name);
+function removeLogprobsInclude(body: Record<string, Json>): void {
+  const left = ((body['include'] ?? []) as readonly Json[]).filter((one) => one !== 'message.output_text.logprobs');
   if (left.length > 0) body['include'] = left;
   else delete body['include'];
 }

@@ -4,7 +4,8 @@ import { effortsAmong, isAboutEffort } from '../accepted-effort.ts';
 import { loneItemsIn, type LoneItems } from '../../shared/lone-items.ts';
 import type { FileQuirks } from '../own-files.ts';
 import { hasOtherTools, refusesToolType, type ToolQuirks } from '../tool-types.ts';
-import { leastTokens, optionalFields, sentEffort, thinkingOf, type ReasoningQuirks, type RefusedFields, type Thinking } from './model-fields.ts';
+import { anyThinking, thinkingOf, type RefusedFields } from '../thinking.ts';
+import { leastTokens, optionalFields, sentEffort, type ReasoningQuirks } from './model-fields.ts';
 import { outputLimitLearned, type OutputLimit } from '../../shared/output-limit.ts';
 import { dialect } from './wire.ts';
 
@@ -74,7 +75,6 @@ function learnedEffort({ details }: Fault, call: GenerateCall, known: Quirks): Q
 
 /** Fields about how tokens are drawn, which models refuse while they think. */
 const drawing: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_logprobs']);
-const anyThinking: readonly Thinking[] = ['effort', 'none', 'unset'];
 
 function learnedField({ details: { field = '', reason, said = '' } }: Fault, call: GenerateCall, known: Quirks): Quirks | undefined {
   const isRefused = reason === 'field-unknown' || (drawing.has(field) && /^unsupported value/i.test(said));

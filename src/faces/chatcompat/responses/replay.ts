@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeFault } from '#dialects/openai/faults';
 import { Encoder, frameText } from '#dialects/openai/responses/encoder';
 import { eventsOfResponse } from '#dialects/openai/responses/result';
@@ -40,7 +41,7 @@ export async function streamEntry({ clock, limits, find, live }: StreamingDeps, 
   let said = 0;
   const sayOn = async (frames: Encoder, events: readonly GenerateEvent[]): Promise<void> => {
     for (let turn = 0; said < events.length; turn++) {
-      if (turn > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (turn > 0) await nextTurn();
       exchange.signal.throwIfAborted();
       let text = '';
       for (const to = Math.min(said + turnEvents, events.length); said < to; said++) text += frames.encode(events[said]!);

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '#core/json';
-import { isObject, isSchema, lengthOf, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
+import { isObject, type Json, type JsonObject } from '#core/json';
+import { isSchema, lengthOf, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
 import type { Work } from './work.ts';
 
 const deepest = 50;

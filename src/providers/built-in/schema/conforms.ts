@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '#core/json';
+import { isObject, type Json, type JsonObject } from '#core/json';
 import type { Work } from './work.ts';
 
 /** A JSON Schema, or a boolean schema. */
@@ -10,7 +10,6 @@ export function resolved(root: Schema, reference: string, work: Work): Schema | 
   return isSchema(target) ? target : undefined;
 }
 
-export const isObject = (value: unknown): value is JsonObject => value !== null && typeof value === 'object' && !Array.isArray(value);
 export const isSchema = (value: unknown): value is Schema => typeof value === 'boolean' || isObject(value);
 export const schemasOf = (value: unknown): readonly Schema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
 export const textsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);

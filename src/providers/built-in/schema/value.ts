@@ -1,21 +1,7 @@
 import { Fault } from '#core/fault';
-import type { Json, JsonObject } from '#core/json';
+import { isObject, type Json, type JsonObject } from '#core/json';
 import { combined } from './combine.ts';
-import {
-  conforms,
-  isObject,
-  isSchema,
-  itemsOf,
-  lengthOf,
-  memberSchemas,
-  propertiesOf,
-  resolved,
-  schemasOf,
-  spelled,
-  textsOf,
-  typesOf,
-  type Schema,
-} from './conforms.ts';
+import { conforms, isSchema, itemsOf, lengthOf, memberSchemas, propertiesOf, resolved, schemasOf, spelled, textsOf, typesOf, type Schema } from './conforms.ts';
 import { memberFor, numberFor, textFor, truthFor, type Given, type Making, type SchemaPosition } from './scalar.ts';
 import { Work } from './work.ts';
 

@@ -7,13 +7,13 @@ export interface Near {
 }
 
 /** Vectors of a generation, in the order of their passages, behind one of them: 0 at its beginning. */
-export interface Place {
+export interface Cursor {
   readonly edition: number;
   readonly after: number;
 }
 
 /** The ids and, one after the other, the vectors that are at a place, up to `next`, behind which others come; null at the end of the generation. */
-export interface Page extends Place {
+export interface Page extends Cursor {
   readonly ids: Float64Array;
   /** Of `paddedLength` each. */
   readonly vectors: Float32Array;
@@ -38,7 +38,7 @@ export interface RankJob {
 export interface Load {
   readonly type: 'load';
   readonly id: number;
-  readonly places: readonly Place[];
+  readonly places: readonly Cursor[];
 }
 
 /** Bytes of vectors that one statement reads, and one message has. */

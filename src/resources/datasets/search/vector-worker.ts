@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { VectorMemory, type Slot } from './vector-memory.ts';
-import { loadBytes, type Load, type Page, type Place, type RankJob, type WorkerAnswer, type WorkerMessage } from './vector-messages.ts';
+import { loadBytes, type Load, type Page, type Cursor, type RankJob, type WorkerAnswer, type WorkerMessage } from './vector-messages.ts';
 
 /** Passages that are asked for at once, at least; a statement of the server reads no more than some megabytes of them. */
 const together = 2000;
@@ -12,7 +12,7 @@ interface Job extends Omit<RankJob, 'type'> {
   at: number;
   after: number;
   /** What was asked for and has not come yet. */
-  missing: readonly Place[];
+  missing: readonly Cursor[];
 }
 
 const port = parentPort!;
@@ -46,8 +46,8 @@ function run(id: number): void {
 }
 
 /** Compares what is kept. @returns the next places whose vectors are not kept */
-function look(job: Job): readonly Place[] {
-  const missing: Place[] = [];
+function look(job: Job): readonly Cursor[] {
+  const missing: Cursor[] = [];
   let size = 0;
   while (job.at < job.editions.length && size < together) {
     const place = { edition: job.editions[job.at]!, after: job.after };
@@ -67,7 +67,7 @@ function look(job: Job): readonly Place[] {
   return missing;
 }
 
-const keyOf = ({ table }: Job, { edition, after }: Place) => `${table} ${edition} ${after}`;
+const keyOf = ({ table }: Job, { edition, after }: Cursor) => `${table} ${edition} ${after}`;
 
 /** A piece more than what is to be kept: so much may be left empty at the end of the ring. */
 const put = (job: Job, page: Page) => memory.put(keyOf(job, page), page, job.cacheBytes + loadBytes);

@@ -7,7 +7,7 @@ import { isAdministrator } from '../../owner.ts';
 import { multiline } from '../../text-fields.ts';
 import { isWithin, openFolder } from './folder.ts';
 import { onlyAdministrators } from './synchronising.ts';
-import { SourceAway, type BucketKeys, type Place } from './types.ts';
+import { SourceAway, type BucketKeys, type SourceLocation } from './types.ts';
 import { longestUrl } from './visiting.ts';
 
 const types = ['page', 'sitemap', 'site', 'bucket', 'folder'] as const;
@@ -43,7 +43,7 @@ type Where = Pick<Static<typeof NewSource>, keyof typeof where>;
 
 /** What a source is to follow, and the keys of a bucket. */
 export interface GivenPlace {
-  readonly place: Place;
+  readonly place: SourceLocation;
   readonly keys: BucketKeys | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface PlaceDeps {
 }
 
 /** @throws Fault `invalid` naming the field, `forbidden` for a folder */
-export async function placeIn(type: Place['type'], given: Where, { folders, caller }: PlaceDeps): Promise<GivenPlace> {
+export async function placeIn(type: SourceLocation['type'], given: Where, { folders, caller }: PlaceDeps): Promise<GivenPlace> {
   const wanted = type === 'bucket' || type === 'folder' ? type : 'url';
   for (const member of ['url', 'bucket', 'folder'] as const)
     if (member !== wanted && given[member] !== undefined) throw new Fault('invalid', `${member} is not for sources of the type ${type}.`, { field: member });

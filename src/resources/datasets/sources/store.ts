@@ -4,13 +4,13 @@ import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Job } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import type { BucketKeys, Failure, Known, Place } from './types.ts';
+import type { BucketKeys, Failure, Known, SourceLocation } from './types.ts';
 
 /** What a dataset follows. */
 export interface Source {
   readonly id: number;
   readonly datasetId: number;
-  readonly place: Place;
+  readonly place: SourceLocation;
   readonly everyHours: number | null;
   /** For whom it works; null: nobody any more. */
   readonly userId: number | null;
@@ -32,7 +32,7 @@ export interface Source {
 
 export interface NewSource {
   readonly datasetId: number;
-  readonly place: Place;
+  readonly place: SourceLocation;
   readonly keys: BucketKeys | undefined;
   readonly everyHours: number | null;
   readonly userId: number;

@@ -2,7 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 
 /** What a dataset follows. Of a bucket without its keys. */
-export type Place =
+export type SourceLocation =
   | { readonly type: 'page' | 'sitemap' | 'site'; readonly url: string }
   | { readonly type: 'bucket'; readonly bucket: BucketPlace }
   | { readonly type: 'folder'; readonly folder: string };
