@@ -1,4 +1,4 @@
-import type { Turn } from '#core/conversation';
+import type { ToolChoice, Turn } from '#core/conversation';
 import type { GenerateEvent, Usage } from '#core/event';
 import { fold } from '#core/fold';
 
@@ -11,6 +11,10 @@ export const isCut = (finished: Finished | undefined): boolean => finished?.reas
 
 /** An answer as the turn that its results follow. */
 export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'model', parts: fold(events).candidates[0]?.parts ?? [] });
+
+/** The choice of the rounds after the first, which has met a forced one: what is not allowed stays so. @returns as a member to be spread */
+export const laterChoice = (choice: ToolChoice | undefined): { readonly toolChoice?: ToolChoice } =>
+  choice?.type === 'allowed' ? { toolChoice: { ...choice, mode: 'auto' } } : {};
 
 interface Rounds {
   /** The end of the last answer. */
