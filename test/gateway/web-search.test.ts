@@ -212,6 +212,15 @@ describe('the gateway searches', () => {
     expect(JSON.stringify(upstream.requests[4]!.json)).not.toContain('web_search_call');
   });
 
+  test('max_tool_calls limits the searches that the gateway makes, so that a provider need not know it', async () => {
+    finds();
+    shows('<p>No matter.</p>');
+    upstream.script(looksFor('moon'), looksFor('tide'), ok());
+    const { said, warnings } = await asked(request({ max_tool_calls: 1 }), { headers: { 'x-dragoman-strict': 'true' } });
+    expect([said.output.map(({ type }) => type), warnings]).toEqual([['web_search_call', 'message'], null]);
+    expect(sent(2).messages.at(-1)!.content).toBe('No more searches can be made: answer with what you have.');
+  });
+
   test.each([true, false])('the sources of a search are in its item if the client asks for them, whole, streamed and kept (%s)', async (isWanted) => {
     finds();
     shows('<p>No matter.</p>');

@@ -19,7 +19,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, newRoom, noCallsLeft, resultOf, resultOfCall, type CallingDeps, type Room } from './calls.ts';
 import { CallingRound } from './round.ts';
-import { endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
 
 /** A server that the client named, and the gateway calls. */
 interface Named extends NamedServer {
@@ -51,10 +51,12 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
   const wanted = choice && chosenOf(choice, all, byName);
   let chosen = wanted ? { toolChoice: wanted } : {};
   let usage: Usage | undefined;
-  let callsLeft = mostCalls;
+  const most = call.mostToolCalls;
+  let callsLeft = Math.min(mostCalls, most ?? mostCalls);
   for (let at = 0; ; at++) {
     const round = new CallingRound(at === 0, context);
-    const request: GenerateCall = { ...bare, tools: whole, ...chosen, turns: [...turns, ...since] };
+    const limit = callsAllowed({ ...call, tools: whole }, most && callsLeft);
+    const request: GenerateCall = { ...bare, ...limit, tools: whole, ...chosen, turns: [...turns, ...since] };
     for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
       const out = events.flatMap((event) => round.take(event));
       if (out.length === 0) continue;
@@ -62,6 +64,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       if (out.some(({ type }) => type === 'started')) ahead = [];
     }
     usage = sumOfKnown(usage, round.usage);
+    if (most !== undefined) callsLeft = Math.max(0, callsLeft - searchesIn(round.events));
     const own = round.calls.map(({ id, name, json }) => ({ id, name, json, of: byName.get(name) }));
     const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
@@ -87,6 +90,9 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     context.signal.throwIfAborted();
   }
 }
+
+const searchesIn = (events: Events): number =>
+  events.filter((event) => event.type === 'part' && event.part.type === 'search' && event.part.state !== 'searching').length;
 
 /** Servers of one request. */
 const mostServers = 16;

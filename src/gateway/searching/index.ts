@@ -22,7 +22,7 @@ import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
 import { sumOfKnown } from '#core/usage';
-import { endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
 import type { Models } from '../rules/resolved.ts';
 import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -130,8 +130,8 @@ interface Searcher extends Omit<SearchingDeps, 'engine'> {
 async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
   const { rounds, ignored } = searcher;
   const sources: Source[] = [];
-  let request = call;
-  let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
+  let request: GenerateCall = { ...call, ...callsAllowed(call, call.mostToolCalls) };
+  let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches, call.mostToolCalls ?? mostSearches);
   let usage: Usage | undefined;
   for (let at = 0; ; at++) {
     const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);

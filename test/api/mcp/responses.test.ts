@@ -124,6 +124,21 @@ test('a choice of a server means its tools, by the names that the model sees, an
   await upstream.close();
 });
 
+test('max_tool_calls limits the calls that the gateway makes', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const upstream = await startUpstream();
+  const provider = `providers: { up: { dialect: openai-responses, baseUrl: "${upstream.url}/v1" } }\nmodels: { m: { targets: [{ provider: up }] } }\n`;
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${provider}` });
+  const ada = await person(all);
+  await ada.ask('POST', servers, { name: 's', url: mcp.url });
+  const one = { name: 's__one', json: '{}' };
+  upstream.script(toolCalls([one, one]), toolCalls([one]), ok());
+  const { body } = await ada.ask('POST', path, { model: 'm', input: 'Look.', tools: [never], max_tool_calls: 1 });
+  expect((body['output'] as readonly { type: string }[]).map(({ type }) => type)).toEqual(['mcp_list_tools', 'mcp_call', 'message']);
+  expect([said('tools/call', mcp).length, upstream.requests.length]).toEqual([1, 3]);
+  await upstream.close();
+});
+
 test('a run in the background calls tools as any other', { timeout: long }, async () => {
   const { mcp, all, ada } = await begun([toolNamed('one')]);
   await ada.ask('POST', servers, { name: 's', url: mcp.url });
