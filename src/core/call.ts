@@ -17,6 +17,8 @@ export interface GenerateCall {
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;
+  /** Most calls of tools that are made for the client, by the provider or by the gateway. */
+  readonly mostToolCalls?: number;
   /** The client's wire holds one tool call per answer (`functions`): parallel calls are turned off where the provider can, without a warning where it cannot. */
   readonly takesOneCall?: true;
   readonly output: Output;

@@ -157,10 +157,24 @@ export interface Namespace {
 }
 
 /** `allowed` restricts the declared tools by name; `tool` forces a call of the named one. */
-export type ToolChoice =
-  | { readonly type: 'auto' | 'none' | 'required' }
-  | { readonly type: 'tool'; readonly name: string }
-  | { readonly type: 'allowed'; readonly names: readonly string[]; readonly mode: 'auto' | 'required' };
+export type ToolChoice = { readonly type: 'auto' | 'none' | 'required' } | { readonly type: 'tool'; readonly name: string } | AllowedTools;
+
+export interface AllowedTools {
+  readonly type: 'allowed';
+  readonly names: readonly string[];
+  readonly mode: 'auto' | 'required';
+  /** Tools without a name that are allowed as well. Absent: none. */
+  readonly unnamed?: readonly UnnamedTool[];
+}
+
+/** A choice of tools that only providers of its dialect have, or of those of an MCP server. */
+export interface UnnamedTool {
+  readonly dialect: string;
+  /** As the client wrote it. */
+  readonly value: JsonObject;
+  /** The MCP server by its label, and which of its tools. Without a tool: all of them. */
+  readonly server?: { readonly label: string; readonly tool?: string };
+}
 
 /** The name of the web search in a tool choice. */
 export const webSearchName = 'web_search';

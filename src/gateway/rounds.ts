@@ -1,6 +1,8 @@
-import type { Turn } from '#core/conversation';
+import type { GenerateCall } from '#core/call';
+import type { ToolChoice, Turn } from '#core/conversation';
 import type { GenerateEvent, Usage } from '#core/event';
 import { fold } from '#core/fold';
+import { own } from '#core/json';
 
 /* Several answers of a model, each to the results of the calls before it, that are one answer for the client. */
 
@@ -11,6 +13,18 @@ export const isCut = (finished: Finished | undefined): boolean => finished?.reas
 
 /** An answer as the turn that its results follow. */
 export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'model', parts: fold(events).candidates[0]?.parts ?? [] });
+
+/** The choice of the rounds after the first, which has met a forced one: what is not allowed stays so. @returns as a member to be spread */
+export const laterChoice = (choice: ToolChoice | undefined): { readonly toolChoice?: ToolChoice } =>
+  choice?.type === 'allowed' ? { toolChoice: { ...choice, mode: 'auto' } } : {};
+
+/** The calls of tools that the client still allows. A provider is told the limit only for tools of its own. @param left undefined: the client has no limit */
+export function callsAllowed({ dialect = '', tools, kept = [], extra }: GenerateCall, left: number | undefined): Partial<GenerateCall> {
+  if (left === undefined) return {};
+  const { max_tool_calls: _, ...others } = own(extra, dialect);
+  const hasOthers = tools.some(({ type }) => type === 'foreign');
+  return { mostToolCalls: left, ...(hasOthers ? { kept: [...kept, 'max_tool_calls'] } : { extra: { ...extra, [dialect]: others } }) };
+}
 
 interface Rounds {
   /** The end of the last answer. */

@@ -90,7 +90,7 @@ export const chat = crossed(chatDialect, {
 export const responses = crossed(responsesDialect, {
   recordings: responsesRecordings,
   outside: nothingBefore,
-  answer: () => ({ response: queued(requestOf({ model, input: 'x' }), identity, false), encrypted: true, now: () => 1_800_000_009 }),
+  answer: () => ({ response: queued(requestOf({ model, input: 'x' }), identity, false), encrypted: true, sources: false, now: () => 1_800_000_009 }),
 });
 
 export const messages = crossed(messagesDialect, {

@@ -70,6 +70,7 @@ const request = (more: object = {}) => ({ model: 'gpt-x', input: 'How far is the
 const sent = (at = 0) => upstream.requests[at]!.json as { readonly [member: string]: unknown; readonly messages: readonly { role: string; content: string }[] };
 
 interface Said {
+  readonly id: string;
   readonly status: string;
   readonly error: { readonly message: string; readonly param: string } | null;
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
@@ -209,6 +210,47 @@ describe('the gateway searches', () => {
     // Providers of the same wire do not know our searches.
     expect((await asked({ model: 'resp-x', input: [{ role: 'user', content: 'x' }, ...said.output] })).status).toBe(200);
     expect(JSON.stringify(upstream.requests[4]!.json)).not.toContain('web_search_call');
+  });
+
+  test('max_tool_calls limits the searches that the gateway makes, so that a provider need not know it', async () => {
+    finds();
+    shows('<p>No matter.</p>');
+    upstream.script(looksFor('moon'), looksFor('tide'), ok());
+    const { said, warnings } = await asked(request({ max_tool_calls: 1 }), { headers: { 'x-dragoman-strict': 'true' } });
+    expect([said.output.map(({ type }) => type), warnings]).toEqual([['web_search_call', 'message'], null]);
+    expect(sent(2).messages.at(-1)!.content).toBe('No more searches can be made: answer with what you have.');
+  });
+
+  test.each([true, false])('the sources of a search are in its item if the client asks for them, whole, streamed and kept (%s)', async (isWanted) => {
+    finds();
+    shows('<p>No matter.</p>');
+    upstream.script(looksFor('moon'), ok(), looksFor('moon'), ok());
+    const body = request(isWanted ? { include: ['web_search_call.action.sources'] } : {});
+    const sources = isWanted ? [page('/a'), page('/b')].map((url) => ({ type: 'url', url })) : undefined;
+    const { said: whole } = await asked(body);
+    expect(whole.output[0]!.action).toEqual({ type: 'search', query: 'moon', queries: ['moon'], ...(sources ? { sources } : {}) });
+    const frames = await (await server.ask(responses, { ...body, stream: true })).text();
+    expect(frames.includes('"sources":[{"type":"url"')).toBe(isWanted);
+    const again = await (await server.ask(`${responses}/${whole.id}?stream=true`, undefined)).text();
+    expect(again.split('\n\n').find((frame) => frame.startsWith('event: response.completed'))).toContain(JSON.stringify(whole.output));
+  });
+
+  test.each(['auto', 'required'])('a web search that is among the allowed tools is made, and what is not allowed stays so (%s)', async (mode) => {
+    finds();
+    shows('<p>No matter.</p>');
+    upstream.script(looksFor('moon'), ok());
+    const look = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } };
+    const choice = { type: 'allowed_tools', mode, tools: [{ type: 'web_search' }] };
+    const { said, warnings } = await asked(request({ tools: [{ type: 'web_search' }, look], tool_choice: choice }));
+    expect([said.output.map(({ type }) => type), warnings]).toEqual([['web_search_call', 'message'], null]);
+    const given = [0, 1].map((at) => [
+      sent(at)['tool_choice'],
+      (sent(at)['tools'] as readonly { function: { name: string } }[]).map((one) => one.function.name),
+    ]);
+    expect(given).toEqual([
+      [mode, ['web_search']],
+      ['auto', ['web_search']],
+    ]); // the provider's API has no allowed tools: only they are declared
   });
 
   test('a function of the client is called by the client, although the model searched before', async () => {

@@ -146,7 +146,10 @@ function said({ parts }: Turn): readonly JsonObject[] {
   const lost = parts.find(({ type }) => type !== 'text' && type !== 'search');
   if (!lost) return [nothing];
   const name = lost.type === 'media' ? lost.kind : lost.type === 'foreign' ? `part of type ${JSON.stringify(lost.value['type'] ?? null)}` : lost.type;
-  throw new Fault('invalid', `turns: a message has nothing but a ${name}, which cannot be sent to this provider.`, { field: 'turns', elsewhere: true });
+  throw new Fault('invalid', `turns: a message has nothing but ${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}, which cannot be sent to this provider.`, {
+    field: 'turns',
+    elsewhere: true,
+  });
 }
 
 const isCall = (part: JsonObject): boolean => part['functionCall'] !== undefined;

@@ -1,5 +1,5 @@
 import type { GenerateCall } from '#core/call';
-import { isWebSearch, webSearchName, type Tool, type ToolChoice } from '#core/conversation';
+import { isWebSearch, webSearchName, type AllowedTools, type Tool, type ToolChoice, type UnnamedTool } from '#core/conversation';
 
 /** The tools that a wire supports. */
 interface Wire {
@@ -19,16 +19,20 @@ export function possibleChoice({ toolChoice: choice, tools }: GenerateCall, wire
     return undefined;
   }
   if (choice?.type !== 'allowed') return choice;
+  const { unnamed: all = [], ...named } = choice;
   const names = choice.names.filter((name) => isGiven(name, tools, wire));
-  if (names.length < choice.names.length) ignored.add(reason);
-  return names.length > 0 ? { ...choice, names } : { type: 'none' }; // no other tool was allowed
+  const unnamed = all.filter((one) => one.dialect === wire.dialect && isDeclared(one, tools));
+  if (names.length < choice.names.length || unnamed.length < all.length) ignored.add(reason);
+  if (names.length + unnamed.length === 0) return { type: 'none' }; // no other tool was allowed
+  return { ...named, names, ...(unnamed.length > 0 ? { unnamed } : {}) };
 }
 
+/** A server whose tools the gateway calls is declared no longer. */
+const isDeclared = ({ dialect, server }: UnnamedTool, tools: readonly Tool[]): boolean =>
+  tools.some((tool) => tool.type === 'foreign' && tool.dialect === dialect && (!server || tool.server?.label === server.label));
+
 /** The same for an API without a choice among some of the tools: only those are declared. */
-export function allowedAlone(
-  { names, mode }: Extract<ToolChoice, { type: 'allowed' }>,
-  tools: readonly Tool[],
-): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
+export function allowedAlone({ names, mode }: AllowedTools, tools: readonly Tool[]): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
   const nameOf = (tool: Tool) => (tool.type === 'foreign' ? tool.value['name'] : tool.name);
   return { choice: { type: mode }, tools: tools.filter((tool) => names.some((name) => name === nameOf(tool))) };
 }

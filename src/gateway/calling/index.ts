@@ -10,7 +10,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound, type RoundCall } from './round.ts';
-import { endOfRounds, isCut, turnOf } from '../rounds.ts';
+import { endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
 import { shownAnswer } from './shown.ts';
 
 type Wanting = ForeignTool & { readonly wanted?: WantedTools };
@@ -42,12 +42,12 @@ async function* answered(
   if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
   const room = resultBudget();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
-  let toolChoice = wanted.resumed ? undefined : choice;
+  let chosen = wanted.resumed || !choice ? laterChoice(choice) : { toolChoice: choice };
   let usage: Usage | undefined;
   let callsLeft = mostCalls;
   for (let at = 0; ; at++) {
     const round = new CallingRound(at === 0, context);
-    const request: GenerateCall = { ...bare, tools: whole, ...(toolChoice ? { toolChoice } : {}), turns: [...call.turns, ...since] };
+    const request: GenerateCall = { ...bare, tools: whole, ...chosen, turns: [...call.turns, ...since] };
     for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
       const out: GenerateEvent[] = [];
       for (const event of events) out.push(...round.take(event));
@@ -71,7 +71,7 @@ async function* answered(
       return;
     }
     since.push(turn, { role: 'user', parts: results });
-    toolChoice = undefined; // the client's forced choice has been met
+    chosen = laterChoice(choice);
     context.signal.throwIfAborted();
   }
 }

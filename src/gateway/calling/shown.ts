@@ -1,6 +1,17 @@
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ApprovedCall, ForeignTool, ServerStep, ServerToolCall, Tool, ToolResultPart, Turn, WantedServer } from '#core/conversation';
+import type {
+  ApprovedCall,
+  ForeignTool,
+  ServerStep,
+  ServerToolCall,
+  Tool,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+  UnnamedTool,
+  WantedServer,
+} from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
@@ -8,7 +19,7 @@ import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
 import { callOf, made, mostCalls, named, resultBudget, noCallsLeft, resultOf, resultOfCall, unknownOf, type CallingDeps, type ResultBudget } from './calls.ts';
 import { CallingRound } from './round.ts';
-import { endOfRounds, isCut, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
 
 /** A server that the client named, and the gateway calls. */
 interface Named extends NamedServer {
@@ -36,13 +47,16 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
   let ahead: readonly GenerateEvent[] = [...all.flatMap(listedBy), ...done.map((step) => shown(step))];
   const whole = [...clients, ...[...byName.values()].map(({ declared }) => declared)];
   const since: Turn[] = [];
-  let { toolChoice } = call;
+  const { toolChoice: choice, ...bare } = call;
+  const wanted = choice && chosenOf(choice, all, byName);
+  let chosen = wanted ? { toolChoice: wanted } : {};
   let usage: Usage | undefined;
-  let callsLeft = mostCalls;
+  const most = call.mostToolCalls;
+  let callsLeft = Math.min(mostCalls, most ?? mostCalls);
   for (let at = 0; ; at++) {
     const round = new CallingRound(at === 0, context);
-    const { toolChoice: _, ...bare } = call;
-    const request: GenerateCall = { ...bare, tools: whole, ...(toolChoice ? { toolChoice } : {}), turns: [...turns, ...since] };
+    const limit = callsAllowed({ ...call, tools: whole }, most && callsLeft);
+    const request: GenerateCall = { ...bare, ...limit, tools: whole, ...chosen, turns: [...turns, ...since] };
     for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
       const out = events.flatMap((event) => round.take(event));
       if (out.length === 0) continue;
@@ -50,6 +64,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       if (out.some(({ type }) => type === 'started')) ahead = [];
     }
     usage = sumOfKnown(usage, round.usage);
+    if (most !== undefined) callsLeft = Math.max(0, callsLeft - searchesIn(round.events));
     const own = round.calls(byName);
     const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
@@ -70,10 +85,13 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     }
     const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));
     since.push(turnOf(round.events), { role: 'user', parts: [...results.map(resultOfCall), ...left, ...unknownOf(own)] });
-    toolChoice = undefined; // the client's forced choice has been met
+    chosen = laterChoice(wanted);
     context.signal.throwIfAborted();
   }
 }
+
+const searchesIn = (events: Events): number =>
+  events.filter((event) => event.type === 'part' && event.part.type === 'search' && event.part.state !== 'searching').length;
 
 /** Servers of one request. */
 const mostServers = 16;
@@ -93,6 +111,29 @@ async function serversOf(tools: ServerTools, declared: readonly Tool[], { caller
     if (tool.server && server) found.set(tool, { ...server, wanted: tool.server });
   }
   return found;
+}
+
+/** The choice, with the names that the model sees in place of the servers. @throws Fault `invalid` for a tool that its server does not have */
+function chosenOf(choice: ToolChoice, servers: readonly Named[], byName: ReadonlyMap<string, ServerTool>): ToolChoice {
+  if (choice.type !== 'allowed') return choice;
+  const { unnamed: all = [], ...others } = choice;
+  const unnamed: UnnamedTool[] = [];
+  const names = [...choice.names];
+  for (const one of all) {
+    const found = servers.find(({ wanted }) => wanted.label === one.server?.label);
+    if (!found) {
+      unnamed.push(one);
+      continue;
+    }
+    const tool = one.server?.tool;
+    const meant = found.tools.filter(({ name, declared }) => (tool === undefined || tool === name) && byName.has(declared.name));
+    if (tool !== undefined && meant.length === 0)
+      throw new Fault('invalid', 'tool_choice names a tool that its MCP server does not have here.', { field: 'tool_choice' });
+    names.push(...meant.map(({ declared }) => declared.name));
+  }
+  const [only] = names;
+  if (only !== undefined && names.length + unnamed.length === 1 && choice.mode === 'required') return { type: 'tool', name: only };
+  return { ...others, names, ...(unnamed.length > 0 ? { unnamed } : {}) };
 }
 
 /** The lists come before what the model says. */

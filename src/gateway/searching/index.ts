@@ -22,7 +22,7 @@ import { inSteps } from '#core/permits';
 import { stepOf, steps } from '#core/steps';
 import { placesOf } from '#core/target';
 import { sumOfKnown } from '#core/usage';
-import { endOfRounds, isCut, turnOf } from '../rounds.ts';
+import { callsAllowed, endOfRounds, isCut, laterChoice, turnOf } from '../rounds.ts';
 import type { Models } from '../rules/resolved.ts';
 import type { Source } from './citing.ts';
 import type { Engine } from './engines.ts';
@@ -72,18 +72,18 @@ function searchable(
   const { toolChoice: choice, tools, sampling } = call;
   const visible = deps.models(context.caller);
   const models = (context.targets ?? [call.model]).map((name) => modelNamed(visible, name));
-  if (models.includes(undefined) || choice?.type === 'none' || choice?.type === 'allowed') return inner(call, context);
-  if (models.every((model) => placesOf(model!.targets).every(({ searches }) => searches?.(call) === true))) return inner(call, context);
-  const engine = deps.engine();
   const others = tools.filter((tool) => !isWebSearch(tool));
   const isNamed = (name: string) => others.some((tool) => tool.type !== 'foreign' && tool.name === name);
-  const isDemanded = choice?.type === 'tool' ? choice.name === webSearchName && !isNamed(webSearchName) : choice?.type === 'required' && others.length === 0;
+  const isForbidden = choice?.type === 'none' || (choice?.type === 'allowed' && (isNamed(webSearchName) || !choice.names.includes(webSearchName)));
+  if (models.includes(undefined) || isForbidden) return inner(call, context);
+  if (models.every((model) => placesOf(model!.targets).every(({ searches }) => searches?.(call) === true))) return inner(call, context);
+  const engine = deps.engine();
+  const isDemanded = isSearchDemanded(choice, { others: others.length, isNamed: isNamed(webSearchName) });
   const why = engine ? ((sampling.candidates ?? 1) > 1 ? 'more than one answer was asked for' : undefined) : 'no search engine is configured here';
   if (engine && why === undefined) {
     const name = isNamed(webSearchName) ? `gateway_${webSearchName}` : webSearchName;
-    const toolChoice: ToolChoice | undefined = isDemanded && choice?.type === 'tool' ? { type: 'tool', name } : choice;
     const { toolChoice: _, ...bare } = call;
-    const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(toolChoice ? { toolChoice } : {}) };
+    const request: GenerateCall = { ...bare, tools: [...others, searchTool(name)], ...(choice ? { toolChoice: choice } : {}) };
     const missing = [...(search.near ? ['user_location'] : []), ...(search.contextSize === undefined ? [] : ['search_context_size']), ...search.others];
     const ignored = missing.map((one) => `tools.web_search.${one.slice(0, 100)}: the search of the gateway does not have this field.`);
     if (context.strict && ignored.length > 0) throw notHonoured(ignored, { field: 'tools' });
@@ -92,6 +92,20 @@ function searchable(
   if (isDemanded || context.strict)
     throw new Fault('invalid', `Web search is not available: the model has none of its own, and ${why}.`, { field: isDemanded ? 'tool_choice' : field });
   return inner(call, context);
+}
+
+/** Can nothing but a search meet the choice? @param others number of the other tools; is one of them named as the search is? */
+function isSearchDemanded(choice: ToolChoice | undefined, { others, isNamed }: { readonly others: number; readonly isNamed: boolean }): boolean {
+  switch (choice?.type) {
+    case 'tool':
+      return choice.name === webSearchName && !isNamed;
+    case 'allowed':
+      return choice.mode === 'required' && choice.names.length + (choice.unnamed ?? []).length === 1;
+    case 'required':
+      return others === 0;
+    default:
+      return false;
+  }
 }
 
 const searchTool = (name: string): FunctionTool => ({
@@ -116,8 +130,8 @@ interface Searcher extends Omit<SearchingDeps, 'engine'> {
 async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall, name: string, context: Context): AsyncGenerator<Events> {
   const { rounds, ignored } = searcher;
   const sources: Source[] = [];
-  let request = call;
-  let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches);
+  let request: GenerateCall = { ...call, ...callsAllowed(call, call.mostToolCalls) };
+  let searchesLeft = Math.min(mostSearches, searcher.search.most ?? mostSearches, call.mostToolCalls ?? mostSearches);
   let usage: Usage | undefined;
   for (let at = 0; ; at++) {
     const round = new SearchRound({ name, isFirst: at === 0, ignored, sources }, context);
@@ -140,8 +154,8 @@ async function* answered(searcher: Searcher, inner: Generate, call: GenerateCall
       else results.push(yield* searched(searcher, search, query, sources, context));
     }
     context.signal.throwIfAborted(); // the client has disconnected: no further round
-    const { toolChoice: _, ...free } = request; // the client's forced choice has been met
-    request = { ...free, turns: [...request.turns, turnOf(round.events), { role: 'user', parts: results }] };
+    const { toolChoice: choice, ...free } = request;
+    request = { ...free, ...laterChoice(choice), turns: [...request.turns, turnOf(round.events), { role: 'user', parts: results }] };
   }
 }
 

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { expect, test } from 'vitest';
 import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
-import { startUpstream } from '../../support/fakes/upstream/index.ts';
+import { ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
 import { person, visited, type Person, type Visited } from '../native/visitors.ts';
 
 const long = 120_000;
@@ -95,6 +95,48 @@ onBothDatabases('mcp tools of responses', ({ place }) => {
     expect(changed.output[0]).toMatchObject({ type: 'mcp_call', status: 'failed', error: expect.stringContaining('has changed') as string });
     expect(calls()).toBe(1);
   });
+});
+
+test('a choice of a server means its tools, by the names that the model sees, and what is not allowed stays so', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('two')]);
+  const upstream = await startUpstream();
+  const provider = `providers: { up: { dialect: openai-responses, baseUrl: "${upstream.url}/v1" } }\nmodels: { m: { targets: [{ provider: up }] } }\n`;
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${provider}` });
+  const ada = await person(all);
+  await ada.ask('POST', servers, { name: 's', url: mcp.url });
+  const look = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} }, strict: false };
+  const functions = (...names: readonly string[]) => names.map((name) => ({ type: 'function', name }));
+  const allowed = (mode: string, ...names: readonly string[]) => ({ type: 'allowed_tools', mode, tools: functions(...names) });
+  const ofServer = { type: 'mcp', server_label: 's' };
+  const asked = async (tool_choice: object) => {
+    upstream.reset();
+    upstream.script(toolCalls([{ name: 's__one', json: '{}' }]), ok());
+    const { status, body } = await ada.ask('POST', path, { model: 'm', input: 'Look.', tools: [never, look], tool_choice });
+    const sent = upstream.requests.map(({ json }) => (json as { tool_choice?: unknown }).tool_choice);
+    return status === 200 ? sent : (body['error'] as { message: string }).message;
+  };
+  expect(await asked(ofServer)).toEqual([allowed('required', 's__one', 's__two'), allowed('auto', 's__one', 's__two')]);
+  expect(await asked({ ...ofServer, name: 'one' })).toEqual([functions('s__one')[0], undefined]);
+  const both = { type: 'allowed_tools', mode: 'auto', tools: [...functions('look'), { ...ofServer, name: 'one' }] };
+  expect(await asked(both)).toEqual([allowed('auto', 'look', 's__one'), allowed('auto', 'look', 's__one')]);
+  expect(await asked({ ...ofServer, name: 'three' })).toBe('tool_choice names a tool that its MCP server does not have here.');
+  expect(await asked({ ...ofServer, server_label: 'other' })).toBe('tool_choice.server_label names an MCP server that is not among the tools.');
+  await upstream.close();
+});
+
+test('max_tool_calls limits the calls that the gateway makes', { timeout: long }, async () => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  const upstream = await startUpstream();
+  const provider = `providers: { up: { dialect: openai-responses, baseUrl: "${upstream.url}/v1" } }\nmodels: { m: { targets: [{ provider: up }] } }\n`;
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${provider}` });
+  const ada = await person(all);
+  await ada.ask('POST', servers, { name: 's', url: mcp.url });
+  const one = { name: 's__one', json: '{}' };
+  upstream.script(toolCalls([one, one]), toolCalls([one]), ok());
+  const { body } = await ada.ask('POST', path, { model: 'm', input: 'Look.', tools: [never], max_tool_calls: 1 });
+  expect((body['output'] as readonly { type: string }[]).map(({ type }) => type)).toEqual(['mcp_list_tools', 'mcp_call', 'message']);
+  expect([said('tools/call', mcp).length, upstream.requests.length]).toEqual([1, 3]);
+  await upstream.close();
 });
 
 test('a run in the background calls tools as any other', { timeout: long }, async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { always, cut, hang, ok } from '../../support/fakes/upstream/index.ts';
+import { always, cut, hang, ok, thinking } from '../../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
 
 /** What is left of stored responses and conversations, and what is told of it, when something of them is deleted or changed. */
@@ -37,6 +37,17 @@ test.each(['first', 'last'])('a conversation keeps the items of its %s response 
   expect(await textsOf(id)).toHaveLength(7);
   expect((await create({ previous_response_id: branch.id })).http).toBe(200);
 });
+
+test.each([{}, { include: ['reasoning.encrypted_content'] }])(
+  'the stream of a kept response has the items of its answer, and no other members (%j)',
+  async (more) => {
+    upstream.script(always(thinking('Hm.')));
+    const made = await create({ model: 'responses', ...more });
+    expect(made.output.map(({ type }: Any) => type)).toEqual(['reasoning', 'message']);
+    const frames = await (await server.ask(`${responses}/${made.id}?stream=true`)).text();
+    expect(JSON.parse(/^event: response\.completed\ndata: (.*)$/m.exec(frames)![1]!).response.output).toEqual(made.output);
+  },
+);
 
 test('of several requests that delete a response of a conversation one does it', async () => {
   upstream.script(always(ok()));

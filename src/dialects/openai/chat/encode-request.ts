@@ -185,8 +185,11 @@ export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Js
 
 // ——— messages ———
 
-const encodeMessages = (turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] =>
-  resultsBehindCalls(turns.flatMap((turn) => encodeTurn(turn, ignored)));
+/** The wire refuses a request without messages: where nothing of the conversation can be sent, the user says a full stop. */
+function encodeMessages(turns: readonly Turn[], ignored: Set<string>): readonly JsonObject[] {
+  const messages = resultsBehindCalls(turns.flatMap((turn) => encodeTurn(turn, ignored)));
+  return messages.length > 0 ? messages : [{ role: 'user', content: '.' }];
+}
 
 function encodeTurn(turn: Turn, ignored: Set<string>): readonly JsonObject[] {
   const { '.role': role = '', '.name': name, ...carried } = own(turn.extra, dialect);

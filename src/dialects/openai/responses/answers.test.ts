@@ -18,7 +18,7 @@ const { answered, stream, wholes } = responsesRecordings;
 const identity = { id: 'resp_0123456789abcdefghijkl', created: 1_800_000_000 };
 const tools = [{ type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object', properties: {} } }];
 const request = requestOf({ model: 'asked', input: 'x', tools, metadata: { a: 'b' } });
-const upstream = () => ({ response: queued(request, identity, true), encrypted: true, now: () => 1_800_000_009 });
+const upstream = () => ({ response: queued(request, identity, true), encrypted: true, sources: false, now: () => 1_800_000_009 });
 
 /** The data of the frames of a stream that arrives in these buffers. */
 function frames(...pieces: readonly Uint8Array[]): readonly string[] {

@@ -113,6 +113,7 @@ export function callOf(request: ResponsesRequest, turns: readonly Turn[]): Gener
     tools,
     ...(toolChoice ? { toolChoice } : {}),
     ...(isGiven(request.parallel_tool_calls) ? { parallelToolCalls: request.parallel_tool_calls } : {}),
+    ...(isGiven(request.max_tool_calls) ? { mostToolCalls: request.max_tool_calls } : {}),
     output: outputOf(request.text?.format),
     sampling: samplingOf(request),
     ...(isGiven(request.reasoning?.effort) ? { reasoning: { effort: request.reasoning.effort } } : {}),

@@ -1,4 +1,13 @@
-import { webSearchName, type CustomTool, type FunctionTool, type Namespace, type Tool, type ToolChoice, type WebSearch } from '#core/conversation';
+import {
+  webSearchName,
+  type CustomTool,
+  type FunctionTool,
+  type Namespace,
+  type Tool,
+  type ToolChoice,
+  type UnnamedTool,
+  type WebSearch,
+} from '#core/conversation';
 import { isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { bounded, invalid, isGiven, missing } from '../../shared/read-fields.ts';
 import { toolsIn } from '../../shared/lone-items.ts';
@@ -156,14 +165,26 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     case 'allowed_tools':
       return { toolChoice: allowedOf(mode, allowed, tools), ...(namesNamespace(allowed) ? { asWritten: bounded(choice, 'tool_choice') } : {}) };
     default: {
-      const kind = kindOf(type);
-      if (!tools.some((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind))
-        throw invalid('tool_choice.type', 'names a tool that is not among the tools');
-      // Where a function has the same name, the choice is ambiguous.
-      const isSearch = kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName);
-      return isSearch ? { toolChoice: { type: 'tool', name: webSearchName } } : { carried: bounded(choice, 'tool_choice') };
+      const chosen = hostedOf(choice, tools, 'tool_choice');
+      if (chosen === webSearchName) return { toolChoice: { type: 'tool', name: chosen } };
+      return chosen.server ? { toolChoice: { type: 'allowed', names: [], mode: 'required', unnamed: [chosen] } } : { carried: chosen.value };
     }
   }
+}
+
+/** The web search, or another tool that is no function. @throws Fault `invalid` where it is not among the tools */
+function hostedOf(choice: JsonObject, tools: readonly Tool[], field: string): typeof webSearchName | UnnamedTool {
+  const kind = kindOf(choice['type']);
+  const found = tools.filter((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind);
+  if (found.length === 0) throw invalid(`${field}.type`, 'names a tool that is not among the tools');
+  // Where a function has the same name, the choice is ambiguous.
+  if (kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName)) return webSearchName;
+  const value = bounded(choice, field);
+  const { server_label: label, name } = choice;
+  if (kind !== 'mcp' || typeof label !== 'string') return { dialect, value };
+  if (!found.some((tool) => tool.type === 'foreign' && tool.server?.label === label))
+    throw invalid(`${field}.server_label`, 'names an MCP server that is not among the tools');
+  return { dialect, value, server: { label, ...(typeof name === 'string' ? { tool: name } : {}) } };
 }
 
 /** `web_search_preview_2025_03_11` is a `web_search`. */
@@ -176,15 +197,21 @@ function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): Too
   if (mode !== 'auto' && mode !== 'required')
     throw mode === undefined ? missing('tool_choice.mode') : invalid('tool_choice.mode', 'must be "auto" or "required"');
   if (!Array.isArray(allowed) || allowed.length === 0) throw invalid('tool_choice.tools', 'must be an array of at least one tool');
-  const names = allowed.flatMap((one: unknown, at) => {
+  const unnamed: UnnamedTool[] = [];
+  const names = (allowed as readonly Json[]).flatMap((one, at) => {
     const field = `tool_choice.tools[${at}]`;
     if (!isObject(one)) throw invalid(field, 'must be an object');
     const { type, name, namespace } = one;
-    if (type !== 'function' && type !== 'custom') return [];
-    if (typeof name !== 'string') throw missing(`${field}.name`);
-    return [declared({ name, namespace }, tools, `${field}.name`)];
+    if (type === 'function' || type === 'custom') {
+      if (typeof name !== 'string') throw missing(`${field}.name`);
+      return [declared({ name, namespace }, tools, `${field}.name`)];
+    }
+    const chosen = hostedOf(one, tools, field);
+    if (chosen === webSearchName) return [chosen];
+    unnamed.push(chosen);
+    return [];
   });
-  return { type: 'allowed', names, mode };
+  return { type: 'allowed', names, mode, ...(unnamed.length > 0 ? { unnamed } : {}) };
 }
 
 const namesNamespace = (allowed: unknown): boolean => Array.isArray(allowed) && allowed.some((one: unknown) => isObject(one) && one['namespace'] !== undefined);

@@ -74,11 +74,12 @@ export const callItem = ({ id, callId, name, custom, others }: CallItem, status:
   custom
     ? { ...others, id, type: 'custom_tool_call', status, call_id: callId, name, input: json }
     : { ...others, id, type: 'function_call', status, call_id: callId, name, arguments: json };
-export const searchItem = (id: string, { query }: SearchPart, status: SearchPart['state'] | 'in_progress'): JsonObject => ({
+/** @param withSources does the client get the addresses that were found? */
+export const searchItem = (id: string, { query, sources }: SearchPart, status: SearchPart['state'] | 'in_progress', withSources = false): JsonObject => ({
   id,
   type: 'web_search_call',
   status,
-  action: { type: 'search', query, queries: [query] },
+  action: { type: 'search', query, queries: [query], ...(withSources ? { sources: sources.map(({ url }) => ({ type: 'url', url })) } : {}) },
 });
 
 export const urlCitation = ({ start, end, url, title }: Citation): JsonObject => ({ type: 'url_citation', start_index: start, end_index: end, url, title });

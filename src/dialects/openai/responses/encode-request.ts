@@ -158,18 +158,24 @@ const noParameters = { type: 'object', properties: {} };
 
 function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
   const hosted = (name: string) => name === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === name) && tools.find(isWebSearch);
-  const named = (name: string) => ({ type: tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function', name });
+  const named = (name: string): JsonObject => {
+    const search = hosted(name);
+    if (search) return { type: (search.type === 'foreign' && search.dialect === dialect && search.value['type']) || 'web_search' };
+    return { type: tools.some((tool) => tool.type === 'custom' && tool.name === name) ? 'custom' : 'function', name };
+  };
   switch (choice.type) {
     case 'auto':
     case 'none':
     case 'required':
       return choice.type;
-    case 'tool': {
-      const search = hosted(choice.name);
-      return search ? { type: (search.type === 'foreign' && search.dialect === dialect && search.value['type']) || 'web_search' } : named(choice.name);
+    case 'tool':
+      return named(choice.name);
+    case 'allowed': {
+      const { names, mode, unnamed = [] } = choice;
+      const [only] = unnamed;
+      if (only?.server && mode === 'required' && names.length + unnamed.length === 1) return only.value;
+      return { type: 'allowed_tools', mode, tools: [...names.map(named), ...unnamed.map(({ value }) => value)] };
     }
-    case 'allowed':
-      return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(named) };
     default:
       return choice satisfies never;
   }

@@ -17,6 +17,8 @@ export interface ResponseBeingWritten {
   readonly response: JsonObject;
   /** Does the client get `encrypted_content`, which other wires need to have their thoughts sent back? */
   readonly encrypted: boolean;
+  /** Does the client get the sources of searches? */
+  readonly sources: boolean;
   /** Unix seconds, at the end. */
   readonly now: () => number;
   /** Writes a frame; `frameText` where absent. */
@@ -328,7 +330,7 @@ export class Encoder {
         stateFrame('searching');
     }
     if (part.state === 'searching') return frames;
-    return frames + stateFrame('completed') + this.#done(open.index, searchItem(open.id, part, part.state));
+    return frames + stateFrame('completed') + this.#done(open.index, searchItem(open.id, part, part.state, this.#answering.sources));
   }
 
   #openMessage(): [string, Message] {

@@ -1,4 +1,4 @@
-import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
+import { entryOf, fieldsOf, includedBy } from './entry.ts';
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf, requestOf } from '#dialects/openai/responses/decode-request';
 import { Encoder, type ResponseBeingWritten } from '#dialects/openai/responses/encoder';
@@ -55,7 +55,7 @@ async function answer(deps: CreatingDeps, background: Background, asked: Asked):
   const created = Math.floor(deps.clock.now() / 1000);
   const response = queued(request, { id, created }, stored || request.background === true);
   if (request.background) return background.begin({ exchange, request, response, continuation, call, context });
-  const answering = { response, encrypted: givesEncrypted(request), now: () => Math.floor(deps.clock.now() / 1000) };
+  const answering = { response, ...includedBy(request), now: () => Math.floor(deps.clock.now() / 1000) };
   const words = wordsOf(
     answering,
     { memory: exchange, progress: context.progress, fieldOf: fieldsOf(request.input, continuation) },

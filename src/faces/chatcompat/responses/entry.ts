@@ -1,13 +1,14 @@
 import { encodeInput } from '#dialects/openai/responses/encode-input';
+import type { ResponseBeingWritten } from '#dialects/openai/responses/encoder';
 import { outputOf } from '#dialects/openai/responses/listed-items';
 import { dialect, type ResponsesRequest } from '#dialects/openai/responses/wire';
 import { fieldNames } from '#dialects/openai/responses/field-names';
 import { clientField } from '#dialects/shared/field-names';
 import type { GenerateCall } from '#core/call';
 import type { Part } from '#core/conversation';
-import { own, textOf, type JsonObject } from '#core/json';
+import { isObject, own, textOf, type JsonObject } from '#core/json';
 import type { Continuation } from './continuation.ts';
-import type { Entry } from './stored-body.ts';
+import type { Entry, StoredResponseBody } from './stored-body.ts';
 
 /** The fields of a request as its client spelled them. Several items may be one turn: they are counted only where each is a turn. @param said the turns of the input */
 export const fieldsOf =
@@ -22,7 +23,23 @@ export const fieldsOf =
     return Array.isArray(input) && at >= 0 && at < input.length ? `input[${at}]${rest}` : 'input';
   };
 
-export const givesEncrypted = ({ include }: ResponsesRequest): boolean => include?.includes('reasoning.encrypted_content') ?? false;
+/** Members of an answer that the client gets where it asks for them. */
+type Included = Pick<ResponseBeingWritten, 'encrypted' | 'sources'>;
+
+export const includedBy = ({ include }: Pick<ResponsesRequest, 'include'>): Included => ({
+  encrypted: include?.includes('reasoning.encrypted_content') ?? false,
+  sources: include?.includes('web_search_call.action.sources') ?? false,
+});
+
+/** The same of a response that is kept. */
+export function includedIn({ run, response }: StoredResponseBody): Included {
+  if (run) return includedBy(run.request);
+  const items = outputOf(response);
+  return {
+    encrypted: items.some(({ encrypted_content: encrypted }) => encrypted !== undefined),
+    sources: items.some(({ action }) => isObject(action) && action['sources'] !== undefined),
+  };
+}
 
 /** A response that has ended, as it is kept. */
 export function entryOf(userId: number, { previousId, said }: Pick<Continuation, 'previousId' | 'said'>, response: JsonObject, answer: readonly Part[]): Entry {

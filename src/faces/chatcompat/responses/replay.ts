@@ -7,9 +7,10 @@ import type { Exchange } from '#http/exchange';
 import type { GeneratingDeps } from '../../answer.ts';
 import type { GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
-import { isObject, textOf, type JsonObject } from '#core/json';
+import { isObject, textOf } from '#core/json';
 import { isRunning } from './continuation.ts';
-import type { Entry } from './stored-body.ts';
+import { includedIn } from './entry.ts';
+import type { Entry, StoredResponseBody } from './stored-body.ts';
 import type { RunBroadcast } from './run-broadcast.ts';
 
 export interface StreamingDeps extends Pick<GeneratingDeps, 'clock' | 'limits'> {
@@ -51,7 +52,7 @@ export async function streamEntry({ clock, limits, find, live }: StreamingDeps, 
   try {
     let entry = await find();
     if (!entry) throw gone();
-    encoder = encoderOf(entry.body.response, after, () => entry?.body.response['completed_at']);
+    encoder = encoderOf(entry.body, after, () => entry?.body.response['completed_at']);
     while (isRunning(entry.status)) {
       exchange.signal.throwIfAborted();
       const running = live();
@@ -78,12 +79,12 @@ export async function streamEntry({ clock, limits, find, live }: StreamingDeps, 
 export const gone = () => new Fault('not-found', 'There is no response with this id.', { field: 'response_id' });
 
 /** The same frames as ever, without those that the client has. */
-function encoderOf(response: JsonObject, after: number, completedAt: () => unknown): Encoder {
+function encoderOf(body: StoredResponseBody, after: number, completedAt: () => unknown): Encoder {
   let number = 0;
   const unsaid = { status: 'queued', output: [], usage: null, completed_at: null, error: null, incomplete_details: null };
   return new Encoder({
-    response: { ...response, ...unsaid },
-    encrypted: true,
+    response: { ...body.response, ...unsaid },
+    ...includedIn(body),
     now: () => Number(completedAt() ?? 0),
     frame: (type, members) => (number++ > after ? frameText(type, members) : ''),
   });

@@ -11,7 +11,7 @@ import { Fault, faultOf, reasonOf } from '#core/fault';
 import { fold } from '#core/fold';
 import type { Caller, Context } from '#core/context';
 import { stepOf, steps } from '#core/steps';
-import { entryOf, fieldsOf, givesEncrypted } from './entry.ts';
+import { entryOf, fieldsOf, includedBy } from './entry.ts';
 import { isRunning, runningStatuses, turnsOfChain } from './continuation.ts';
 import { gone } from './replay.ts';
 import { RunBroadcast } from './run-broadcast.ts';
@@ -201,7 +201,7 @@ export class RunWorker {
   }
 
   #encoderOf({ body: { response } }: Entry, { request }: Run): Encoder {
-    return new Encoder({ response, encrypted: givesEncrypted(request), now: () => Math.floor(this.#deps.clock.now() / 1000), frame: noFrame });
+    return new Encoder({ response, ...includedBy(request), now: () => Math.floor(this.#deps.clock.now() / 1000), frame: noFrame });
   }
 }
 
