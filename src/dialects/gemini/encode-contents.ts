@@ -4,6 +4,7 @@ import { isLoss } from '../shared/lost-thoughts.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
+import { foreignName } from '../shared/foreign-name.ts';
 import { typeIn } from '../shared/media-type.ts';
 import { typeInName } from './type-in-name.ts';
 import { dialect } from './wire.ts';
@@ -145,4 +146,4 @@ function resultParts(
   return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
 }
 
-const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;
+const unsupportedPart = (part: ForeignPart) => `${foreignName(part)}: only ${part.dialect} supports it.`;
