@@ -90,6 +90,19 @@ test('settings that only Gemini has arrive there as they were', async () => {
   expect(sent()).toMatchObject(settings);
 });
 
+test.each(['chat', 'responses', 'messages', 'built-in'])('code in the history is named where %s does not take it', async (model) => {
+  upstream.script(always(ok()));
+  const code = [{ executableCode: { language: 'PYTHON', code: '1' } }, { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '1' } }];
+  const role = model === 'built-in' ? 'user' : 'model';
+  const contents = [
+    { role, parts: [{ text: 'Let me see.' }, ...code] },
+    { role: 'user', parts: [{ text: 'Well?' }] },
+  ];
+  const warnings = (await ask('gencompat', model, { contents })).headers.get('x-dragoman-warnings');
+  expect(warnings).toContain('executableCode:');
+  expect(warnings).toContain('codeExecutionResult:');
+});
+
 const ran = {
   candidates: [
     {

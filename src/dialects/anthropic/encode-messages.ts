@@ -1,6 +1,7 @@
 import type { MediaPart, Part, TextPart, ThoughtPart, ToolCallPart, Turn } from '#core/conversation';
 import { own, textOf, type Extra, type Json, type JsonObject } from '#core/json';
 import { isTextType } from '#core/text-types';
+import { foreignName } from '../shared/foreign-name.ts';
 import { isLoss } from '../shared/lost-thoughts.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { idOf } from './call-ids.ts';
@@ -86,7 +87,7 @@ function blocksOf(parts: readonly Part[], notes: Notes): JsonObject[] {
         return []; // results of earlier searches are not sent
       case 'foreign':
         if (part.dialect === dialect) return [part.value];
-        return leftOut(`${textOf(part.value['type']) || 'content'}: only ${part.dialect} supports it.`, notes);
+        return leftOut(`${foreignName(part)}: only ${part.dialect} supports it.`, notes);
       case 'tool-result': {
         const content = shortened(blocksOf(part.parts, notes));
         return [

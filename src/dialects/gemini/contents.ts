@@ -1,6 +1,7 @@
 import type { Part, Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { isEmpty, own, type JsonObject } from '#core/json';
+import { foreignName } from '../shared/foreign-name.ts';
 import { dialect } from './wire.ts';
 
 /** A part of a turn, and the members of it that are sent. */
@@ -145,7 +146,7 @@ export class Contents {
 function said({ parts }: Turn): readonly JsonObject[] {
   const lost = parts.find(({ type }) => type !== 'text' && type !== 'search');
   if (!lost) return [nothing];
-  const name = lost.type === 'media' ? lost.kind : lost.type === 'foreign' ? `part of type ${JSON.stringify(lost.value['type'] ?? null)}` : lost.type;
+  const name = lost.type === 'media' ? lost.kind : lost.type === 'foreign' ? `part of type ${JSON.stringify(foreignName(lost))}` : lost.type;
   throw new Fault('invalid', `turns: a message has nothing but ${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}, which cannot be sent to this provider.`, {
     field: 'turns',
     elsewhere: true,

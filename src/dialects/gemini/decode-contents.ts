@@ -4,6 +4,7 @@ import { isEmpty, rest, type Json, type JsonObject } from '#core/json';
 import { isToken, tokenExtra, tokenOf } from '#core/thoughts';
 import { goesOn, joinedTurns } from '#core/whole-answers';
 import { base64At, bounded, invalid, isGiven, mediaAt } from '../shared/read-fields.ts';
+import { typeInName } from './type-in-name.ts';
 import { carriedAs, dialect, type WireContent, type WirePart } from './wire.ts';
 
 /**
@@ -132,7 +133,7 @@ function mediaOf({ inlineData, fileData }: Pick<WirePart, 'inlineData' | 'fileDa
   const blob = isGiven(inlineData) ? inlineData : undefined;
   const file = isGiven(fileData) ? fileData : undefined;
   const isUploaded = uploaded.test(file?.fileUri ?? '');
-  const mediaType = blob?.mimeType ?? file?.mimeType ?? undefined;
+  const mediaType = blob?.mimeType ?? file?.mimeType ?? (file ? typeInName(file.fileUri) : undefined);
   const inner = rest(blob ?? file ?? {}, new Set(['mimeType', 'data', 'fileUri', 'displayName']));
   const name = (blob ?? file) as { readonly displayName?: unknown };
   return {

@@ -119,14 +119,16 @@ function reasoningOf(config: WireConfig['thinkingConfig']): Reasoning | undefine
   return { effort, ...(isGiven(budget) && budget > 0 && !isGiven(level) ? { budget } : {}), ...hidden };
 }
 
+const none = new Set<string>();
 const modes = new Set(['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED']);
 
 /** `VALIDATED` is a variant of `AUTO` that only providers of this wire know: it is carried as a note. */
 function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?: ToolChoice; readonly carried: JsonObject } {
   if (!isGiven(config)) return { carried: {} };
   const others = rest(config, new Set(['functionCallingConfig']));
-  const carried: JsonObject = Object.fromEntries(Object.entries(others).map(([name, value]) => [`toolConfig.${name}`, value]));
-  const { mode: given, allowedFunctionNames: names } = config.functionCallingConfig ?? {};
+  const carried: Record<string, Json> = Object.fromEntries(Object.entries(others).map(([name, value]) => [`toolConfig.${name}`, value]));
+  const { mode: given, allowedFunctionNames: names, ...calling } = config.functionCallingConfig ?? {};
+  for (const [name, value] of Object.entries(rest(calling, none))) carried[`toolConfig.functionCallingConfig.${name}`] = value;
   const mode = given?.toUpperCase();
   const field = 'toolConfig.functionCallingConfig';
   if (mode !== undefined && !modes.has(mode)) throw invalid(`${field}.mode`, 'must be AUTO, ANY, NONE or VALIDATED');
@@ -134,7 +136,8 @@ function choiceOf(config: GenerateRequest['toolConfig']): { readonly toolChoice?
     if (mode !== 'ANY' && mode !== 'VALIDATED') throw invalid(`${field}.allowedFunctionNames`, 'requires the mode ANY or VALIDATED');
     const [only] = names;
     if (mode === 'ANY' && names.length === 1) return { toolChoice: { type: 'tool', name: only! }, carried };
-    return { toolChoice: { type: 'allowed', names, mode: mode === 'ANY' ? 'required' : 'auto' }, carried };
+    if (mode === 'ANY') return { toolChoice: { type: 'allowed', names, mode: 'required' }, carried };
+    return { toolChoice: { type: 'allowed', names, mode: 'auto' }, carried: { ...carried, '.validated': true } };
   }
   if (mode === 'ANY') return { toolChoice: { type: 'required' }, carried };
   if (mode === 'NONE') return { toolChoice: { type: 'none' }, carried };

@@ -4,7 +4,9 @@ import { isLoss } from '../shared/lost-thoughts.ts';
 import { withAllResults } from '../shared/answered-calls.ts';
 import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
+import { foreignName } from '../shared/foreign-name.ts';
 import { typeIn } from '../shared/media-type.ts';
+import { typeInName } from './type-in-name.ts';
 import { dialect } from './wire.ts';
 
 interface ContentOptions extends ContentsOptions {
@@ -45,7 +47,7 @@ export function encodeConversation(
     const parts = turn.parts.map((part) => ({ part, sent: partsOf(part, names, options, ignored) }));
     contents.turn(turn, parts);
   }
-  return contents.isEmpty && options.isTranslated
+  return contents.isEmpty
     ? { contents: [{ role: 'user', parts: system.length > 0 ? system : [nothing] }] } // the wire requires a content
     : { ...(system.length > 0 ? { system } : {}), contents: contents.written() };
 }
@@ -96,32 +98,17 @@ function mediaParts(part: MediaPart, { isTranslated }: ContentOptions, ignored: 
   const url = isUploaded ? part.fileId : part.url;
   if (name !== undefined && !inner) ignored.add('filename: the provider does not accept file names.');
   if (detail !== 'auto') ignored.add('detail: the provider chooses the level of detail itself.');
-  const mimeType = (isTranslated ? typeIn(part) : part.mediaType) ?? guessedType(kind, url ?? name ?? '');
+  const usual = typeInName(url ?? name ?? '') ?? usualType[kind];
+  const mimeType = isTranslated ? (typeIn(part) ?? usual) : part.mediaType;
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
-  if (base64 !== undefined) return [{ inlineData: { mimeType, data: base64, ...(inner ? named : {}) }, ...carried }];
-  if (url !== undefined) return [{ fileData: { mimeType, fileUri: url, ...(inner ? named : {}) }, ...carried }];
+  if (base64 !== undefined) return [{ inlineData: { mimeType: mimeType ?? usual, data: base64, ...(inner ? named : {}) }, ...carried }];
+  if (url !== undefined) return [{ fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url, ...(inner ? named : {}) }, ...carried }];
   ignored.add(`${kind}: the provider cannot access files uploaded to another API.`);
   return [];
 }
 
-const typeByExtension: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  webp: 'image/webp',
-  gif: 'image/gif',
-  heic: 'image/heic',
-  mp3: 'audio/mp3',
-  wav: 'audio/wav',
-  mp4: 'video/mp4',
-  txt: 'text/plain',
-};
-const defaultType = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
-
-/** The wire requires a MIME type: from the file extension, else the usual one of the kind. */
-function guessedType(kind: MediaPart['kind'], name: string): string {
-  const [path] = name.split(/[?#]/, 1);
-  const extension = (/\.(\w{2,5})$/.exec(path!) ?? /\.(\w{2,5})$/.exec(name))?.[1]?.toLowerCase() ?? '';
-  return Object.hasOwn(typeByExtension, extension) ? typeByExtension[extension]! : defaultType[kind];
-}
+/** The wire requires a MIME type, which media of other wires may lack. A file of its own clients that has none may be known to the provider. */
+const usualType = { image: 'image/jpeg', audio: 'audio/mp3', video: 'video/mp4', file: 'application/pdf' } as const;
 
 function callPart({ id, name, json, custom, extra }: ToolCallPart, { ids, isTranslated }: ContentOptions, ignored: Set<string>): JsonObject {
   const { '.unnamed': unnamed, thoughtSignature, ...carried } = own(extra, dialect);
@@ -159,4 +146,4 @@ function resultParts(
   return [{ functionResponse: { ...carried, ...functionResponse } }, ...(mediaBeside ? media : [])];
 }
 
-const unsupportedPart = ({ dialect: its, value }: ForeignPart) => `${textOf(value['type']) || 'content'}: only ${its} supports it.`;
+const unsupportedPart = (part: ForeignPart) => `${foreignName(part)}: only ${part.dialect} supports it.`;

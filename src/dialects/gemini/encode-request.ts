@@ -2,7 +2,7 @@ import type { Quirks } from './quirks.ts';
 import { isTranslated, type GenerateCall } from '#core/call';
 import { isWebSearch, textTurn, type Tool, type ToolChoice, type Turn } from '#core/conversation';
 import { absent, ignoredIn, noteOn } from '#core/capabilities';
-import { isEmpty, own, type JsonObject } from '#core/json';
+import { isEmpty, own, type Extra, type JsonObject } from '#core/json';
 import { droppedExtra } from '#core/dropped-extra';
 import type { EncodedRequest } from '../dialect.ts';
 import { jsonInstruction } from '../shared/json-instruction.ts';
@@ -59,7 +59,12 @@ export function encodeRequest(call: GenerateCall, _model: string, all: Quirks = 
 
 /** The carried members of an object of the request: each has a note of its own, `generationConfig.speechConfig`. */
 const membersOf = (name: string, notes: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(notes).flatMap(([path, value]) => (path.startsWith(`${name}.`) ? [[path.slice(name.length + 1), value]] : [])));
+  Object.fromEntries(
+    Object.entries(notes).flatMap(([path, value]) => {
+      const member = path.startsWith(`${name}.`) ? path.slice(name.length + 1) : '';
+      return member === '' || member.includes('.') ? [] : [[member, value]];
+    }),
+  );
 
 /** What a client of this wire sent itself stays as it is. */
 const ofOwnClients = ({ withoutPenalties: _penalties, jsonWithoutTools: _json, mediaBesideResults: _media, ...quirks }: Quirks): Quirks => quirks;
@@ -125,7 +130,8 @@ function encodeOutput({ output, extra }: GenerateCall, translated: boolean, igno
 }
 
 /** All functions are declared in one tool; each provider tool is one of its own. */
-function encodeTools({ tools, toolChoice }: GenerateCall, translated: boolean, ignored: Set<string>): readonly JsonObject[] {
+function encodeTools({ tools, toolChoice, extra }: GenerateCall, translated: boolean, ignored: Set<string>): readonly JsonObject[] {
+  const declaresAll = toolChoice?.type !== 'allowed' || isNamed(toolChoice, extra);
   const functions: JsonObject[] = [];
   const others: JsonObject[] = [];
   for (const tool of tools) {
@@ -133,7 +139,7 @@ function encodeTools({ tools, toolChoice }: GenerateCall, translated: boolean, i
     if (!encoded) continue;
     if (tool.type === 'foreign') others.push(encoded);
     // The API has no `auto` mode for a subset of the functions: only that subset is declared.
-    else if (toolChoice?.type !== 'allowed' || toolChoice.names.includes(tool.name)) functions.push(encoded);
+    else if (declaresAll || toolChoice.names.includes(tool.name)) functions.push(encoded);
   }
   return [...(functions.length > 0 ? [{ functionDeclarations: functions }] : []), ...others];
 }
@@ -180,25 +186,34 @@ function schemaOf(schema: JsonObject, field: string, translated: boolean, ignore
 /** The wire refuses it where there are no functions. https://github.com/UKGovernmentBEIS/inspect_ai/issues/2462 */
 function encodeCalling(call: GenerateCall, tools: readonly JsonObject[], ignored: Set<string>): { readonly functionCallingConfig?: JsonObject } {
   const choice = call.toolChoice && possibleChoice(call, { dialect, custom: false, search: false }, ignored);
-  if (tools.some((tool) => tool['functionDeclarations'] !== undefined)) return encodeChoice(choice, call);
+  if (tools.some((tool) => tool['functionDeclarations'] !== undefined)) {
+    const calling = { ...membersOf('toolConfig.functionCallingConfig', own(call.extra, dialect)), ...encodeChoice(choice, call) };
+    return isEmpty(calling) ? {} : { functionCallingConfig: calling };
+  }
   if (tools.length > 0 && choice?.type === 'required') ignored.add('tool_choice: the provider decides itself when it searches.');
   return {};
 }
 
-function encodeChoice(choice: ToolChoice | undefined, { extra }: GenerateCall): { readonly functionCallingConfig?: JsonObject } {
+function encodeChoice(choice: ToolChoice | undefined, { extra }: GenerateCall): JsonObject {
   if (!choice) return {};
   switch (choice.type) {
     case 'auto':
-      return { functionCallingConfig: { mode: own(extra, dialect)['.validated'] ? 'VALIDATED' : 'AUTO' } };
+      return { mode: isValidated(extra) ? 'VALIDATED' : 'AUTO' };
     case 'none':
-      return { functionCallingConfig: { mode: 'NONE' } };
+      return { mode: 'NONE' };
     case 'required':
-      return { functionCallingConfig: { mode: 'ANY' } };
+      return { mode: 'ANY' };
     case 'tool':
-      return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.name] } };
+      return { mode: 'ANY', allowedFunctionNames: [choice.name] };
     case 'allowed':
-      return { functionCallingConfig: choice.mode === 'auto' ? { mode: 'AUTO' } : { mode: 'ANY', allowedFunctionNames: choice.names } };
+      if (!isNamed(choice, extra)) return { mode: 'AUTO' };
+      return { mode: choice.mode === 'auto' ? 'VALIDATED' : 'ANY', allowedFunctionNames: choice.names };
     default:
       return choice satisfies never;
   }
 }
+
+const isValidated = (extra: Extra | undefined): boolean => own(extra, dialect)['.validated'] === true;
+
+/** Are the allowed functions named beside the others? */
+const isNamed = ({ mode }: { readonly mode: 'auto' | 'required' }, extra: Extra | undefined): boolean => mode === 'required' || isValidated(extra);

@@ -165,7 +165,7 @@ describe('what is refused', () => {
     [{ contents: [hi], generationConfig: { stopSequences: 'x' } }, 'generationConfig.stopSequences'],
     [{ contents: [hi], generationConfig: { responseMimeType: 'text/plain', responseSchema: {} } }, 'generationConfig.responseMimeType'],
     [{ contents: [hi], generationConfig: { responseSchema: {}, responseJsonSchema: {} } }, 'generationConfig.responseJsonSchema'],
-    [{ contents: [hi], tools: {} }, 'tools'],
+    [{ contents: [hi], tools: 'search' }, 'tools'],
     [{ contents: [hi], tools: [{ functionDeclarations: [{}] }] }, 'tools[0].functionDeclarations[0].name'],
     [
       { contents: [hi], tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'STRING' } }] }] },
@@ -178,7 +178,7 @@ describe('what is refused', () => {
     ],
     [{ contents: [hi], tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }] }, 'tools[0].functionDeclarations[1].name'],
     [{ contents: [hi], toolConfig: { functionCallingConfig: { mode: 'MAYBE' } } }, 'toolConfig.functionCallingConfig.mode'],
-    [{ contents: [hi], safetySettings: {} }, 'safetySettings'],
+    [{ contents: [hi], safetySettings: 'none' }, 'safetySettings'],
     [{ contents: [hi], safetySettings: [{ category: 'HARM_CATEGORY_HATE_SPEECH' }] }, 'safetySettings[0].threshold'],
   ])('%o, naming the field', (body, field, words = '') => {
     expect(refusal(body)).toMatchObject({ code: 'invalid', field, message: expect.stringContaining(words) });
@@ -218,6 +218,18 @@ describe('functions', () => {
     expect(choice('ANY', 'f', 'g')).toEqual({ type: 'allowed', names: ['f', 'g'], mode: 'required' });
     expect(choice('any')).toEqual({ type: 'required' });
     expect(choice('NONE')).toEqual({ type: 'none' });
+  });
+});
+
+test('a schema with references becomes a JSON Schema with them', () => {
+  const owl = { type: 'OBJECT', properties: { name: { type: 'STRING' } } };
+  const list = { type: 'array', items: { $ref: '#/$defs/Owl' }, $defs: { Owl: { type: 'object', properties: { name: { type: 'string' } } } } };
+  expect(jsonSchemaOf({ type: 'ARRAY', items: { ref: '#/defs/Owl' }, defs: { Owl: owl } })).toEqual(list);
+  expect(jsonSchemaOf({ type: 'ARRAY', items: { $ref: '#/$defs/Owl' }, $defs: { Owl: owl } })).toEqual(list);
+  expect(jsonSchemaOf({ type: 'ARRAY', prefix_items: [{ type: 6 }], oneOf: [{ type: 'NULL' }] })).toEqual({
+    type: 'array',
+    prefixItems: [{ type: 'object' }],
+    oneOf: [{ type: 'null' }],
   });
 });
 

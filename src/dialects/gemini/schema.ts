@@ -1,8 +1,9 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
+import { typeName } from './enum-numbers.ts';
 
 /**
  * A schema of this wire (OpenAPI's, with types in upper case) → JSON Schema. A schema that is JSON Schema already stays as it is.
- * `propertyOrdering` becomes the order of `properties`. https://ai.google.dev/api/caching#Schema
+ * `propertyOrdering` becomes the order of `properties`, and `ref` and `defs`, as the cloud platform has them, `$ref` and `$defs`. https://ai.google.dev/api/caching#Schema
  */
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const out: Record<string, Json> = {};
@@ -10,9 +11,11 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
   for (const [name, value] of Object.entries(schema)) {
     const word = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     switch (word) {
-      case 'type':
-        if (value !== 'TYPE_UNSPECIFIED') out['type'] = typeof value === 'string' ? value.toLowerCase() : value;
+      case 'type': {
+        const type = typeof value === 'number' ? (typeName(value) ?? value) : value;
+        if (type !== 'TYPE_UNSPECIFIED') out['type'] = typeof type === 'string' ? type.toLowerCase() : type;
         break;
+      }
       case 'nullable':
         nullable = value === true;
         break;
@@ -26,7 +29,17 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
         out[word] = inner(value);
         break;
       case 'anyOf':
-        out['anyOf'] = Array.isArray(value) ? (value as readonly Json[]).map(inner) : value;
+      case 'oneOf':
+      case 'allOf':
+      case 'prefixItems':
+        out[word] = Array.isArray(value) ? (value as readonly Json[]).map(inner) : value;
+        break;
+      case 'ref':
+        out['$ref'] = typeof value === 'string' ? value.replace(/^#\/defs\//, '#/$defs/') : value;
+        break;
+      case 'defs':
+      case '$defs':
+        out['$defs'] = isObject(value) ? inOrder(value, undefined) : value;
         break;
       case 'minItems':
       case 'maxItems':

@@ -1,10 +1,10 @@
 import type { MediaPart, Part, TextPart } from '#core/conversation';
 import { Fault } from '#core/fault';
-import { textOf } from '#core/json';
+import { foreignName } from '../shared/foreign-name.ts';
 
 /** What a part that cannot be sent is called in a warning. */
 export function nameOf(part: Exclude<Part, TextPart>): string {
-  if (part.type === 'foreign') return textOf(part.value['type']) || 'content';
+  if (part.type === 'foreign') return foreignName(part);
   return part.type === 'media' ? `${part.kind}${by(part)}` : part.type;
 }
 

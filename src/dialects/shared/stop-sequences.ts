@@ -51,7 +51,7 @@ class StopSequences {
   #one(event: Extract<GenerateEvent, { candidate: number }>): readonly GenerateEvent[] {
     let tail = this.#tails.get(event.candidate);
     if (!tail) this.#tails.set(event.candidate, (tail = { held: '' }));
-    if (tail.found !== undefined) return event.type === 'finished' ? [stopped(event.candidate, tail.found)] : this.#unseen.changed(sizeOf(event));
+    if (tail.found !== undefined) return event.type === 'finished' ? [stoppedAt(event.candidate, tail.found)] : this.#unseen.changed(sizeOf(event));
     if (event.type === 'text') return this.#text(event, tail);
     if (tail.held === '') return [event];
     const { held } = tail;
@@ -88,8 +88,8 @@ function sizeOf(event: GenerateEvent): number {
 /** A place that does not divide a character of two code units. */
 const wholeCharacters = (text: string, place: number): number => withoutHalf(text.slice(0, Math.max(0, place))).length;
 
-/** The finish reason; messages clients also get the sequence. */
-const stopped = (candidate: number, found: string): GenerateEvent => ({
+/** The end of an answer at a stop sequence; messages clients also get the sequence. */
+export const stoppedAt = (candidate: number, found: string): GenerateEvent => ({
   type: 'finished',
   candidate,
   reason: 'stop',

@@ -4,8 +4,8 @@ import { orAborted } from '#kit/async/or-aborted';
 import type { Tokens } from '#kit/tokens/index';
 import type { GenerateCall, Reasoning } from '#core/call';
 import type { ForeignPart, ForeignTool, Part } from '#core/conversation';
+import { foreignName } from '#dialects/shared/foreign-name';
 import { toolsIn } from '#dialects/shared/lone-items';
-import { textOf } from '#core/json';
 import { Fault } from '#core/fault';
 import type { Usage } from '#core/event';
 import { carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
@@ -140,10 +140,8 @@ function unread({ turns }: GenerateCall): readonly string[] {
 
 const isUnread = (part: Part): part is ForeignPart => part.type === 'foreign' && !part.step && toolsIn(part.value) === undefined;
 
-const typesOf = (parts: readonly ForeignPart[]): readonly string[] =>
-  [...new Set(parts.map(({ value }) => textOf(value['type']).slice(0, longestType) || 'content'))].slice(0, mostTypes);
+const typesOf = (parts: readonly ForeignPart[]): readonly string[] => [...new Set(parts.map(foreignName))].slice(0, mostTypes);
 
-const longestType = 100;
 const mostTypes = 20;
 
 const unusable = ({ field }: ForeignTool): string => (field === undefined ? noteOn('tools', support) : `${field}: the built-in model does not search`);

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '#kit/async/clock';
 import type { Tokens } from '#kit/tokens/index';
 import type { FinishReason, GenerateEvent, Events } from '#core/event';
+import { stoppedAt } from '#dialects/shared/stop-sequences';
 import { logprobsOf } from './logprobs.ts';
 import type { Answer } from './rules.ts';
 
@@ -97,7 +98,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
   }
   if (left < 1) return void (yield finished('length'));
 
-  const { text, stopped } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
+  const { text, found } = untilStop(answer.text.slice(0, longest).toWellFormed(), manner.stop);
   const pieces = split(text);
   let from = 0;
   for (const { text: word, count } of grouped(pieces.slice(0, left))) {
@@ -107,7 +108,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     yield { event: { type: 'text', candidate, text: word, ...scores }, tokens: count };
   }
   if (from < pieces.length) return void (yield finished('length'));
-  if (stopped) return void (yield finished('stop'));
+  if (found !== undefined) return void (yield { event: stoppedAt(candidate, found), tokens: 0 });
   if (answer.cut || answer.text.length > longest) return void (yield finished('length'));
 
   for (const [call, use] of answer.uses.entries()) {
@@ -146,8 +147,11 @@ function* grouped(tokens: readonly string[]): Generator<{ text: string; count: n
   if (count > 0) yield { text, count };
 }
 
-/** The text before the first stop sequence in it. */
-function untilStop(text: string, stop: readonly string[]): { text: string; stopped: boolean } {
-  const places = stop.flatMap((one) => (one === '' ? [] : [text.indexOf(one)])).filter((index) => index >= 0);
-  return places.length === 0 ? { text, stopped: false } : { text: text.slice(0, Math.min(...places)), stopped: true };
+/** The text before the first stop sequence in it, and which one that is. */
+function untilStop(text: string, stop: readonly string[]): { readonly text: string; readonly found?: string } {
+  const [first] = stop
+    .map((found) => ({ found, at: found === '' ? -1 : text.indexOf(found) }))
+    .filter(({ at }) => at >= 0)
+    .toSorted((a, b) => a.at - b.at);
+  return first ? { text: text.slice(0, first.at), found: first.found } : { text };
 }

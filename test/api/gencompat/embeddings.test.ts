@@ -293,7 +293,7 @@ describe('refused with 400, naming the field, and nothing goes upstream:', () =>
   test('dimensions that differ', () =>
     refused('batchEmbedContents', { requests: [{ ...text('a'), outputDimensionality: 3 }, text('b')] }, 'requests[1].outputDimensionality'));
   test('a wrong dimension, in the spelling it came in', () => refused('embedContent', { ...text('a'), output_dimensionality: 0 }, 'output_dimensionality'));
-  test('a task that is no word', () => refused('embedContent', { ...text('a'), taskType: 5 }, 'taskType'));
+  test('a task that is neither a word nor its number', () => refused('embedContent', { ...text('a'), taskType: 50 }, 'taskType'));
 
   test('a million texts, at once', async () => {
     const { status } = await ask('gemini-embedding-001', 'batchEmbedContents', `{"requests":[${'{},'.repeat(900_000)}{}]}`);

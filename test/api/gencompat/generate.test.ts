@@ -266,7 +266,7 @@ describe('what is refused', () => {
       const { status, headers } = await fetch(`${server.url}${path}`, { method });
       return [path, method, status, headers.get('allow')];
     };
-    for (const below of [root, '/server/gencompat/v1', '/v1beta'])
+    for (const below of [root, '/server/gencompat/v1', '/server/gencompat/v1beta1', '/v1beta', '/v1beta1'])
       for (const address of [`${below}/models/flash:streamGenerateContent`, `${below}/publishers/google/models/flash:countTokens`]) {
         for (const method of ['GET', 'HEAD', 'PUT']) expect(await bare(address, method)).toEqual([address, method, 405, 'POST']);
         expect(await bare(address, 'POST')).toEqual([address, 'POST', 401, null]);

@@ -175,6 +175,13 @@ describe('the built-in model behind the messages interface', () => {
     expect((await built('', { ...asked, tool_choice: undefined, messages: loop })).message.content[0]?.text).toContain('It sleeps.');
   });
 
+  test('says at which stop sequence it ended', async () => {
+    const body = request('Say exactly: one two three four', { model: 'built-in', stop_sequences: ['four', 'three'] });
+    const ended = { stop_reason: 'stop_sequence', stop_sequence: 'three' };
+    expect((await here.whole(body)).message).toMatchObject({ content: [{ text: 'one two ' }], ...ended });
+    expect((await here.streamed(body)).frames.at(-2)).toMatchObject({ delta: ended });
+  });
+
   test('thinks when it is told to, and sees what kind of image it is shown', async () => {
     const { message } = await built('Say exactly: yes', { thinking: { type: 'enabled', budget_tokens: 1024 }, max_tokens: 2000 });
     expect(message.content.map(({ type }) => type)).toEqual(['thinking', 'text']);
