@@ -1,8 +1,9 @@
 import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ForeignTool, Resumed, ToolResultPart, Turn, WantedTools } from '#core/conversation';
+import type { ForeignTool, Resumed, ToolChoice, ToolResultPart, Turn, WantedTools } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
+import { Fault } from '#core/fault';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { ServerTool, ServerTools } from '#core/server-tools';
@@ -42,7 +43,8 @@ async function* answered(
   if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
   const room = newRoom();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
-  let toolChoice = wanted.resumed ? undefined : choice;
+  const later = choice?.type === 'none' ? choice : undefined; // a choice that forces a call is met by the first one
+  let toolChoice = wanted.resumed ? later : choiceAmong(whole, choice);
   let usage: Usage | undefined;
   let callsLeft = mostCalls;
   for (let at = 0; ; at++) {
@@ -71,9 +73,18 @@ async function* answered(
       return;
     }
     since.push(turn, { role: 'user', parts: results });
-    toolChoice = undefined; // the client's forced choice has been met
+    toolChoice = later;
     context.signal.throwIfAborted();
   }
+}
+
+/** The choice of the client, where there are tools. @throws Fault `invalid` for one that asks for a tool which is not there */
+function choiceAmong(tools: GenerateCall['tools'], choice: ToolChoice | undefined): ToolChoice | undefined {
+  if (choice?.type === 'tool' && !tools.some((tool) => tool.type !== 'foreign' && tool.name === choice.name))
+    throw new Fault('invalid', 'tool_choice names a tool that is not there.', { field: 'tool_choice' });
+  if (tools.length > 0) return choice;
+  if (choice?.type === 'required') throw new Fault('invalid', 'tool_choice is only allowed with tools.', { field: 'tool_choice' });
+  return undefined;
 }
 
 /** A call of a round, with the tool of a server that it is of, if it is of one. */
