@@ -111,6 +111,22 @@ onBothDatabases('/server/mcp', ({ place }) => {
     expect(await schemas(bob.key)).toEqual([['message', 'variables']]);
   });
 
+  test('what the variables of an agent refer to within their schema is found from the root of the schema that is offered', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const spot = { type: 'object', properties: { name: { type: 'string' }, within: { $ref: '#/$defs/place' } } };
+    const variables = { type: 'object', properties: { from: { $ref: '#/$defs/place' }, to: { $ref: '#/properties/from' } }, $defs: { place: spot } };
+    const agent = { name: 'Guide', mode: 'single', instructions: 'Guide.', model: 'built-in', variables };
+    const id = (await ada.ask('POST', '/server/mine/agents', agent)).body['id'] as number;
+    const { tools } = await (await mcpClient(all.server, ada.key)).listTools();
+    const { properties } = tools.find(({ name }) => name === `agent__${id}`)!.inputSchema;
+    expect(properties?.['variables']).toMatchObject({
+      properties: { from: { $ref: '#/properties/variables/$defs/place' }, to: { $ref: '#/properties/variables/properties/from' } },
+      $defs: { place: { properties: { within: { $ref: '#/properties/variables/$defs/place' } } } },
+    });
+    expect((await ada.ask('GET', `/server/mine/agents/${id}`)).body['variables']).toEqual(variables);
+  });
+
   test('what is another’s is as if it were not there, and what was shared is', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
