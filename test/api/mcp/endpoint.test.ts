@@ -404,3 +404,29 @@ test('a stream that takes too long ends with an error for its request', { timeou
   const [, message = ''] = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text) ?? [];
   expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: -32_000, message: 'The answer took too long.' } });
 });
+
+test('halves of surrogate pairs from a server reach no client, whose parser would refuse the whole message', { timeout: long }, async () => {
+  const half = {
+    name: 'half',
+    description: 'cut \ud800',
+    inputSchema: { type: 'object', properties: { a: { type: 'string', description: '\\ud800 \udc00' } } },
+  };
+  const mcp = await startScriptedMcp([half]);
+  mcp.script(({ method }) => (method === 'tools/list' ? { tools: [half] } : { content: [{ type: 'text', text: 'one \ud83d two \u{1f600}' }] }));
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  const id = (await ada.ask('POST', servers, { name: 's', url: mcp.url, approval: 'never' })).body['id'] as number;
+  await approve(ada, id, 'half');
+  const sent = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${ada.key}`, 'content-type': 'application/json', accept: 'application/json' };
+    const text = await (await fetch(all.server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).text();
+    expect(text).not.toMatch(/[^\\]\\ud/);
+    return text;
+  };
+  const message = (method: string, params: object) => sent('/server/mcp', { jsonrpc: '2.0', id: 1, method, params });
+  const listed = JSON.parse(await message('tools/list', {})) as { result: { tools: (typeof half)[] } };
+  const properties = { a: { type: 'string', description: '\\ud800 \ufffd' } };
+  expect(listed.result.tools.find(({ name }) => name === 's__half')).toMatchObject({ description: 'cut \ufffd', inputSchema: { properties } });
+  expect(await message('tools/call', { name: 's__half', arguments: {} })).toContain('one \ufffd two \u{1f600}');
+  expect(await sent('/server/query', { message: 'Call s__half now.', enabled_mcp_tools: [`${id}_half`] })).toContain('one \ufffd two \u{1f600}');
+});

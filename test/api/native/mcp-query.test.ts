@@ -82,6 +82,7 @@ onBothDatabases('MCP tools in questions', ({ place }) => {
       expect((await bob.ask('POST', '/server/query', approving)).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, message: 'Something else.' })).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: [call.id, 'other'] })).status).toBe(404);
+      expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: ['a\0'] })).status).toBe(404);
       await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
       const greeted = async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status;
       await expect.poll(greeted, { timeout: 30_000 }).toBe(429);
