@@ -16,7 +16,7 @@ export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'mode
 
 /** The choice of the rounds after the first, which has met a forced one: what is not allowed stays so. @returns as a member to be spread */
 export const laterChoice = (choice: ToolChoice | undefined): { readonly toolChoice?: ToolChoice } =>
-  choice?.type === 'allowed' ? { toolChoice: { ...choice, mode: 'auto' } } : {};
+  choice?.type === 'allowed' ? { toolChoice: { ...choice, mode: 'auto' } } : choice?.type === 'none' ? { toolChoice: choice } : {};
 
 /** The calls of tools that the client still allows. A provider is told the limit only for tools of its own. @param left undefined: the client has no limit */
 export function callsAllowed({ dialect = '', tools, kept = [], extra }: GenerateCall, left: number | undefined): Partial<GenerateCall> {

@@ -1,6 +1,6 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, type Json, type JsonObject } from '#core/json';
-import { withRefs } from './local-refs.ts';
+import { withRefs } from '#core/schema-refs';
 import { onceEach, type Budget, type SchemaBudget } from './schema-budget.ts';
 
 /**

@@ -1,7 +1,8 @@
 import type { FunctionTool } from '#core/conversation';
 import { isObject, textOf, type Json, type JsonObject } from '#core/json';
+import { withRefs } from '#core/schema-refs';
 import { JoinedSchemas } from './joined-schemas.ts';
-import { referredTo, withRefs } from './local-refs.ts';
+import { referredTo } from './local-refs.ts';
 import { onceEach, type Budget, type SchemaBudget } from './schema-budget.ts';
 
 /** What schemas of tools must not have at their root: makenotion/notion-mcp-server#102, langchain-ai/langchainjs#9804, anthropics/claude-code#5319 */

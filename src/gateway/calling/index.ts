@@ -1,8 +1,9 @@
 import { ignoringTools } from '#core/ignoring';
 import type { GenerateCall } from '#core/call';
 import type { Context } from '#core/context';
-import type { ForeignTool, Resumed, ToolResultPart, Turn, WantedTools } from '#core/conversation';
+import type { ForeignTool, Resumed, ToolChoice, ToolResultPart, Turn, WantedTools } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
+import { Fault } from '#core/fault';
 import { where, type Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { ServerTools } from '#core/server-tools';
@@ -42,7 +43,8 @@ async function* answered(
   if (wanted.resumed) await admits({ ...bare, tools: whole }, context);
   const room = resultBudget();
   const since: Turn[] = wanted.resumed ? [...wanted.resumed.turns, await resumedTurn(tools, wanted.resumed, room, context)] : [];
-  let chosen = wanted.resumed || !choice ? laterChoice(choice) : { toolChoice: choice };
+  const first = wanted.resumed ? undefined : choiceAmong(whole, choice);
+  let chosen = wanted.resumed ? laterChoice(choice) : first ? { toolChoice: first } : {};
   let usage: Usage | undefined;
   let callsLeft = mostCalls;
   for (let at = 0; ; at++) {
@@ -74,6 +76,15 @@ async function* answered(
     chosen = laterChoice(choice);
     context.signal.throwIfAborted();
   }
+}
+
+/** The choice of the client, where there are tools. @throws Fault `invalid` for one that asks for a tool which is not there */
+function choiceAmong(tools: GenerateCall['tools'], choice: ToolChoice | undefined): ToolChoice | undefined {
+  if (choice?.type === 'tool' && !tools.some((tool) => tool.type !== 'foreign' && tool.name === choice.name))
+    throw new Fault('invalid', 'tool_choice names a tool that is not there.', { field: 'tool_choice' });
+  if (tools.length > 0) return choice;
+  if (choice?.type === 'required') throw new Fault('invalid', 'tool_choice is only allowed with tools.', { field: 'tool_choice' });
+  return undefined;
 }
 
 const callsOf = (own: readonly RoundCall[]) => own.flatMap(({ of, ...one }) => (of ? [callOf(one, of)] : []));

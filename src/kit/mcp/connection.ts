@@ -157,7 +157,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       } catch (error) {
         asking.throwIfAborted();
         if (error instanceof sdk.ProtocolError && !error.message.includes(streamEnded))
-          return { text: `The tool refused: ${error.message.slice(0, 2000)}`, isError: true };
+          return { text: `The tool refused: ${error.message.slice(0, 2000).toWellFormed()}`, isError: true };
         throw noted.isTooLarge ? tooLarge(aResult, error) : failed(error);
       }
     },

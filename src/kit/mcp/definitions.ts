@@ -57,7 +57,23 @@ function definitionIn(tool: unknown): McpDefinition | undefined {
   const text = jsonOf({ name, said, inputSchema, isReadOnly });
   if (text === undefined || text.length > mostDefinition) return undefined;
   const digest = createHash('sha256').update(text).digest('base64url');
-  return { name, description: shortened(said), inputSchema, isReadOnly, digest, bytes: Buffer.byteLength(text), namesHeaders: text.includes('x-mcp-header') };
+  return {
+    name,
+    description: shortened(said),
+    inputSchema: wellFormed(inputSchema, text),
+    isReadOnly,
+    digest,
+    bytes: Buffer.byteLength(text),
+    namesHeaders: text.includes('x-mcp-header'),
+  };
+}
+
+const halfPair = /((?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+
+/** A schema without halves of surrogate pairs, with which clients could not parse the list that it is in. @param json has it as a member */
+function wellFormed(inputSchema: Record<string, unknown>, json: string): Record<string, unknown> {
+  const repaired = json.replaceAll(halfPair, '$1\\ufffd');
+  return repaired === json ? inputSchema : (JSON.parse(repaired) as { readonly inputSchema: Record<string, unknown> }).inputSchema;
 }
 
 /** As the protocol wants the schemas of arguments. */
@@ -77,7 +93,8 @@ function jsonOf(value: unknown): string | undefined {
 }
 
 function shortened(text: string): string {
-  const plain = text.slice(0, mostDescription).replace(/[\p{Cc}\p{Cf}]/gu, (one) => (one === '\n' || one === '\t' ? one : ' '));
+  const cut = text.slice(0, mostDescription).toWellFormed();
+  const plain = cut.replace(/[\p{Cc}\p{Cf}]/gu, (one) => (one === '\n' || one === '\t' ? one : ' '));
   const bytes = Buffer.from(plain);
   return bytes.length <= mostDescription ? plain : new TextDecoder().decode(bytes.subarray(0, mostDescription - 3)).replace(/\uFFFD$/u, '');
 }

@@ -18,6 +18,9 @@ test('a question keeps what the protocol has, and no more', () => {
     one: { type: 'array', minItems: 1, items: { type: 'string', enum: ['a', 'b'] } },
     two: { type: 'string', oneOf: [{ const: 'x', title: 'x' }] },
   });
+  const choices = { type: 'string', enum: ['a', 'b'] };
+  const titled = { one: { ...choices, enumNames: ['A', 'B\u0007'] }, two: { ...choices, enumNames: ['A'] }, three: { type: 'array', items: choices, default: ['a'] } };
+  expect(schemaOf(titled)?.properties).toEqual({ ...titled, one: { ...choices, enumNames: ['A', 'B '] }, two: choices });
   expect(elicitationIn({ mode: 'url', message: 'Go.', url: 'https://a.example/x' })).toEqual({ message: 'Go.', url: 'https://a.example/x' });
   expect(elicitationIn({ mode: 'url', message: 'Go.', url: ' https:\\\\A.example\\ä\n?x= y' })?.url).toBe('https://a.example/%C3%A4?x=%20y');
   expect(isElicitedSchema({ type: 'object', properties: { answer: { type: 'string', maxLength: 10 } }, required: ['answer'] })).toBe(true);
@@ -62,6 +65,8 @@ test('an answer is checked against the form', () => {
     ['text', 'abcd'],
     ['mail', 'a b@c'],
     ['day', '2026-1-1'],
+    ['day', '2026-02-30'],
+    ['at', '2026-02-30T10:00:00Z'],
     ['at', '2026-01-31'],
     ['link', 'no'],
     ['many', ['b']],

@@ -1,3 +1,4 @@
+import { instantOf } from '../text/instant.ts';
 import { isRecord } from './definitions.ts';
 
 /*
@@ -40,6 +41,8 @@ const goodName = /^[^\p{Cc}\p{Cf}]{1,100}$/u;
 
 const plain = (text: string, most: number) => text.slice(0, most).replace(/[\p{Cc}\p{Cf}]/gu, (one) => (one === '\n' || one === '\t' ? one : ' ')).toWellFormed(); // prettier-ignore
 const textIn = (value: unknown) => (typeof value === 'string' ? plain(value, mostText) : undefined);
+const textsIn = (value: unknown) =>
+  Array.isArray(value) && value.length <= mostChoices && value.every((one) => typeof one === 'string') ? value.map((one) => plain(one, mostText)) : undefined;
 const numberIn = (value: unknown) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 const countIn = (value: unknown) => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined);
 
@@ -98,13 +101,13 @@ function fieldIn(field: unknown): Readonly<Record<string, unknown>> | undefined 
       if (isChoice && !choices) return undefined;
       const format = formats.has(field['format'] as string) ? field['format'] : undefined;
       const bounds = { minLength: countIn(field['minLength']), maxLength: countIn(field['maxLength']), format };
-      return { ...about, ...(choices ?? given(bounds)), ...given({ default: textIn(initial) }) };
+      return { ...about, ...(choices ? { ...choices, ...namesOf(field) } : given(bounds)), ...given({ default: textIn(initial) }) };
     }
     case 'array': {
       const { items } = field;
       const choices = isRecord(items) ? choicesIn(items) : undefined;
       if (!choices) return undefined;
-      const bounds = given({ minItems: countIn(field['minItems']), maxItems: countIn(field['maxItems']) });
+      const bounds = given({ minItems: countIn(field['minItems']), maxItems: countIn(field['maxItems']), default: textsIn(initial) });
       return { ...about, ...bounds, items: 'enum' in choices ? { type: 'string', ...choices } : { anyOf: choices['oneOf'] } };
     }
     default:
@@ -126,6 +129,12 @@ function choicesIn({ enum: values, oneOf, anyOf }: Readonly<Record<string, unkno
     isRecord(one) && isText(one['const']) ? { const: one['const'], title: textIn(one['title']) ?? one['const'] } : undefined,
   );
   return titled.includes(undefined) ? undefined : { oneOf: titled }; // prettier-ignore
+}
+
+/** What the choices of an `enum` are shown as, in the revision of June 2025. */
+function namesOf({ enum: values, enumNames: names }: Readonly<Record<string, unknown>>): { readonly enumNames?: readonly string[] } {
+  const shown = textsIn(names);
+  return Array.isArray(values) && shown?.length === values.length ? { enumNames: shown } : {};
 }
 
 /** What is wrong with an answer; undefined: it keeps to the schema. */
@@ -180,9 +189,9 @@ function isFormat(format: unknown, value: string): boolean {
     case 'uri':
       return value.length <= 8192 && URL.canParse(value);
     case 'date':
-      return /^\d{4}-\d\d-\d\d$/.test(value) && !Number.isNaN(Date.parse(value));
+      return /^\d{4}-\d\d-\d\d$/.test(value) && instantOf(value) !== undefined;
     case 'date-time':
-      return /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/.test(value) && !Number.isNaN(Date.parse(value));
+      return /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/.test(value) && instantOf(value.toUpperCase()) !== undefined;
     default:
       return true;
   }

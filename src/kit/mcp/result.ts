@@ -17,12 +17,13 @@ export function resultText({ content, structuredContent, isError }: Readonly<Rec
   return { text, isError: isError === true };
 }
 
-/** The blocks of a result as one text. */
+/** The blocks of a result as one text: half of a surrogate pair would be one that clients cannot parse. */
 export const textOfContent = (blocks: readonly unknown[]): string =>
   blocks
     .map(blockText)
     .filter((text) => text !== '')
-    .join('\n');
+    .join('\n')
+    .toWellFormed();
 
 function blockText(block: unknown): string {
   if (!isRecord(block)) return '';

@@ -44,6 +44,7 @@ const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 /** Begins a run of a stored version: of the request it takes what it is to be told, and nothing else. @throws Fault `invalid` naming the field */
 export async function begun({ caller, agent, input, files, signal, requestId, choices = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
+  if (input.message.trim() === '') throw invalidField('message', 'must have a question in it');
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
   const { app = caller.keyName, ...chosen } = choices;
   await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), { ...nativeContext({ caller, requestId, signal }), ...chosen });
@@ -53,7 +54,7 @@ export async function begun({ caller, agent, input, files, signal, requestId, ch
     definition,
     ownerId: 'owner' in agent ? agent.owner : null,
     isOwn: isOwn(agent, caller.userId),
-    history: (input.conversation_history ?? []).map(({ user, message }) => ({ isUser: user === 'me', message })),
+    history: (input.conversation_history ?? []).filter(({ message }) => message.trim() !== '').map(({ user, message }) => ({ isUser: user === 'me', message })),
     variables: variables ?? null,
     files: texts,
   };

@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '#core/json';
 import type { OfferedTool, ToolAnswer, ToolSource } from '#core/mcp-offers';
 import type { Caller, Context } from '#core/context';
 import type { ShownRun } from '#core/run';
+import { withRefs } from '#core/schema-refs';
 import { begun, type NativeAgentDeps } from './beginning.ts';
 import { executed } from './execution.ts';
 import type { Agent, OwnAgent } from './types.ts';
@@ -38,11 +39,14 @@ const offered = ({ id, definition: { name, description, variables } }: Agent): O
   description,
   inputSchema: {
     type: 'object',
-    properties: { message: { type: 'string', description: 'What the agent is asked.' }, ...(variables ? { variables } : {}) },
+    properties: { message: { type: 'string', description: 'What the agent is asked.' }, ...(variables ? { variables: within(variables) } : {}) },
     required: ['message', ...(variables && requires(variables) ? ['variables'] : [])],
   },
   isReadOnly: false,
 });
+
+/** The schema of the variables where it stands now: what it refers to within itself is found from the root. */
+const within = (variables: JsonObject) => withRefs(variables, (ref) => (/^#(?:\/|$)/.test(ref) ? `#/properties/variables${ref.slice(1)}` : ref));
 
 const requires = ({ required }: JsonObject) => Array.isArray(required) && required.length > 0;
 

@@ -46,6 +46,7 @@ export function openWaiting({ store, seal }: WaitingDeps): WaitingStore {
       return true;
     },
     async take(userId, conversation, ids) {
+      if (ids.some((id) => id.includes('\0'))) return undefined; // the database refuses these, and finds nothing less
       const approved = [...ids].toSorted();
       const { rows } = await sql<{ id: number; sealed: Buffer }>`
         update mcp_waiting set approved = ${approved}::text[] where id = (

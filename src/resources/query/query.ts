@@ -27,11 +27,11 @@ export function query(deps: QueryDeps, question: Asked): Conversation {
   if (fields.mode === 'deep_agent') return deepQuery(deps, question);
   let turns = turnsOf(fields.message);
   const tools = toolsOf(fields.tools);
-  const toolChoice = toolChoiceOf(fields.tool_choice, tools);
+  const mcp = mcpFieldsIn(fields, caller);
+  const toolChoice = toolChoiceOf(fields.tool_choice, tools, { hasServers: mcp.tools.length + mcp.approved.length > 0 });
   const where = lookedUpIn(fields);
   const persona = personaIn(fields.persona);
   const today = dateIn(fields.timezone ?? undefined, deps.clock);
-  const mcp = mcpFieldsIn(fields, caller);
   const uuid = randomUUID();
   const prefix = deps.leadingNewlines() ? '\n\n' : '';
   let material: Material = noMaterial;

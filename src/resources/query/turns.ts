@@ -51,14 +51,20 @@ export function toolsOf(given: QueryFields['tools']): readonly Tool[] {
   });
 }
 
-/** @throws Fault `invalid` for a tool that is not there */
-export function toolChoiceOf(given: QueryFields['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
+/** @param hasServers tools of MCP servers, whose names are not known yet, are there too @throws Fault `invalid` for a tool that is not there */
+export function toolChoiceOf(
+  given: QueryFields['tool_choice'],
+  tools: readonly Tool[],
+  { hasServers }: { readonly hasServers: boolean },
+): ToolChoice | undefined {
   if (given === undefined || given === null) return undefined;
+  const hasTools = tools.length > 0 || hasServers;
   if (typeof given === 'string') {
-    if (given === 'required' && tools.length === 0) throw invalidField('tool_choice', 'is only allowed with tools');
-    return tools.length > 0 ? { type: given } : undefined;
+    if (given === 'required' && !hasTools) throw invalidField('tool_choice', 'is only allowed with tools');
+    return hasTools ? { type: given } : undefined;
   }
   const { name } = given.function;
-  if (!tools.some((tool) => tool.type === 'function' && tool.name === name)) throw invalidField('tool_choice', 'names a tool that is not in tools');
+  const isKnown = hasServers || tools.some((tool) => tool.type === 'function' && tool.name === name);
+  if (!isKnown) throw invalidField('tool_choice', 'names a tool that is not in tools');
   return { type: 'tool', name };
 }

@@ -111,6 +111,22 @@ onBothDatabases('/server/mcp', ({ place }) => {
     expect(await schemas(bob.key)).toEqual([['message', 'variables']]);
   });
 
+  test('what the variables of an agent refer to within their schema is found from the root of the schema that is offered', { timeout: long }, async () => {
+    const all = await visited(await place());
+    const ada = await person(all);
+    const spot = { type: 'object', properties: { name: { type: 'string' }, within: { $ref: '#/$defs/place' } } };
+    const variables = { type: 'object', properties: { from: { $ref: '#/$defs/place' }, to: { $ref: '#/properties/from' } }, $defs: { place: spot } };
+    const agent = { name: 'Guide', mode: 'single', instructions: 'Guide.', model: 'built-in', variables };
+    const id = (await ada.ask('POST', '/server/mine/agents', agent)).body['id'] as number;
+    const { tools } = await (await mcpClient(all.server, ada.key)).listTools();
+    const { properties } = tools.find(({ name }) => name === `agent__${id}`)!.inputSchema;
+    expect(properties?.['variables']).toMatchObject({
+      properties: { from: { $ref: '#/properties/variables/$defs/place' }, to: { $ref: '#/properties/variables/properties/from' } },
+      $defs: { place: { properties: { within: { $ref: '#/properties/variables/$defs/place' } } } },
+    });
+    expect((await ada.ask('GET', `/server/mine/agents/${id}`)).body['variables']).toEqual(variables);
+  });
+
   test('what is another’s is as if it were not there, and what was shared is', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one')]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
@@ -387,4 +403,30 @@ test('a stream that takes too long ends with an error for its request', { timeou
   const text = await answer.text();
   const [, message = ''] = /\n\nevent: message\ndata: (.*)\n\n$/.exec(text) ?? [];
   expect(JSON.parse(message)).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: -32_000, message: 'The answer took too long.' } });
+});
+
+test('halves of surrogate pairs from a server reach no client, whose parser would refuse the whole message', { timeout: long }, async () => {
+  const half = {
+    name: 'half',
+    description: 'cut \ud800',
+    inputSchema: { type: 'object', properties: { a: { type: 'string', description: '\\ud800 \udc00' } } },
+  };
+  const mcp = await startScriptedMcp([half]);
+  mcp.script(({ method }) => (method === 'tools/list' ? { tools: [half] } : { content: [{ type: 'text', text: 'one \ud83d two \u{1f600}' }] }));
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  const id = (await ada.ask('POST', servers, { name: 's', url: mcp.url, approval: 'never' })).body['id'] as number;
+  await approve(ada, id, 'half');
+  const sent = async (path: string, body: object) => {
+    const headers = { authorization: `Bearer ${ada.key}`, 'content-type': 'application/json', accept: 'application/json' };
+    const text = await (await fetch(all.server.url + path, { method: 'POST', headers, body: JSON.stringify(body) })).text();
+    expect(text).not.toMatch(/[^\\]\\ud/);
+    return text;
+  };
+  const message = (method: string, params: object) => sent('/server/mcp', { jsonrpc: '2.0', id: 1, method, params });
+  const listed = JSON.parse(await message('tools/list', {})) as { result: { tools: (typeof half)[] } };
+  const properties = { a: { type: 'string', description: '\\ud800 \ufffd' } };
+  expect(listed.result.tools.find(({ name }) => name === 's__half')).toMatchObject({ description: 'cut \ufffd', inputSchema: { properties } });
+  expect(await message('tools/call', { name: 's__half', arguments: {} })).toContain('one \ufffd two \u{1f600}');
+  expect(await sent('/server/query', { message: 'Call s__half now.', enabled_mcp_tools: [`${id}_half`] })).toContain('one \ufffd two \u{1f600}');
 });

@@ -40,7 +40,7 @@ test(proves(['server.agent-integer-id', 'server.agent-id-required'], 'an agent i
 
 test(proves('server.agent-message', 'the message is a text, and it is what is answered'), async () => {
   expect((await execute({ message: 'Say exactly: forty-two' })).body).toMatchObject({ response: { response: 'forty-two' } });
-  for (const wrong of [7, ['x'], { text: 'x' }])
+  for (const wrong of [7, ['x'], { text: 'x' }, '', ' \n'])
     expect(await execute({ message: wrong })).toMatchObject({ status: 400, body: { response: expect.stringMatching(/^message /) as string } });
 });
 

@@ -185,6 +185,18 @@ describe('with a scripted model', () => {
     ...more,
   });
 
+  test('blank items of the conversation before the message reach no provider', { timeout: long }, async () => {
+    const id = await made(ada, { mode: 'single', model });
+    const said = ['One.', ' ', '', 'Two.', '\n'].map((message, at) => ({ message, user: at % 2 === 0 ? 'me' : 'system' }));
+    await ada.ask('POST', '/server/execute-agent', { agent_id: id, message: 'Three.', streaming: false, conversation_history: said });
+    const told = bodyOf(0).messages.filter(({ role }) => role !== 'system');
+    expect(told.map(({ role, content }) => [role, content])).toEqual([
+      ['user', 'One.'],
+      ['assistant', 'Two.'],
+      ['user', 'Three.'],
+    ]);
+  });
+
   test('a dataset, a plugin, a request and another agent work together, and passages are cited', { timeout: long }, async () => {
     const name = await newDataset(ada, 'ponds');
     expect((await ada.ask('POST', '/server/train', { content: 'The heron lives at the north pond and eats fish there.', force_dataset: name })).status).toBe(

@@ -35,6 +35,27 @@ onBothDatabases('MCP tools in questions', ({ place }) => {
     await expect.poll(steps, { timeout: 30_000 }).toBe(1); // the round after the call
   });
 
+  test('tool_choice is heeded where the only tools are those of MCP servers', { timeout: long }, async () => {
+    const mcp = await startScriptedMcp([toolNamed('one'), toolNamed('two')]);
+    const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+    const ada = await person(all);
+    const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+    const asked = async (choice: unknown, message: string, tools = [`${id}_one`, `${id}_two`]) => {
+      const before = mcp.asked.length;
+      const { status, body } = await ada.ask('POST', '/server/query', { message, enabled_mcp_tools: tools, tool_choice: choice });
+      const called = mcp.asked.slice(before).flatMap(({ method, params }) => (method === 'tools/call' ? [(params as { name: string }).name] : []));
+      return { status, called, message: body['message'] };
+    };
+    const named = (name: string) => ({ type: 'function', function: { name } });
+    expect(await asked('auto', 'Call s__one now.')).toMatchObject({ status: 200, called: ['one'] });
+    expect(await asked('none', 'Call s__one now.')).toMatchObject({ status: 200, called: [] });
+    expect(await asked('required', 'Hello.')).toMatchObject({ status: 200, called: [expect.any(String)] });
+    expect(await asked(named('s__two'), 'Hello.')).toMatchObject({ status: 200, called: ['two'] });
+    expect(await asked(named('s__three'), 'Hello.')).toEqual({ status: 400, called: [], message: 'tool_choice names a tool that is not there.' });
+    expect(await asked('required', 'Hello.', [`${id}_three`])).toEqual({ status: 400, called: [], message: 'tool_choice is only allowed with tools.' });
+    expect(await asked('none', 'Hello.', [`${id}_three`])).toMatchObject({ status: 200, called: [] });
+  });
+
   test(
     proves(
       'P-10',
@@ -61,6 +82,7 @@ onBothDatabases('MCP tools in questions', ({ place }) => {
       expect((await bob.ask('POST', '/server/query', approving)).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, message: 'Something else.' })).status).toBe(404);
       expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: [call.id, 'other'] })).status).toBe(404);
+      expect((await ada.ask('POST', '/server/query', { ...approving, tools_to_execute: ['a\0'] })).status).toBe(404);
       await all.admin('PATCH', `/server/admin/users/${ada.id}`, { monthlyTokens: 1 });
       const greeted = async () => (await ada.ask('POST', '/server/query', { message: 'hi' })).status;
       await expect.poll(greeted, { timeout: 30_000 }).toBe(429);

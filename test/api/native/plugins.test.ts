@@ -297,6 +297,24 @@ describe('a prompt', () => {
     for (const values of [{ n: 0 }, { n: 'x' }, { n: 1, kind: 'c' }, { n: 1, on: 'maybe' }]) expect((await run('typed', values)).status).toBe(400);
   });
 
+  test('says which limit of its schema a value does not keep to', async () => {
+    const fields = {
+      type: 'object',
+      properties: {
+        n: { type: 'integer', minimum: 1, maximum: 5 },
+        word: { type: 'string', minLength: 2, maxLength: 3 },
+        code: { type: 'string', pattern: '^a' },
+        list: { type: 'array', maxItems: 1 },
+      },
+    };
+    await made({ ...parrot, plugin_name: 'limited', template: 'Say exactly: {{n}}.', fields });
+    const told = async (values: object) => (await run('limited', values)).body['message'];
+    expect(await told({ n: 0 })).toBe('plugin_values.n must be a value of the type integer, at least 1, at most 5.');
+    expect(await told({ word: 'long' })).toBe('plugin_values.word must be a value of the type string, of at least 2 characters, of at most 3 characters.');
+    expect(await told({ code: 'b' })).toBe('plugin_values.code must be a value of the type string, as the plugin declares it.');
+    expect(await told({ list: [1, 2] })).toBe('plugin_values.list must be a value of the type array, of at most 1 items.');
+  });
+
   test('reads the texts of a form, and of a message that Python has filled in, as what its schema says', async () => {
     const properties = {
       on: { type: 'boolean' },

@@ -102,7 +102,7 @@ export async function startAskingMcp(era: '2025' | '2026'): Promise<AskingMcp> {
       properties: {
         name: { type: 'string', minLength: 2 },
         seats: { type: 'integer', minimum: 1, maximum: 4 },
-        row: { type: 'string', enum: ['a', 'b'] },
+        row: { type: 'string', enum: ['a', 'b'], enumNames: ['Front', 'Back'] },
       },
       required: ['name', 'seats'],
     },
