@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../../support/documents.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { docx, word } from '../../support/zip.ts';
+import { docx, word, xlsx } from '../../support/zip.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -85,6 +85,47 @@ describe('documents become Markdown', () => {
       for (const row of ['| Ship | Flag | Tonnes |', '| Old Anne | Iceland | 1440.5 |', String.raw`| Blue \| Star | Denmark | 2203 |`])
         expect(body.pages[0]!.text.split('\n')).toContain(row);
     }
+  });
+
+  test('dates and times of spreadsheets as such, and not as the numbers that they are in the file', patient, async () => {
+    const formats = [
+      [164, 'yyyy\\-mm\\-dd;@'],
+      [165, '[$-407]d. mmmm yyyy h:mm'],
+      [166, '[h]:mm'],
+      [167, '0.0 &quot;days&quot;'],
+      [168, '[Red]#,##0_d'],
+      [169, 'mmm'],
+    ].map(([id, code]) => `<numFmt numFmtId="${id}" formatCode="${code}"/>`);
+    const styles = [0, 14, 21, 22, 46, 10, 164, 165, 166, 167, 168, 169];
+    const cell = (column: string, format: number, value: number | string, more = '') =>
+      `<c r="${column}1" s="${styles.indexOf(format)}"${more}>${more === '' ? '<f>1+1</f>' : ''}<v>${value}</v></c>`;
+    const cells = [
+      cell('A', 14, 45_351),
+      cell('B', 22, '45351.545138888889'),
+      cell('C', 21, '0.043090277777777776'),
+      cell('D', 46, 1.25),
+      cell('E', 10, 0.256),
+      cell('F', 164, 1, ' t="n"'),
+      cell('G', 165, 73_050.5),
+      cell('H', 166, 30.5),
+      cell('I', 167, 45_351),
+      cell('J', 168, 45_351),
+      cell('K', 169, 45_352),
+      cell('L', 0, 45_351),
+      cell('M', 14, -1),
+      cell('N', 14, 'late', ' t="str"'),
+      cell('AA', 14, 45_351.9999999),
+    ];
+    const rowOf = async (since1904: boolean, given = cells.join('')) => {
+      const { http, body } = await send('dates.xlsx', xlsx({ sheets: { Empty: '', 'R &amp; D': given }, formats: formats.join(''), styles, since1904 }));
+      expect(http).toBe(200);
+      return body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim()); // prettier-ignore
+    };
+    const row = await rowOf(false);
+    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '0.256', '1900-01-01', '2099-12-31 12:00', '732:00']);
+    expect(row.slice(8, 14)).toEqual(['45351', '45351', '2024-03-01', '45351', '-1', 'late']);
+    expect([row.length, row[26]]).toEqual([27, '2024-03-01']);
+    expect(await rowOf(true, cell('A', 14, 0) + cell('B', 46, 1.25))).toEqual(['1904-01-01', '30:00']);
   });
 
   test('an e-book, a web page, and a mail with what is attached to it, three deep', patient, async () => {
