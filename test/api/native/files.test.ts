@@ -1,3 +1,4 @@
+import { createCanvas } from '@napi-rs/canvas';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../../support/documents.ts';
 import { proves } from '../../support/proves.ts';
@@ -14,6 +15,19 @@ const send = (name: string, content: Uint8Array<ArrayBuffer> | string, fields: R
   sendFiles(server, [[name, content]], { fields });
 const sendDocument = async (name: string, fields: Readonly<Record<string, string>> = {}) => send(name, await documentBytes(name), fields);
 const patient = { timeout: 120_000 };
+
+/** A picture of 24 bits a pixel, from the last row to the first. */
+function bmpOf(pixels: Uint8ClampedArray, width: number, height: number): Uint8Array {
+  const head = Buffer.alloc(54);
+  head.write('BM');
+  for (const [value, at] of [[54 + 3 * width * height, 2], [54, 10], [40, 14], [width, 18], [height, 22], [0x180001, 26]] as const) head.writeUInt32LE(value, at); // prettier-ignore
+  const rows = Array.from({ length: 3 * width * height }, (_, at) => {
+    const pixel = Math.floor(at / 3);
+    const [row, column] = [height - 1 - Math.floor(pixel / width), pixel % width];
+    return pixels[4 * (row * width + column) + 2 - (at % 3)]!;
+  });
+  return Buffer.concat([head, Buffer.from(rows)]);
+}
 
 const table = ['| Cargo | Ships | Tonnes |', '| Grain | 1204 | 88310 |', '| Wool | 95 | 1377 |'];
 const headings = ['# Harbour report 2026', '## Tides and berths', '## Cargo', '### Steps of unloading', '## Staff'];
@@ -162,6 +176,31 @@ describe('documents become Markdown', () => {
     expect(scan.body.text).toContain('call the pilot on channel nine');
     const fast = await sendDocument('scan.pdf', { strategy: 'fast' });
     expect([fast.http, fast.body.response]).toEqual([422, 'file (scan.pdf): The file is empty: none of its pages has text.']);
+  });
+
+  test('an image that is cut off is refused, and one with something behind its end is not', { timeout: 240_000 }, async () => {
+    const canvas = createCanvas(400, 80);
+    const context = canvas.getContext('2d');
+    context.fillStyle = 'white';
+    context.fillRect(0, 0, 400, 80);
+    context.fillStyle = 'black';
+    context.font = '40px sans-serif';
+    context.fillText('Pier 27', 20, 50);
+    const images: readonly (readonly [name: string, bytes: Uint8Array])[] = [
+      ['a.png', canvas.toBuffer('image/png')],
+      ['a.jpg', canvas.toBuffer('image/jpeg')],
+      ['a.webp', canvas.toBuffer('image/webp')],
+      ['a.gif', canvas.toBuffer('image/gif')],
+      ['a.bmp', bmpOf(context.getImageData(0, 0, 400, 80).data, 400, 80)],
+    ];
+    for (const [name, bytes] of images) {
+      for (const share of [0.3, 0.6, 0.95]) {
+        const { http, body } = await send(name, new Uint8Array(bytes.subarray(0, Math.floor(bytes.length * share))));
+        expect([name, share, http, body.response]).toEqual([name, share, 422, `file (${name}): The file is corrupt: it is cut off.`]);
+      }
+      const whole = await send(name, new Uint8Array([...bytes, 0, 0, 1]));
+      expect([name, whole.http, whole.body.text]).toEqual([name, 200, 'Pier 27']);
+    }
   });
 
   test(proves('server.file-txt', 'text as it is, tables of CSV row by row, code and JSON in a fence'), patient, async () => {
