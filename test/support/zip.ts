@@ -48,3 +48,33 @@ export const word = 'http://schemas.openxmlformats.org/wordprocessingml/2006/mai
 export function docx(document: string | Uint8Array, more: readonly Entry[] = []): Uint8Array<ArrayBuffer> {
   return zip([{ name: '[Content_Types].xml', content: Buffer.from(types) }, { name: 'word/document.xml', content: Buffer.from(document) }, ...more]);
 }
+
+interface Workbook {
+  /** By the names of the sheets: their cells, as XML. */
+  readonly sheets: Readonly<Record<string, string>>;
+  /** `numFmt` elements. */
+  readonly formats?: string;
+  /** The number format of each style. */
+  readonly styles: readonly number[];
+  readonly since1904?: boolean;
+}
+
+/** An XLSX, each sheet of one row. */
+export function xlsx({ sheets, formats = '', styles, since1904 = false }: Workbook): Uint8Array<ArrayBuffer> {
+  const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
+  const relations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+  const numbered = Object.entries(sheets).map(([name, cells], at) => ({ name, cells, at: at + 1 }));
+  const parts: Readonly<Record<string, string>> = {
+    '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
+    'xl/workbook.xml': `<workbook xmlns="${main}" xmlns:r="${relations}"><workbookPr date1904="${since1904 ? 1 : 0}"/><sheets>${numbered.map(({ name, at }) => `<sheet name="${name}" sheetId="${at}" r:id="rId${at}"/>`).join('')}</sheets></workbook>`,
+    'xl/_rels/workbook.xml.rels': `<Relationships>${numbered.map(({ at }) => `<Relationship Id="rId${at}" Type="${relations}/worksheet" Target="worksheets/sheet${at}.xml"/>`).join('')}</Relationships>`,
+    'xl/styles.xml': `<styleSheet xmlns="${main}"><numFmts>${formats}</numFmts><cellXfs>${styles.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+    ...Object.fromEntries(
+      numbered.map(({ cells, at }) => [
+        `xl/worksheets/sheet${at}.xml`,
+        `<worksheet xmlns="${main}"><sheetData><row r="1">${cells}</row></sheetData></worksheet>`,
+      ]),
+    ),
+  };
+  return zip(Object.entries(parts).map(([name, text]) => ({ name, content: Buffer.from(text) })));
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { always, body, ok, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { always, body, ok, toolCalls, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { requestOf, type Face } from '../support/all-faces.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
@@ -129,3 +129,17 @@ describe('numbers in the arguments of an answer', () => {
     expect(said(await ask(face, 'chat'))).toContain(written);
   });
 });
+
+test.each(['chat', 'responses'])(
+  'numbers in calls of a model of %s are as it wrote them in both forms of the native interface, whole and streamed',
+  async (wire) => {
+    upstream.script(always(toolCalls([{ name: 'look', json: written }])));
+    for (const streaming of [false, true]) {
+      const tools = [{ type: 'function', function: { name: 'look', parameters: schema } }];
+      const answer = await server.ask('/server/query', { message: user, model: wire, tools, streaming });
+      const text = (await answer.text()).split('@|@sep@|@').at(-1)!;
+      expect(text).toContain(`"arguments":${JSON.stringify(written)}`);
+      expect(text).toContain(`"arguments":${written}`);
+    }
+  },
+);

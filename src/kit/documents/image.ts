@@ -1,4 +1,5 @@
 import { createCanvas, loadImage } from '@napi-rs/canvas';
+import { isCutOff } from './image-end.ts';
 import { Markdown, type Converted } from './markdown.ts';
 import { textInImage } from './ocr.ts';
 import { corrupt, empty, tooMuch } from './refusal.ts';
@@ -12,6 +13,7 @@ export async function convertImage(bytes: Uint8Array, name: string, ocrBegins: (
   const size = imageSize(bytes, name);
   if (!size || size.width === 0 || size.height === 0) throw corrupt('its head says no size');
   if (size.width * size.height > mostPixels) throw tooMuch(`it has ${size.width} × ${size.height} pixels, and at most ${mostPixels} are read`);
+  if (isCutOff(bytes, name)) throw corrupt('it is cut off');
   ocrBegins();
   const text = await textInImage(await asPng(bytes));
   if (text === '') throw empty('no text was found in the image');

@@ -1,4 +1,4 @@
-import { createInflateRaw } from 'node:zlib';
+import { createInflateRaw, inflateRawSync } from 'node:zlib';
 import { corrupt, encrypted, tooMuch } from './refusal.ts';
 
 const mostBytes = 64 * 2 ** 20;
@@ -33,7 +33,8 @@ export async function checkZip(bytes: Uint8Array): Promise<readonly ZipEntry[]> 
   return entries;
 }
 
-function entriesOf(bytes: Buffer): readonly ZipEntry[] {
+/** What the directory of an archive names. @throws ConversionRefused as `checkZip` */
+export function entriesOf(bytes: Buffer): readonly ZipEntry[] {
   const end = endOf(bytes);
   const [count, start] = [bytes.readUInt16LE(end + 10), bytes.readUInt32LE(end + 16)];
   if (count > mostEntries || start === 0xffffffff) throw tooMuch(`it is an archive of more than ${mostEntries} entries`);
@@ -51,6 +52,13 @@ function entriesOf(bytes: Buffer): readonly ZipEntry[] {
     at += 46 + nameLength + extra + comment;
   }
   return entries;
+}
+
+/** The text of an entry, in an archive that `checkZip` has looked through. */
+export function textOfEntry(bytes: Uint8Array, { method, from, to }: ZipEntry): string {
+  const packed = bytes.subarray(from, to);
+  const content = method === 0 ? packed : inflateRawSync(packed, { maxOutputLength: mostBytes });
+  return Buffer.from(content.buffer, content.byteOffset, content.length).toString('utf8');
 }
 
 /** A comment of up to 65,535 bytes may stand behind the record of the end. */

@@ -1,4 +1,5 @@
-import { parseForeign } from '#kit/json/foreign';
+import { objectBy } from '#kit/json/foreign';
+import { asWritten, parseAsWritten } from '#kit/json/numbers';
 import type { GenerateResult } from '#core/fold';
 import type { Context } from '#core/context';
 import type { FinishReason } from '#core/event';
@@ -34,7 +35,7 @@ export function completionOf(result: GenerateResult, { progress }: Context, deps
     references: referencesOf(material),
     vectors_down: material.vectorsDown,
     tool_calls: calls.length > 0 ? calls.map(({ id, name, json }) => ({ id, type: 'function', function: { name, arguments: json } })) : null,
-    tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: parsed(json), ...waitingOf(id, progress) })),
+    tool_calls_unified: calls.map(({ id, name, json }) => ({ id, name, arguments: argumentsIn(json), ...waitingOf(id, progress) })),
     tool_responses: (progress.called ?? []).map(({ id, name, text, isError }) => ({ id, name, response: text, is_error: isError })),
     usage: sent ? usageOf(sent, progress.planTokens ?? 0) : null,
     provenance: {
@@ -98,10 +99,5 @@ function usageOf({ input, output }: { readonly input: number; readonly output: n
   return { model_tokens: tokens, ...tokens, plan_tokens: planTokens };
 }
 
-function parsed(json: ToolCallPart['json']): unknown {
-  try {
-    return parseForeign(json);
-  } catch {
-    return {};
-  }
-}
+/** For `JSON.stringify`, which writes each number as the model wrote it. */
+const argumentsIn = (json: ToolCallPart['json']): unknown => objectBy(json, (text) => asWritten(parseAsWritten(text))) ?? {};

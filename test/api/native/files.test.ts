@@ -1,8 +1,9 @@
+import { createCanvas } from '@napi-rs/canvas';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentBytes, sendFiles } from '../../support/documents.ts';
 import { proves } from '../../support/proves.ts';
 import { startTestServer, type TestServer } from '../../support/server.ts';
-import { docx, word } from '../../support/zip.ts';
+import { docx, word, xlsx } from '../../support/zip.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -14,6 +15,19 @@ const send = (name: string, content: Uint8Array<ArrayBuffer> | string, fields: R
   sendFiles(server, [[name, content]], { fields });
 const sendDocument = async (name: string, fields: Readonly<Record<string, string>> = {}) => send(name, await documentBytes(name), fields);
 const patient = { timeout: 120_000 };
+
+/** A picture of 24 bits a pixel, from the last row to the first. */
+function bmpOf(pixels: Uint8ClampedArray, width: number, height: number): Uint8Array {
+  const head = Buffer.alloc(54);
+  head.write('BM');
+  for (const [value, at] of [[54 + 3 * width * height, 2], [54, 10], [40, 14], [width, 18], [height, 22], [0x180001, 26]] as const) head.writeUInt32LE(value, at); // prettier-ignore
+  const rows = Array.from({ length: 3 * width * height }, (_, at) => {
+    const pixel = Math.floor(at / 3);
+    const [row, column] = [height - 1 - Math.floor(pixel / width), pixel % width];
+    return pixels[4 * (row * width + column) + 2 - (at % 3)]!;
+  });
+  return Buffer.concat([head, Buffer.from(rows)]);
+}
 
 const table = ['| Cargo | Ships | Tonnes |', '| Grain | 1204 | 88310 |', '| Wool | 95 | 1377 |'];
 const headings = ['# Harbour report 2026', '## Tides and berths', '## Cargo', '### Steps of unloading', '## Staff'];
@@ -87,6 +101,47 @@ describe('documents become Markdown', () => {
     }
   });
 
+  test('dates and times of spreadsheets as such, and not as the numbers that they are in the file', patient, async () => {
+    const formats = [
+      [164, 'yyyy\\-mm\\-dd;@'],
+      [165, '[$-407]d. mmmm yyyy h:mm'],
+      [166, '[h]:mm'],
+      [167, '0.0 &quot;days&quot;'],
+      [168, '[Red]#,##0_d'],
+      [169, 'mmm'],
+    ].map(([id, code]) => `<numFmt numFmtId="${id}" formatCode="${code}"/>`);
+    const styles = [0, 14, 21, 22, 46, 10, 164, 165, 166, 167, 168, 169];
+    const cell = (column: string, format: number, value: number | string, more = '') =>
+      `<c r="${column}1" s="${styles.indexOf(format)}"${more}>${more === '' ? '<f>1+1</f>' : ''}<v>${value}</v></c>`;
+    const cells = [
+      cell('A', 14, 45_351),
+      cell('B', 22, '45351.545138888889'),
+      cell('C', 21, '0.043090277777777776'),
+      cell('D', 46, 1.25),
+      cell('E', 10, 0.256),
+      cell('F', 164, 1, ' t="n"'),
+      cell('G', 165, 73_050.5),
+      cell('H', 166, 30.5),
+      cell('I', 167, 45_351),
+      cell('J', 168, 45_351),
+      cell('K', 169, 45_352),
+      cell('L', 0, 45_351),
+      cell('M', 14, -1),
+      cell('N', 14, 'late', ' t="str"'),
+      cell('AA', 14, 45_351.9999999),
+    ];
+    const rowOf = async (since1904: boolean, given = cells.join('')) => {
+      const { http, body } = await send('dates.xlsx', xlsx({ sheets: { Empty: '', 'R &amp; D': given }, formats: formats.join(''), styles, since1904 }));
+      expect(http).toBe(200);
+      return body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim()); // prettier-ignore
+    };
+    const row = await rowOf(false);
+    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '0.256', '1900-01-01', '2099-12-31 12:00', '732:00']);
+    expect(row.slice(8, 14)).toEqual(['45351', '45351', '2024-03-01', '45351', '-1', 'late']);
+    expect([row.length, row[26]]).toEqual([27, '2024-03-01']);
+    expect(await rowOf(true, cell('A', 14, 0) + cell('B', 46, 1.25))).toEqual(['1904-01-01', '30:00']);
+  });
+
   test('an e-book, a web page, and a mail with what is attached to it, three deep', patient, async () => {
     const book = await sendDocument('book.epub');
     expect(book.body.text.split('\n')).toEqual(expect.arrayContaining(['# The lamp', '- Oil', '# The storm', '| Third | Eleven |']));
@@ -121,6 +176,31 @@ describe('documents become Markdown', () => {
     expect(scan.body.text).toContain('call the pilot on channel nine');
     const fast = await sendDocument('scan.pdf', { strategy: 'fast' });
     expect([fast.http, fast.body.response]).toEqual([422, 'file (scan.pdf): The file is empty: none of its pages has text.']);
+  });
+
+  test('an image that is cut off is refused, and one with something behind its end is not', { timeout: 240_000 }, async () => {
+    const canvas = createCanvas(400, 80);
+    const context = canvas.getContext('2d');
+    context.fillStyle = 'white';
+    context.fillRect(0, 0, 400, 80);
+    context.fillStyle = 'black';
+    context.font = '40px sans-serif';
+    context.fillText('Pier 27', 20, 50);
+    const images: readonly (readonly [name: string, bytes: Uint8Array])[] = [
+      ['a.png', canvas.toBuffer('image/png')],
+      ['a.jpg', canvas.toBuffer('image/jpeg')],
+      ['a.webp', canvas.toBuffer('image/webp')],
+      ['a.gif', canvas.toBuffer('image/gif')],
+      ['a.bmp', bmpOf(context.getImageData(0, 0, 400, 80).data, 400, 80)],
+    ];
+    for (const [name, bytes] of images) {
+      for (const share of [0.3, 0.6, 0.95]) {
+        const { http, body } = await send(name, new Uint8Array(bytes.subarray(0, Math.floor(bytes.length * share))));
+        expect([name, share, http, body.response]).toEqual([name, share, 422, `file (${name}): The file is corrupt: it is cut off.`]);
+      }
+      const whole = await send(name, new Uint8Array([...bytes, 0, 0, 1]));
+      expect([name, whole.http, whole.body.text]).toEqual([name, 200, 'Pier 27']);
+    }
   });
 
   test(proves('server.file-txt', 'text as it is, tables of CSV row by row, code and JSON in a fence'), patient, async () => {
