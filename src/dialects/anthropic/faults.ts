@@ -6,6 +6,7 @@ import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
   isAboutCredit,
+  isAboutKey,
   isAboutPrompt,
   isAboutRate,
   meaningOf,
@@ -112,6 +113,7 @@ function meaningIn(
   if (type === 'overloaded_error') return 'overloaded';
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
   if (isAboutCredit(message)) return 'unpaid';
+  if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
   if (status !== 404) return meaning;
   const missing = missingIn(message, model);
   // Worded differently from the message for a wrong URL: it is about something that the request names.

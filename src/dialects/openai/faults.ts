@@ -7,6 +7,7 @@ import { effortsAmong } from './accepted-effort.ts';
 import {
   contentPolicyFault,
   isAboutCredit,
+  isAboutKey,
   isAboutPrompt,
   isAboutRate,
   meaningOf,
@@ -132,6 +133,7 @@ function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const meaning = meaningOf(status);
   if (status === 403 && isModerated(refusal)) return 'mistake';
   if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'unpaid'; // another key may have quota left
+  if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
   // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
   if (meaning === 'limited' || (meaning === 'too-large' && isRateLimit(refusal))) return exceedsLimit(message) ? 'larger' : 'limited';
   if (meaning === 'overloaded' || meaning === 'credentials' || meaning === 'unpaid') return meaning;

@@ -60,6 +60,9 @@ export function meaningOf(status: number): Meaning {
 export const isAboutPrompt = (message: string) =>
   /^your (?:input|prompt|request|message) (?:was|has been) flagged|^\S{0,40} ?requires moderation\b/i.test(message);
 
+/** Does the message of a 400 speak of the API key, as Google's and xAI's do? Only at its start, where no name from the request can be. */
+export const isAboutKey = (message: string) => /^(?:your |the |incorrect |invalid )?API[ _]key\b/i.test(message);
+
 /** Does the message say that the account has no money left? Only at its start, where no name from the request can be. */
 export const isAboutCredit = (message: string) =>
   /^(?:your credit balance|insufficient (?:balance|credits?|funds)\b|your account .{0,80}is suspended)/i.test(message);
