@@ -6,6 +6,7 @@ import { withProviderMessage } from '../shared/provider-message.ts';
 import { effortsAmong } from './accepted-effort.ts';
 import {
   contentPolicyFault,
+  isAboutContext,
   isAboutCredit,
   isAboutKey,
   isAboutPrompt,
@@ -168,15 +169,14 @@ function exceedsLimit(message: string): boolean {
   return Number(requested) > Number(limit);
 }
 
-/** Wordings of OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock. */
-const contextLengthPattern =
-  /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
+/** Those of OpenAI and GitHub Copilot. */
+const contextCodePattern = /context_length|max_prompt_tokens/;
 
 /** The caller's mistake, in the gateway's own words. */
 function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown): Fault {
   const { type, code, param, status } = refusal;
   const message = text.slice(0, mostRead);
-  if (code.includes('context_length') || isTextTooLong(refusal, message) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+  if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });

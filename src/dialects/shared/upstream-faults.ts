@@ -102,6 +102,17 @@ export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknow
 /** Providers that have no code of their own for it are given OpenAI's. */
 const unpaidCause = (cause: unknown) => (isObject(cause) && cause['code'] === undefined ? { ...cause, code: 'insufficient_quota' } : cause);
 
+/**
+ * Does the message say that the conversation is too long? Wordings of OpenAI, Anthropic, vLLM, llama.cpp, xAI and Bedrock, then of Hugging Face, Groq, Moonshot,
+ * Copilot, Zhipu, Qwen, Poolside and Google's interface for OpenAI clients.
+ */
+export const isAboutContext = (message: string) =>
+  /context (length|window|size|limit)|maximum (context|prompt length|model length)|(prompt|input) is too long|too many tokens/i.test(message) ||
+  /inputs?` (?:tokens \+ `?max_new_tokens|must have less than \d{1,9} tokens)|reduce the length of the (?:messages|prompt|input)/i.test(message) ||
+  /exceeded model token limit|(?:input|prompt) token count\b|prompt exceeds max length|range of input length should be|maximum allowed input length/i.test(
+    message,
+  );
+
 export const contextLengthFault = (cause: unknown): Fault =>
   new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });
 
