@@ -31,10 +31,10 @@ test.each(['chat', 'gemini'])('a list of one error, on one line of a stream of %
   expect(await askFace(server, 'chat', { model, content: 'hello', stream: true })).toMatchObject({ status: 503, error: 'overloaded' });
 });
 
-test('an error in a stream of the Responses API that is no event of it has its own status', async () => {
+test.each(['responses', 'messages'])('an error in a stream of %s that is no event of it has its own status', async (model) => {
   const error = { message: 'Too many requests.', type: 'rate_limit_error', code: 'rate_limit_exceeded' };
   upstream.script(on({}, { name: 'no event', answer: () => stream([`data: ${JSON.stringify({ error })}\n\n`]) }));
-  expect(await askFace(server, 'chat', { model: 'responses', content: 'hello', stream: true })).toMatchObject({ status: 429, error: 'rate_limit_exceeded' });
+  expect(await askFace(server, 'chat', { model, content: 'hello', stream: true })).toMatchObject({ status: 429, error: 'rate_limit_exceeded' });
   upstream.script(errorEvent({ status: 429 }));
-  expect(await askFace(server, 'chat', { model: 'responses', content: 'hello', stream: true })).toMatchObject({ status: 429 });
+  expect(await askFace(server, 'chat', { model, content: 'hello', stream: true })).toMatchObject({ status: 429 });
 });

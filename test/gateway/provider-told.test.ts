@@ -16,7 +16,7 @@ let server: TestServer;
 let close = () => {};
 
 const saying =
-  (status: number, error: object): Answer =>
+  (status: number, error: object | string): Answer =>
   (response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
   };
@@ -87,6 +87,18 @@ test('a refused key: provider, status and code in the answer, the log and the de
   const line = lines.find(({ level, fields }) => level === 'error' && fields['id'] === id)!;
   expect(line.fields['cause']).toMatchObject({ status: 401, code: 'invalid_api_key' });
   expect(JSON.stringify(lines)).not.toMatch(/object Object|Incorrect API key|sk-secret/);
+});
+
+test.each([
+  ['Google', 'm', { code: 400, message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT' }],
+  ['xAI', 'm', 'Incorrect API key provided: xa***cd. You can obtain an API key from https://console.x.ai.'],
+  ['a server in front of Claude', 'claude-m', { type: 'invalid_request_error', message: 'Invalid API key.' }],
+])('a key that %s refuses with 400 is no mistake of the client, and another provider answers where there is one', async (_, model, error) => {
+  answer = saying(400, error);
+  const { status, message = '' } = await ask(model);
+  expect(status).toBe(502);
+  expect(message).toMatch(/^The provider \w+ did not accept our credentials \(400(?:, [\w]+)?\)\.$/);
+  if (model === 'm') expect(await ask('both')).toMatchObject({ status: 200, provider: 'built-in' });
 });
 
 test.each([

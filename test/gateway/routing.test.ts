@@ -69,6 +69,9 @@ describe('a conversation that is too long for a model', () => {
     ['small-responses', 'small-2', { code: 'context_length_exceeded', message: 'Your input exceeds the context window of this model.' }],
     ['small-claude', 'small-3', { message: 'prompt is too long: 210000 tokens > 200000 maximum' }],
     ['small-claude', 'small-3', { message: 'input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000' }],
+    ['small', 'small-1', { code: null, message: 'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)' }],
+    ['small-claude', 'small-3', { message: 'Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)' }],
+    ['small', 'small-1', { code: 'model_max_prompt_tokens_exceeded', message: 'prompt token count of 140000 exceeds the limit of 128000' }],
     ['small-gemini', 'small-4', { message: 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).' }],
   ])('is answered by the larger model of the settings, and the answer names it: %s', async (model, upstreamName, words) => {
     upstream.script(on({ model: upstreamName }, refusal(400, words)));

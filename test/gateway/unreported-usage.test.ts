@@ -33,6 +33,7 @@ const untold: readonly (readonly [told: string, behaviour: Behaviour])[] = [
   ['numbers below zero and no numbers', usage({ input: -5, output: '11' })],
   ['numbers without end', usage({ input: 1e308, output: 1e308 })],
   ['more than any model reads', usage({ input: 4e9, output: 5e9 })],
+  ['nothing but zeros', usage({ input: 0, output: 0, total: 0 })],
 ];
 const wires = ['chat', 'responses', 'messages', 'gemini'] as const;
 
@@ -64,6 +65,16 @@ describe.each(everyWay)('a client of %s (streamed: %s)', (face, stream) => {
       expect(row).toMatchObject({ inputTokens: 11, outputTokens: 7, provenance: 'provider' });
     }
   });
+});
+
+test.each(wires)('of an answer of %s with words but no output tokens, the input tokens count', async (model) => {
+  for (const [face, stream] of everyWay) {
+    upstream.script(usage({ input: 11, output: 0, total: 11 }));
+    const { headers } = await askFace(server, face, { model, content: 'hello', stream });
+    const row = await loggedAs(server, headers.get('x-request-id')!);
+    expect(row).toMatchObject({ inputTokens: 11, provenance: 'estimated' });
+    expect(row.outputTokens).toBeGreaterThan(0);
+  }
 });
 
 test('a chat client that does not ask for the usage of a stream gets none', async () => {
@@ -141,4 +152,22 @@ test('the count with which a stream of the messages API begins is not that of it
   expect(row).toMatchObject({ end: 'completed', provenance: 'estimated', inputTokens: 9 });
   expect(row.outputTokens).toBeGreaterThan(50);
   expect(usagesIn(answer).at(-1)).toMatchObject({ output_tokens: row.outputTokens });
+});
+
+test.each([0, null])('an input of %s at the end of a stream of the messages API does not take back that of its beginning', async (input) => {
+  const event = (type: string, members: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+  const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, usage: { input_tokens: 9, output_tokens: 1 } };
+  upstream.script({
+    name: 'input taken back',
+    answer: () =>
+      pieces([
+        event('message_start', { message }),
+        event('content_block_start', { index: 0, content_block: { type: 'text', text: 'Well.' } }),
+        event('content_block_stop', { index: 0 }),
+        event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { input_tokens: input, output_tokens: 4 } }),
+        event('message_stop', {}),
+      ]),
+  });
+  const { headers } = await askFace(server, 'messages', { model: 'messages', content: 'hello', stream: true });
+  expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ inputTokens: 9, outputTokens: 4, provenance: 'provider' });
 });

@@ -64,7 +64,7 @@ export function plainAnswer(answer: unknown, model: string, ignored: readonly st
   if (!Array.isArray(content) || content.length === 0 || !content.every(isPlainText)) return undefined;
   const reason = typeof raw === 'string' && Object.hasOwn(reasons, raw) ? reasons[raw]! : 'tool';
   const counted = usageOf(usage);
-  if (!counted || (reason !== 'stop' && reason !== 'length')) return undefined;
+  if (!counted || counted.output === 0 || (reason !== 'stop' && reason !== 'length')) return undefined;
   return [
     { type: 'started', model: textOf(answer['model']) || model, ignored },
     { type: 'passed', tokens: 0, text: content.map(({ text }) => text).join('') },
@@ -130,6 +130,7 @@ class MessageReader implements Reader {
       case 'ping':
         break;
       default:
+        if (event['type'] === undefined && isObject(event['error'])) throw faultOfError(event['error']); // of servers in front of the provider
         if (typeof event['type'] !== 'string') throw malformed();
     }
     return events;
@@ -157,7 +158,11 @@ class MessageReader implements Reader {
   }
 
   #count(value: unknown): void {
-    if (isObject(value)) this.#usage = { ...this.#usage, ...rest(value, none) };
+    if (!isObject(value)) return;
+    const told = { ...this.#usage, ...rest(value, none) };
+    // Some servers end with an input of 0.
+    const isTakenBack = inputIn(told) === 0 && inputIn(this.#usage) > 0;
+    this.#usage = isTakenBack ? { ...this.#usage, ...rest(value, inputCounts) } : told;
   }
 
   #start({ message }: Loose, events: GenerateEvent[]): void {
@@ -323,6 +328,9 @@ function addMembers(one: Open, delta: Loose): void {
   }
 }
 
+const inputIn = (usage: JsonObject): number => usageOf({ ...usage, output_tokens: 0 })?.input ?? 0;
+
+const inputCounts = new Set(['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'cache_creation']);
 const typeMember = new Set(['type']);
 const none = new Set<string>();
 const notCarried = new Set(['type', 'role', 'model', 'content', 'usage', 'stop_reason', 'stop_sequence', 'stop_details']);

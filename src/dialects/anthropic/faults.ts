@@ -5,7 +5,9 @@ import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
+  isAboutContext,
   isAboutCredit,
+  isAboutKey,
   isAboutPrompt,
   isAboutRate,
   meaningOf,
@@ -112,6 +114,7 @@ function meaningIn(
   if (type === 'overloaded_error') return 'overloaded';
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
   if (isAboutCredit(message)) return 'unpaid';
+  if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
   if (status !== 404) return meaning;
   const missing = missingIn(message, model);
   // Worded differently from the message for a wrong URL: it is about something that the request names.
@@ -120,7 +123,7 @@ function meaningIn(
 
 /** The caller's mistake, in the gateway's own words, with the field's name from the start of the message (before a colon, or quoted). */
 function faultOfMistake(message: string, cause: unknown): Fault {
-  if (/prompt is too long|context (window|limit|length)/i.test(message)) return contextLengthFault(cause);
+  if (isAboutContext(message)) return contextLengthFault(cause);
   if (/content filtering|usage policy/i.test(message) || isAboutPrompt(message)) return contentPolicyFault(cause);
   const [, place, field] = /^["`]?(([a-z_]{2,40})(?:\.[\w.-]{0,80})?)["`]?(?::|,| is | are | may | must | and | cannot | forces )/.exec(message) ?? [];
   const fault = fieldFault(field, cause, /deprecated|not supported|unsupported|does not support|not permitted|unexpected/i.test(message));

@@ -39,7 +39,7 @@ export async function decodeBatchEmbedResult(bytes: Uint8Array, count: number): 
   const body = await read(bytes, 'embeddings');
   const embeddings = isObject(body) ? body['embeddings'] : undefined;
   const usage = isObject(body) && isObject(body['usageMetadata']) ? body['usageMetadata']['promptTokenCount'] : undefined;
-  return { vectors: listOf(embeddings, count).map(valuesOf), tokens: isCount(usage) ? usage : undefined };
+  return { vectors: listOf(embeddings, count).map(valuesOf), tokens: isCount(usage) && usage > 0 ? usage : undefined };
 }
 
 /** A provider's answer to `predict`. @throws as `decodeBatchEmbedResult` */
@@ -49,7 +49,7 @@ export async function decodePredictResult(bytes: Uint8Array, count: number): Pro
   const counts = predictions.map((one) => {
     const statistics = isObject(one) && isObject(one['embeddings']) ? one['embeddings']['statistics'] : undefined;
     const tokens = isObject(statistics) ? statistics['token_count'] : undefined;
-    return isCount(tokens) ? tokens : undefined;
+    return isCount(tokens) && tokens > 0 ? tokens : undefined;
   });
   return {
     vectors: predictions.map((one) => valuesOf(isObject(one) ? one['embeddings'] : undefined)),

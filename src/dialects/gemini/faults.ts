@@ -6,6 +6,7 @@ import { missingIn } from '../shared/missing-model.ts';
 import { withProviderMessage } from '../shared/provider-message.ts';
 import {
   contentPolicyFault,
+  isAboutKey,
   isAboutPrompt,
   isAboutRate,
   meaningOf,
@@ -125,8 +126,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   if (meaning === 'overloaded' || word === 'UNAVAILABLE') return 'overloaded';
   // At the start, where no name from the request can be.
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
-  if (/^(?:your |the )?API[ _]key\b|^user location is not supported\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID')
-    return 'credentials';
+  if (isAboutKey(message) || /^user location is not supported\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
   if (status === 404) return missingIn(message, model);
   return status === 499 ? 'failed' : meaning; // 499: the request was cancelled
 }

@@ -6,7 +6,9 @@ import { withProviderMessage } from '../shared/provider-message.ts';
 import { effortsAmong } from './accepted-effort.ts';
 import {
   contentPolicyFault,
+  isAboutContext,
   isAboutCredit,
+  isAboutKey,
   isAboutPrompt,
   isAboutRate,
   meaningOf,
@@ -132,6 +134,7 @@ function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const meaning = meaningOf(status);
   if (status === 403 && isModerated(refusal)) return 'mistake';
   if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'unpaid'; // another key may have quota left
+  if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
   // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
   if (meaning === 'limited' || (meaning === 'too-large' && isRateLimit(refusal))) return exceedsLimit(message) ? 'larger' : 'limited';
   if (meaning === 'overloaded' || meaning === 'credentials' || meaning === 'unpaid') return meaning;
@@ -166,15 +169,14 @@ function exceedsLimit(message: string): boolean {
   return Number(requested) > Number(limit);
 }
 
-/** Wordings of OpenAI, vLLM, llama.cpp, xAI, Hugging Face and Bedrock. */
-const contextLengthPattern =
-  /context (length|window|size)|maximum (context|prompt length)|(prompt|input) is too long|too many tokens|inputs?` tokens \+ `?max_new_tokens/i;
+/** Those of OpenAI and GitHub Copilot. */
+const contextCodePattern = /context_length|max_prompt_tokens/;
 
 /** The caller's mistake, in the gateway's own words. */
 function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown): Fault {
   const { type, code, param, status } = refusal;
   const message = text.slice(0, mostRead);
-  if (code.includes('context_length') || isTextTooLong(refusal, message) || contextLengthPattern.test(message)) return contextLengthFault(cause);
+  if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(cause);
   if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });

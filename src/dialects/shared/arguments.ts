@@ -1,8 +1,11 @@
 import { objectBy, objectIn } from '#kit/json/foreign';
 import { asWritten, parseAsWritten } from '#kit/json/numbers';
-import type { JsonObject } from '#core/json';
+import { isObject, type JsonObject } from '#core/json';
 
 /** The arguments of a tool call, for wires that have them as an object and not as text. */
+
+/** The arguments that a provider sends, as JSON text; some vendors send an object. */
+export const textOfArguments = (value: unknown): string => (typeof value === 'string' ? value : isObject(value) ? JSON.stringify(value) : '');
 
 /** @returns undefined where the text is no JSON object, or one that takes too long to parse */
 export function argumentsOf(json: string): JsonObject | undefined {

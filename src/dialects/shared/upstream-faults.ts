@@ -60,6 +60,9 @@ export function meaningOf(status: number): Meaning {
 export const isAboutPrompt = (message: string) =>
   /^your (?:input|prompt|request|message) (?:was|has been) flagged|^\S{0,40} ?requires moderation\b/i.test(message);
 
+/** Does the message of a 400 speak of the API key, as Google's and xAI's do? Only at its start, where no name from the request can be. */
+export const isAboutKey = (message: string) => /^(?:your |the |incorrect |invalid )?API[ _]key\b/i.test(message);
+
 /** Does the message say that the account has no money left? Only at its start, where no name from the request can be. */
 export const isAboutCredit = (message: string) =>
   /^(?:your credit balance|insufficient (?:balance|credits?|funds)\b|your account .{0,80}is suspended)/i.test(message);
@@ -98,6 +101,17 @@ export function refusalFault(meaning: Exclude<Meaning, 'mistake'>, cause: unknow
 
 /** Providers that have no code of their own for it are given OpenAI's. */
 const unpaidCause = (cause: unknown) => (isObject(cause) && cause['code'] === undefined ? { ...cause, code: 'insufficient_quota' } : cause);
+
+/**
+ * Does the message say that the conversation is too long? Wordings of OpenAI, Anthropic, vLLM, llama.cpp, xAI and Bedrock, then of Hugging Face, Groq, Moonshot,
+ * Copilot, Zhipu, Qwen, Poolside and Google's interface for OpenAI clients.
+ */
+export const isAboutContext = (message: string) =>
+  /context (length|window|size|limit)|maximum (context|prompt length|model length)|(prompt|input) is too long|too many tokens/i.test(message) ||
+  /inputs?` (?:tokens \+ `?max_new_tokens|must have less than \d{1,9} tokens)|reduce the length of the (?:messages|prompt|input)/i.test(message) ||
+  /exceeded model token limit|(?:input|prompt) token count\b|prompt exceeds max length|range of input length should be|maximum allowed input length/i.test(
+    message,
+  );
 
 export const contextLengthFault = (cause: unknown): Fault =>
   new Fault('invalid', "The conversation is longer than the model's context.", { reason: 'context-length', cause });

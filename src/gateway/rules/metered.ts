@@ -170,7 +170,7 @@ class Meter {
           if (this.#isPossible(event.usage)) this.#counted = event.usage;
           return event;
         }
-        this.#usage = this.#isPossible(event.usage) ? event.usage : this.#estimate('estimated');
+        this.#usage = this.#believed(event.usage);
         return this.#usage === event.usage ? event : { ...event, usage: this.#usage };
       default:
         event satisfies never;
@@ -304,6 +304,14 @@ class Meter {
       ...event,
       ignored: [...event.ignored, `max_tokens: none was given; limited to ${bound} tokens, what your plan allows this request now.`],
     };
+  }
+
+  /** The usage that a provider reports, or an estimate of what it did not count. */
+  #believed(usage: Usage): Usage {
+    if (!this.#isPossible(usage)) return this.#estimate('estimated');
+    if (usage.output > 0 || this.#output() === 0 || !isConversation(this.#call)) return usage;
+    if (usage.input > 0) this.#counted = usage; // its other counts may be right
+    return this.#estimate('estimated');
   }
 
   /** Plausibility check: some providers report negative or impossibly large counts. */

@@ -137,25 +137,29 @@ describe('an answer', () => {
   test.each(['float', 'base64'] as const)(proves('embeddings.answer-usage', 'without a usage has that which is booked (%s)'), async (encoding) => {
     for (const encoding_format of ['float', 'base64']) {
       upstream.reset();
-      good({ usage: 'missing', encoding });
-      const answer = await embed({ model: 'text-embedding-3-small', input: 'a'.repeat(40), encoding_format });
-      expect((await listOf(answer)).usage).toEqual({ prompt_tokens: 10, total_tokens: 10 });
-      expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ inputTokens: 10, provenance: 'estimated' });
+      for (const usage of ['missing', { prompt_tokens: 0 }] as const) {
+        good({ usage, encoding });
+        const answer = await embed({ model: 'text-embedding-3-small', input: 'a'.repeat(40), encoding_format });
+        expect((await listOf(answer)).usage).toEqual({ prompt_tokens: 10, total_tokens: 10 });
+        expect(await loggedAs(server, answer.headers.get('x-request-id')!)).toMatchObject({ inputTokens: 10, provenance: 'estimated' });
+      }
     }
   });
 
-  test.each([{ usage: { prompt_tokens: -1, total_tokens: 'x' } }, { usage: { total_tokens: 9 } }, { model: undefined }])(
-    'whose provider says %j has all members, with what is booked',
-    async (members) => {
-      const data = [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }];
-      const said = { object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 }, ...members };
-      upstream.script(always(says(/embeddings/, 'application/json', JSON.stringify(said))));
-      const answer = await embed({ model: 'text-embedding-3-small', input: 'hello' });
-      const { usage, model } = await listOf(answer);
-      const { inputTokens } = await loggedAs(server, answer.headers.get('x-request-id')!);
-      expect([usage, typeof model]).toEqual([{ prompt_tokens: inputTokens, total_tokens: inputTokens }, 'string']);
-    },
-  );
+  test.each([
+    { usage: { prompt_tokens: -1, total_tokens: 'x' } },
+    { usage: { prompt_tokens: 0, total_tokens: 0 } },
+    { usage: { total_tokens: 9 } },
+    { model: undefined },
+  ])('whose provider says %j has all members, with what is booked', async (members) => {
+    const data = [{ object: 'embedding', index: 0, embedding: [0.1, 0.2] }];
+    const said = { object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 }, ...members };
+    upstream.script(always(says(/embeddings/, 'application/json', JSON.stringify(said))));
+    const answer = await embed({ model: 'text-embedding-3-small', input: 'hello' });
+    const { usage, model } = await listOf(answer);
+    const { inputTokens } = await loggedAs(server, answer.headers.get('x-request-id')!);
+    expect([usage, typeof model]).toEqual([{ prompt_tokens: inputTokens, total_tokens: inputTokens }, 'string']);
+  });
 
   test.each(['fin', 'reset'] as const)('that breaks off (%s) before any of it is out is a failure', async (how) => {
     upstream.script(cut({ afterBytes: 6000, how }, vectors()));

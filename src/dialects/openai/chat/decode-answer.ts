@@ -4,7 +4,7 @@ import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#co
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
-import { newCalls, takeFunctionCall, takeHeld, takeToolCall, type Calls } from './decode-calls.ts';
+import { newCalls, takeFunctionCall, takeHeld, takeToolCalls, type Calls } from './decode-calls.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { mediaOfImage } from './media.ts';
 import { takeDetails } from './reasoning-details.ts';
@@ -86,7 +86,9 @@ class ChunkReader implements Reader {
 
   close(): readonly GenerateEvent[] {
     const last = this.counted();
-    return last ? [{ type: 'usage', usage: last, ...(this.#isMisplaced || this.#usage === undefined ? { misplaced: true as const } : {}) }] : [];
+    if (!last) return [];
+    const isUncounted = last.output === 0 && this.#candidates.some((one) => one.hasBegun);
+    return [{ type: 'usage', usage: last, ...(this.#isMisplaced || isUncounted || this.#usage === undefined ? { misplaced: true as const } : {}) }];
   }
 
   counted(): Usage | undefined {
@@ -115,7 +117,7 @@ export function plainAnswer(answer: unknown, model: string): readonly GenerateEv
   const { finish_reason: raw } = choice;
   if (typeof content !== 'string' || content === '' || refusal || calls || call || typeof raw !== 'string' || !Object.hasOwn(reasons, raw)) return undefined;
   const counted = usageOf(usage, textOf(tier));
-  if (!counted) return undefined;
+  if (!counted || counted.output === 0) return undefined;
   return [
     { type: 'started', model: typeof name === 'string' && name !== '' ? name : model, ignored: [] },
     { type: 'passed', tokens: 0, text: content },
@@ -255,7 +257,7 @@ function takeContent(message: Delta, index: number, candidate: Candidate, logpro
   else if (text !== '') events.push({ type: 'text', candidate: index, text });
   const refusal = textOf(message.refusal);
   if (refusal !== '') events.push({ type: 'refusal', candidate: index, text: refusal });
-  if (Array.isArray(message.tool_calls)) for (const piece of message.tool_calls) takeToolCall(piece, index, candidate.calls, events);
+  if (Array.isArray(message.tool_calls)) takeToolCalls(message.tool_calls, index, candidate.calls, events);
   if (isObject(message.function_call)) takeFunctionCall(message.function_call, index, candidate.calls, events);
   if (Array.isArray(message.images)) for (const image of message.images) takePart(image, index, events);
   if (isObject(message.audio)) takeAudio(message.audio, index, events);

@@ -1,6 +1,7 @@
 import { randomText } from '#kit/crypto/ids';
 import type { GenerateEvent } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type JsonObject } from '#core/json';
+import { textOfArguments } from '../../shared/arguments.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { malformed } from './faults.ts';
 import { dialect, type WireToolCall } from './wire.ts';
@@ -34,16 +35,23 @@ interface OpenCall {
 
 export const newCalls = (names?: ReadonlySet<string>): Calls => ({ list: [], names });
 
-export function takeToolCall(value: unknown, candidate: number, calls: Calls, events: GenerateEvent[]): void {
+/** Takes the pieces of one list: a whole answer has all its calls in one. */
+export function takeToolCalls(pieces: readonly unknown[], candidate: number, calls: Calls, events: GenerateEvent[]): void {
+  const begun = calls.list.length;
+  for (const piece of pieces) takeToolCall(piece, candidate, { calls, begun }, events);
+}
+
+/** @param begun how many calls there were before the list */
+function takeToolCall(value: unknown, candidate: number, { calls, begun }: { readonly calls: Calls; readonly begun: number }, events: GenerateEvent[]): void {
   if (!isObject(value)) throw malformed();
   const piece: WireToolCall = value;
   const custom = isObject(piece.custom);
   const inner = custom ? piece.custom : isObject(piece.function) ? piece.function : {};
   const name = textOf(inner['name']);
   const { length } = calls.list;
-  const call = openCall(piece, name, custom, calls);
+  const call = continued(piece, name, calls, begun) ?? opened(piece, custom, calls);
   if (calls.list.length > length) takeHeld(candidate, calls, events, call);
-  events.push(...callEvents(call, name, argumentsOf(inner[custom ? 'input' : 'arguments']), candidate, calls));
+  events.push(...callEvents(call, name, textOfArguments(inner[custom ? 'input' : 'arguments']), candidate, calls));
 }
 
 /** The calls whose names nothing goes on with. @param but one that has just begun */
@@ -52,17 +60,23 @@ export function takeHeld(candidate: number, calls: Calls, events: GenerateEvent[
 }
 
 /**
- * The call that a fragment belongs to, by its index. Mistral may omit the index: then the id decides, or else a name opens a new call and a fragment without a
- * name continues the last. Gemini's compatible API gives all calls the index 0: there a different id together with a name opens a new call.
+ * The call that a fragment belongs to, by its index; undefined where it begins one. Mistral may omit the index: then the id decides, or else a name opens a new
+ * call and a fragment without a name continues the last. Gemini's compatible API gives all calls the index 0: there a different id together with a name opens a
+ * new call. Without an index each name in a list opens one, whatever its id: some servers repeat ids.
  */
-function openCall(piece: WireToolCall, name: string, custom: boolean, calls: Calls): OpenCall {
+function continued(piece: WireToolCall, name: string, calls: Calls, begun: number): OpenCall | undefined {
   const id = textOf(piece.id);
-  const index = typeof piece.index === 'number' ? piece.index : undefined;
-  const known =
-    index !== undefined ? calls.byIndex?.get(index) : id !== '' ? calls.list.find((one) => one.wireId === id) : name === '' ? calls.list.at(-1) : undefined;
-  if (known && !(id !== '' && name !== '' && known.wireId !== '' && known.wireId !== id)) return known;
-  const call = newCall(calls, id, custom || piece.type === 'custom', rest(piece, callMembers));
-  if (index !== undefined) (calls.byIndex ??= new Map()).set(index, call);
+  if (typeof piece.index === 'number') {
+    const known = calls.byIndex?.get(piece.index);
+    return known && id !== '' && name !== '' && known.wireId !== '' && known.wireId !== id ? undefined : known;
+  }
+  if (id !== '') return calls.list.find((one) => one.wireId === id && (one.call < begun || name === ''));
+  return name === '' ? calls.list.at(-1) : undefined;
+}
+
+function opened(piece: WireToolCall, custom: boolean, calls: Calls): OpenCall {
+  const call = newCall(calls, textOf(piece.id), custom || piece.type === 'custom', rest(piece, callMembers));
+  if (typeof piece.index === 'number') (calls.byIndex ??= new Map()).set(piece.index, call);
   return call;
 }
 
@@ -90,7 +104,7 @@ function newCall(calls: Calls, wireId: string, custom: boolean, extra: JsonObjec
 
 export function takeFunctionCall(piece: Readonly<Record<string, unknown>>, candidate: number, calls: Calls, events: GenerateEvent[]): void {
   const call = (calls.older ??= newCall(calls, 'call_function', false, { '.function_call': true })); // legacy calls have no ids
-  events.push(...callEvents(call, textOf(piece['name']), argumentsOf(piece['arguments']), candidate, calls));
+  events.push(...callEvents(call, textOf(piece['name']), textOfArguments(piece['arguments']), candidate, calls));
 }
 
 /** The first event of a call has its whole name, so arguments that arrive before that are held. */
@@ -134,6 +148,3 @@ function eventOf(call: OpenCall, candidate: number, json: string, name?: string)
     ...extra,
   };
 }
-
-/** The arguments as JSON text; some vendors send an object. */
-const argumentsOf = (value: unknown) => (typeof value === 'string' ? value : isObject(value) ? JSON.stringify(value) : '');

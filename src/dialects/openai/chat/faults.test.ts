@@ -114,6 +114,13 @@ describe("a provider's refusal", () => {
       "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
       'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 20 `max_new_tokens`',
       'Input is too long for requested model.',
+      'The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller.',
+      '<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]',
+      'Prompt exceeds max length',
+      'Input validation error: `inputs` must have less than 4095 tokens. Given: 5000',
+      'Please reduce the length of the messages or completion.',
+      'Input length 131393 exceeds the maximum allowed input length of 131040 tokens.',
+      'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
     ].map((message): [number, string, object] => [400, error({ ...secret, message }), { code: 'invalid', details: { reason: 'context-length' } }]),
     [400, error({ ...secret, code: 'content_filter', param: 'prompt' }), { code: 'invalid', details: { reason: 'content-policy' } }],
     [

@@ -198,7 +198,8 @@ export class PassingFrames {
       this.#shell = Math.min(this.#shell, clean.length - content);
     }
     if (plain) this.#learn(frame, events);
-    const isWanted = this.#usageWanted && this.#decoder.counted() !== undefined;
+    const counted = this.#decoder.counted();
+    const isWanted = this.#usageWanted && counted !== undefined && (counted.output > 0 || !this.spoken);
     return events.length === 0 && !isWanted && isUsageChunk(line) ? undefined : clean;
   }
 

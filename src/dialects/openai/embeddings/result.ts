@@ -88,8 +88,9 @@ export function plainAnswer(
     const others = parseJson(Buffer.concat([Buffer.from(`${before}0`, 'latin1'), behind]));
     if (!isObject(others) || others['object'] !== 'list' || others['data'] !== 0 || typeof others['model'] !== 'string') return undefined;
     const usage = others['usage'];
-    if (!isObject(usage) || !isCount(usage['prompt_tokens']) || !isCount(usage['total_tokens'])) return undefined; // the client gets what is booked
-    return { usage: { input: usage['prompt_tokens'], output: 0, source: 'provider' } };
+    const counted = usageOf(usage);
+    if (!counted || !isObject(usage) || !isCount(usage['prompt_tokens']) || !isCount(usage['total_tokens'])) return undefined; // the client gets what is booked
+    return { usage: counted };
   } catch {
     return undefined;
   }
@@ -120,9 +121,10 @@ function areFloats(text: string): boolean {
 const isVector = (value: unknown): value is Vector =>
   typeof value === 'string' ? areFloats(value) : Array.isArray(value) && value.length > 0 && value.every(Number.isFinite);
 
+/** No text has 0 tokens: servers that report so do not count. */
 function usageOf(value: unknown): Usage | undefined {
   const input = isObject(value) ? (value['prompt_tokens'] ?? value['total_tokens']) : undefined;
-  return isCount(input) ? { input, output: 0, source: 'provider' } : undefined;
+  return isCount(input) && input > 0 ? { input, output: 0, source: 'provider' } : undefined;
 }
 
 async function read(bytes: Uint8Array): Promise<unknown> {

@@ -2,6 +2,7 @@ import { randomText } from '#kit/crypto/ids';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { GenerateEvent, TokenLogprob } from '#core/event';
 import { allMembers, isEmpty, isObject, rest, textOf, type Json } from '#core/json';
+import { textOfArguments } from '../../shared/arguments.ts';
 import type { Reader } from '../../shared/decoder.ts';
 import { UnclosedJson } from '../../shared/unclosed-json.ts';
 import { isCount } from '../../shared/read-fields.ts';
@@ -212,7 +213,7 @@ class ResponseReader implements ItemReader {
       case 'custom_tool_call': {
         const first = this.#call(one, item);
         if (!one.call) throw malformed();
-        return [...first, ...(one.streamed ? [] : this.#json(one, textOf(item['arguments']) || textOf(item['input'])))];
+        return [...first, ...(one.streamed ? [] : this.#json(one, textOfArguments(item['arguments']) || textOf(item['input'])))];
       }
       default: {
         const searched = searchIn(item);

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { askFace, faces } from '../support/all-faces.ts';
+import { on, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { everyWire, scriptedServer } from '../support/scripted-server.ts';
+
+const { upstream, server } = await scriptedServer((upstream) => ({ yaml: everyWire(upstream) }));
+
+const whole = (body: object): Behaviour =>
+  on({}, { name: 'whole', answer: () => ({ ...pieces([JSON.stringify(body)]), headers: { 'content-type': 'application/json' } }) });
+
+const framed = (frames: readonly object[]): Behaviour =>
+  on({}, { name: 'framed', answer: () => pieces(frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`)) });
+
+/** The arguments of the calls in a whole answer, in their order. */
+function argumentsIn(raw: string): readonly unknown[] {
+  const found: unknown[] = [];
+  JSON.parse(raw, (name, value: unknown) => {
+    if (name === 'args' || name === 'input') found.push(value);
+    if (name === 'arguments') found.push(JSON.parse(value as string));
+    return value;
+  });
+  return found;
+}
+
+const called = (city: string) => ({ id: 'call_1', type: 'function', function: { name: 'weather', arguments: JSON.stringify({ city }) } });
+const cities = [{ city: 'Rome' }, { city: 'Oslo' }];
+
+test.each(faces)('calls with one ID in a whole answer are different calls to a client of %s', async (face) => {
+  const message = { role: 'assistant', content: null, tool_calls: [called('Rome'), called('Oslo')] };
+  upstream.script(whole({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }));
+  const { status, raw } = await askFace(server, face, { model: 'chat', content: 'hello', stream: false });
+  expect({ status, calls: argumentsIn(raw) }).toEqual({ status: 200, calls: cities });
+});
+
+test('calls with one ID in one chunk without indexes are different calls, and a chunk with that ID goes on with one', async () => {
+  const chunk = (delta: object, finish: string | null = null) => ({ id: 'c1', model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] });
+  const begun = { id: 'call_2', function: { name: 'weather', arguments: '{"city":' } };
+  const more = { id: 'call_2', function: { name: 'weather', arguments: '"Bern"}' } };
+  upstream.script(
+    framed([chunk({ tool_calls: [called('Rome'), called('Oslo')] }), chunk({ tool_calls: [begun] }), chunk({ tool_calls: [more] }), chunk({}, 'tool_calls')]),
+  );
+  const { raw, complete } = await askFace(server, 'gencompat', { model: 'chat', content: 'hello', stream: true });
+  expect(complete).toBe(true);
+  const calls = [...raw.matchAll(/"args":(\{.*?\})/g)].map(([, args]) => JSON.parse(args!) as unknown);
+  expect(calls).toEqual([...cities, { city: 'Bern' }]);
+});
+
+const item = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'weather', arguments: { city: 'Rome' }, status: 'completed' };
+const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed', output: [item], usage: null };
+
+test.each(faces)('arguments that a provider of the Responses API sends as an object reach a client of %s', async (face) => {
+  upstream.script(whole(response));
+  const { status, raw } = await askFace(server, face, { model: 'responses', content: 'hello', stream: false });
+  expect({ status, calls: argumentsIn(raw) }).toEqual({ status: 200, calls: [{ city: 'Rome' }] });
+});
+
+test('arguments that are streamed as an object reach the client', async () => {
+  upstream.script(
+    framed([
+      { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } },
+      { type: 'response.output_item.added', output_index: 0, item: { ...item, arguments: {} } },
+      { type: 'response.output_item.done', output_index: 0, item },
+      { type: 'response.completed', response },
+    ]),
+  );
+  const { raw, complete } = await askFace(server, 'gencompat', { model: 'responses', content: 'hello', stream: true });
+  expect(complete).toBe(true);
+  expect(raw).toContain('"args":{"city":"Rome"}');
+});
