@@ -51,7 +51,7 @@ describe('rule 4, repeating', () => {
   );
 });
 
-describe('rule 10, answering from the conversation', () => {
+describe('rule 11, answering from the conversation', () => {
   test('what the user told is found again', () =>
     holds(distinct(3), async ([thing, value, other]) => {
       const turns = [turn('user', `My ${thing} is ${value}. I also like ${other}.`), turn('model', 'Noted.'), turn('user', `What is my ${thing}?`)];
@@ -79,7 +79,7 @@ describe('rule 10, answering from the conversation', () => {
     }));
 });
 
-describe('rule 10, citing passages', () => {
+describe('rule 11, citing passages', () => {
   const forms = ['[N] X', 'Passage N: X', 'Document N. X', '(N) X', '<doc id="N">X</doc>'];
   test.each(forms)('an answer out of passages like “%s” names the passage', (form) =>
     holds(
@@ -114,7 +114,7 @@ describe('rule 10, citing passages', () => {
     }));
 });
 
-describe('rules 9 and 10, saying what it is', () => {
+describe('rules 10 and 11, saying what it is', () => {
   test.each([
     'hello',
     'Hi!',

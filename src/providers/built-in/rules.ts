@@ -11,6 +11,7 @@ import { schemaValue } from './schema/value.ts';
 import { conforms, namesOf } from './schema/conforms.ts';
 import { Work } from './schema/work.ts';
 import { empty, type Sentence, wordsOf } from './sentences.ts';
+import { summaryOf, wantsSummary } from './summary.ts';
 import { demandedUses, namedUses, type Use } from './tool-use.ts';
 
 /** The content of an answer, before it is truncated, paced and counted. */
@@ -88,6 +89,10 @@ const statement = /^(?:my|i am|i'm|i’m|i have|i live|i like|i work|i was|remem
 function spoken(prompt: Prompt): (variant: number) => Answer {
   const { question, media } = prompt;
   if (media.length > 0) return reply(() => seen(prompt), 'There is something that is not text.', 'I can name its type and size.');
+  if (wantsSummary(prompt)) {
+    const summary = summaryOf(prompt);
+    if (summary !== '') return reply(() => summary, 'I am asked for a summary.', 'I give the sentences that say most.');
+  }
   const short = question.length <= 100 ? question : '';
   if (aboutMe.test(short)) return reply((variant) => phrase('self', variant), 'I am asked about myself.', 'I say what I am.');
   if (wantsFollowUps(question)) return reply(() => followUps(prompt.sentences), 'I am asked what could be asked next.', 'I ask about what was spoken of.');

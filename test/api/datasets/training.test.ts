@@ -131,8 +131,12 @@ onBothDatabases('training', (database) => {
     async () => {
       const { ada } = await twoPeopleOf(together());
       const dataset = await newDataset(ada, 'summaries');
-      const made = await ada.ask('POST', '/server/train', { content: hours, summarize: true, summarize_model: 'built-in', force_dataset: dataset });
+      const content = `${hours} It has a garden. Children may read in the garden of the library from nine to five.`;
+      const made = await ada.ask('POST', '/server/train', { content, summarize: true, summarize_model: 'built-in', force_dataset: dataset });
       expect(made.status).toBe(200);
+      const [, summary = ''] = /^Ingesting the following content: (.*)\nThank you/s.exec(String(made.body['response']))!;
+      expect(content).toContain(summary);
+      expect(summary.length).toBeLessThan(content.length);
       expect(made.body['embedding']).toHaveLength(512);
       const wrong: [body: object, status: number, field: RegExp][] = [
         [{}, 400, /content/],
