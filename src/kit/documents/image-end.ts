@@ -33,7 +33,8 @@ function isPngCutOff(bytes: Buffer): boolean {
 
 /** Behind the header of the first scan FF D9 stands at the end alone, as in the pixels FF is followed by 00 (ITU T.81, B.1.1). */
 function isJpegCutOff(bytes: Buffer): boolean {
-  for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff;) {
+  for (let at = 2; at + 4 <= bytes.length;) {
+    if (bytes[at] !== 0xff) return false; // decoders pass over bytes between segments
     const marker = bytes[at + 1]!;
     if (marker === 0xda) return !bytes.includes(Buffer.from([0xff, 0xd9]), at);
     if (marker === 0xff) at++;
