@@ -24,7 +24,7 @@ export function choicesIn(header: (name: string) => string | undefined): Choices
 }
 
 /** The name of an application. */
-export const appIn = (header: string | undefined): string | undefined => (header === undefined ? undefined : headerText(header).slice(0, longestApp));
+export const appIn = (header: string | undefined): string | undefined => (header ? headerText(header).slice(0, longestApp) : undefined);
 
 /** `a,b`: names of models, to be tried in this order. @throws Fault `invalid` */
 export function targetsIn(header: string | undefined): readonly string[] | undefined {

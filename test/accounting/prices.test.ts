@@ -82,7 +82,7 @@ describe('prompt tokens written to the cache of a provider', () => {
 
 describe('a model with a rate that is no whole number', () => {
   test.each([
-    [100, 0, 110],
+    [90, 10, 110],
     [50, 40, 99],
     [100, 1, 112],
   ])('books %i and %i tokens as %i', async (input, output, planTokens) => {

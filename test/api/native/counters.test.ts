@@ -27,11 +27,11 @@ test.each([
   ['UTF-8, as curl sends it', 'utf8'],
   ['Latin-1, as fetch sends it', 'latin1'],
 ] as const)('an application whose name comes in %s is counted under this name', async (_, charset) => {
-  const server = await startTestServer({ yaml: 'models: { größe: { targets: [{ provider: built-in }] } }' });
+  const server = await startTestServer();
   onTestFinished(server.close);
   const member = await newMember(server);
   const text = (name: string) => Buffer.from(name, charset).toString('latin1');
-  const headers = { 'x-app-name': text('Büro'), 'x-dragoman-targets': text('größe') };
+  const headers = { 'x-app-name': text('Büro') };
   const { usage } = (await (await askWith(server, member.keys[0]!, fixed, { headers })).json()) as { usage: { total_tokens: number } };
   const counted = async () => {
     const body = JSON.stringify({ app_name: 'Büro' });
@@ -39,4 +39,16 @@ test.each([
     return ((await (await fetch(`${server.url}/server/count-monthly-tokens`, init)).json()) as { response: number }).response;
   };
   await expect.poll(counted, { timeout: 30_000 }).toBe(usage.total_tokens);
+});
+
+test('an empty name of an application is none: the call is counted under the name of its key', async () => {
+  const server = await startTestServer();
+  onTestFinished(server.close);
+  const member = await newMember(server);
+  const answer = await askWith(server, member.keys[0]!, fixed, { headers: { 'x-app-name': '' } });
+  const requestId = answer.headers.get('x-request-id');
+  await answer.text();
+  const row = async () => (await server.ask(`/server/admin/logs/${requestId}`)).json();
+  const keys = (await (await server.ask(`/server/admin/users/${member.id}/keys`)).json()) as { items: { name: string }[] };
+  await expect.poll(row, { timeout: 30_000 }).toMatchObject({ app: keys.items[0]!.name });
 });
