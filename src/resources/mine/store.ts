@@ -171,19 +171,9 @@ function ownerParts(owner: Owner): { readonly kind: string; readonly id: number 
 
 type Spent = Readonly<Record<(typeof counted)[Counted], number>>;
 
-/**
- * What these books have in the month of an instant: plan tokens of inference and of training, and US dollars. A book that no call has opened yet has what was
- * spent before: so its first call will find it.
- */
+/** What stands in these books in the month of an instant: plan tokens of inference and of training, and US dollars. */
 async function spentIn({ db }: Access, books: readonly Book[], now: number): Promise<ReadonlyMap<string, Spent>> {
-  const month = monthOf(now);
   const { rows } = await sql<Spent & { owner: string }>`
-    select asked.owner, coalesce(spent.inference, so_far.inference, 0) as inference, coalesce(spent.train, so_far.train, 0) as train,
-      coalesce(spent.usd, so_far.usd, 0)::double precision as usd
-    from unnest(${books}::text[]) as asked(owner) left join spent on spent.month = ${month} and spent.owner = asked.owner
-    left join lateral book_so_far(asked.owner, ${month}) as so_far on spent.owner is null and asked.owner !~ ${alwaysKept}`.execute(db);
+    select owner, inference, train, usd::double precision as usd from spent where month = ${monthOf(now)} and owner = any(${books}::text[])`.execute(db);
   return new Map(rows.map(({ owner, ...spent }) => [owner, spent]));
 }
-
-/** A book without a row that has one from its first call on, whether anything limits it or not. */
-const alwaysKept = '^(user|team):\\d+$';

@@ -104,22 +104,6 @@ onBothDatabases('the native interface', ({ place }) => {
       ]);
   });
 
-  test('a limit that nobody has called under yet counts what was spent before', { timeout: long }, async () => {
-    const all = await visited(await place());
-    const ada = await person(all);
-    const spent = ((await ada.ask('POST', chat, chatBody)).body['usage'] as { total_tokens: number }).total_tokens;
-    await expect.poll(async () => (await ada.ask('GET', '/server/count-monthly-tokens')).body['response'], { timeout: 30_000 }).toBe(spent);
-    const limits = { monthlyTokens: 900, dailyTokens: 800, modelLimits: { other: { monthlyTokens: 700 }, 'built-in': { monthlyTokens: 600 } } };
-    await all.admin('PATCH', `/server/admin/users/${ada.id}`, limits);
-    const used = async () => ((await ada.ask('GET', '/server/mine')).body['balances'] as Record<string, unknown>[]).map(({ of, used }) => [of, used]);
-    await expect.poll(used, { timeout: 30_000 }).toEqual([
-      [900, spent],
-      [800, spent],
-      [700, 0],
-      [600, spent],
-    ]);
-  });
-
   test(
     proves(
       ['server.count-monthly-tokens', 'server.count-monthly-tokens-app', 'server.count-monthly-teach-tokens'],
