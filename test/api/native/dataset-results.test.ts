@@ -106,22 +106,16 @@ onBothDatabases('the results of a dataset', ({ place }) => {
     await expect.poll(usage, { timeout: 30_000 }).toContain('built-in-embedding');
   });
 
-  test.each(['red, green,blue', 'table_content, notes', '_content,'])(
-    'are those of a dataset with commas in its name (%s), alone and among others',
-    { timeout: long },
-    async (short) => {
-      const { ask } = await person(await visited(await place()));
-      const made = async (name: string) => (await ask('POST', '/user/add-dataset', { dataset: name })).body['dataset'] as string;
-      const [name, other] = [await made(short), await made('other')];
-      await ask('POST', '/server/train', { content: 'The heron sits on the pier.', force_dataset: name });
-      for (const dataset of [name, `${other}, ${name}`, `${name},${other},none`, [name]]) {
-        const { status, body } = await ask('POST', path, { dataset, message: 'heron' });
-        expect([status, body['response']]).toEqual([200, [expect.objectContaining({ dataset: name })]]);
-      }
-      const asked = await ask('POST', '/server/query', { dataset: `${other}, ${name}`, message: 'Where is the heron?' });
-      expect(asked.body).toMatchObject({ citations: [{ dataset: name }], provenance: { datasets: `${other},${name}` } });
-    },
-  );
+  test('are those of a dataset with commas in its name, alone and among others', { timeout: long }, async () => {
+    const { ask } = await person(await visited(await place()));
+    const made = async (name: string) => (await ask('POST', '/user/add-dataset', { dataset: name })).body['dataset'] as string;
+    const [name, other] = [await made('red, green,blue'), await made('other')];
+    await ask('POST', '/server/train', { content: 'The heron sits on the pier.', force_dataset: name });
+    for (const dataset of [name, `${other}, ${name}`, `${name},${other},none`, [name]]) {
+      const { status, body } = await ask('POST', path, { dataset, message: 'heron' });
+      expect([status, body['response']]).toEqual([200, [expect.objectContaining({ dataset: name })]]);
+    }
+  });
 
   test('are refused for what is wrong, and for datasets of others as for those that nobody has', { timeout: long }, async () => {
     const made = await filled(await place());
