@@ -13,7 +13,7 @@ const routes: readonly Route[] = [
   { ...common, method: 'POST', path: '/work', scope: 'query' },
   { ...common, method: 'GET', path: '/anybody', scope: 'public' },
 ];
-const caller: Caller = { userId: 1, email: '', role: 'user', plan: '', teamIds: [], keyId: 1, keyName: '' };
+const caller: Caller = { userId: 1, email: '', role: 'user', plan: '', teamIds: [], keyId: 1, keyName: '', scopes: undefined };
 const work = 'POST /work HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key\r\ncontent-length: 0\r\n\r\n';
 const anybody = 'GET /anybody HTTP/1.1\r\nhost: a\r\n\r\n';
 const unansweredEach = 32;
