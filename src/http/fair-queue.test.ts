@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { Fault } from '#core/fault';
 import { testClock } from '../../test/support/fakes/clock.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -140,45 +140,4 @@ test('no number of users makes the queue longer than 20,000', () => {
   let refused = 0;
   for (let user = 1; user <= 30_000; user++) refused += send(user, 1);
   expect([queue.waiting, refused]).toEqual([20_000, 10_000 - 16]);
-});
-
-/** A connection that notes when it is read and when it is not. */
-const connectionOf = () => ({ destroyed: false, pause: vi.fn<() => void>(), resume: vi.fn<() => void>() });
-
-test('a connection whose request was refused rests: one is read again for every two requests that begin, the longest resting one first', async () => {
-  const { queue, overload, send, turns } = queueOf();
-  await overload(10);
-  send(1, 200);
-  const connections = Array.from({ length: 40 }, connectionOf);
-  for (const connection of connections) queue.rest(connection);
-  const readAgain = () => connections.map(({ resume }) => resume.mock.calls.length);
-  expect(connections.every(({ pause }) => pause.mock.calls.length === 1)).toBe(true);
-  await turns(1, 32);
-  expect(readAgain()).toEqual([...Array.from({ length: 32 }, () => 1), ...Array.from({ length: 8 }, () => 0)]);
-  connections[33]!.destroyed = true;
-  await turns(1, 0);
-  expect(readAgain()).toEqual(connections.map((_, at) => (at === 33 ? 0 : 1)));
-});
-
-test('a connection rests five seconds at most, and no longer than requests wait', async () => {
-  const { queue, begun, overload, send, turns } = queueOf();
-  const connections = Array.from({ length: 2000 }, connectionOf);
-  queue.rest(connections[0]!);
-  expect(connections[0]!.pause).not.toHaveBeenCalled(); // nobody waits
-  await overload(10);
-  send(1, 200);
-  for (const connection of connections) queue.rest(connection);
-  const readAgain = () => connections.filter(({ resume }) => resume.mock.calls.length > 0).length;
-  await turns(1, 4999);
-  expect(readAgain()).toBe(32);
-  await turns(1, 1);
-  expect(readAgain()).toBe(2000);
-
-  send(1, 200);
-  const later = connectionOf();
-  queue.rest(later);
-  while (queue.waiting > 0) await turns(1, 0);
-  expect(begun.length).toBeGreaterThan(0);
-  await turns(1);
-  expect(later.resume).toHaveBeenCalledOnce();
 });

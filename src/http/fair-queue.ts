@@ -1,7 +1,6 @@
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
-import { RestingConnections, type Connection } from './resting-connections.ts';
 
 /** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. */
 const fewEachTurn = 16;
@@ -45,14 +44,13 @@ interface Place {
 /**
  * The queue of the requests with a credential, other than GETs. A few begin in each turn of the event loop, so that it comes round quickly however many arrive;
  * the rest wait, and their users take turns: who sends a thousand waits behind his own. When the queue has not been empty for two seconds, more arrives than
- * the process can answer: then only as many may wait as begin in two seconds, each user's share of them, and further ones are refused at once; their
- * connections rest. A body is not read before its request begins. A fair semaphore (`kit/async`) bounds what runs; this bounds what begins, however long it runs then.
+ * the process can answer: then only as many may wait as begin in two seconds, each user's share of them, and further ones are refused at once. A body is not
+ * read before its request begins. A fair semaphore (`kit/async`) bounds what runs; this bounds what begins, however long it runs then.
  */
 export class FairQueue {
   readonly #deps: Required<FairQueueDeps>;
   /** Of each user who waits, the requests in the order in which they came. The user whose turn is next is first. */
   readonly #lines = new Map<number, Set<Place>>();
-  readonly #resting: RestingConnections;
   #waiting = 0;
   /** Begun in this turn of the event loop. */
   #begun = 0;
@@ -68,7 +66,6 @@ export class FairQueue {
 
   constructor({ clock, chance = Math.random, atTurnEnd = setImmediate }: FairQueueDeps) {
     this.#deps = { clock, chance, atTurnEnd };
-    this.#resting = new RestingConnections(clock);
   }
 
   /** Requests that wait. */
@@ -96,16 +93,6 @@ export class FairQueue {
     return new Promise((enter) => line.add({ request, enter }));
   }
 
-  /** Was this request refused by the queue? */
-  hasRefused(fault: Fault | undefined): boolean {
-    return fault !== undefined && refusals.includes(fault);
-  }
-
-  /** Lets a connection rest whose request was refused and answered so. */
-  rest(connection: Connection): void {
-    if (this.#waiting > 0) this.#resting.add(connection);
-  }
-
   /** When all places are taken, a user with less than an equal share of them still gets one, of as many again. */
   #requirePlace(taken: number): void {
     const users = this.#lines.size + (taken === 0 ? 1 : 0);
@@ -123,11 +110,7 @@ export class FairQueue {
   readonly #nextTurn = (): void => {
     this.#isTurnEndAwaited = false;
     this.#begun = 0;
-    if (this.#waiting === 0) {
-      this.#resting.wake();
-      if (this.#resting.size > 0) this.#awaitTurnEnd();
-      return;
-    }
+    if (this.#waiting === 0) return;
     const now = this.#deps.clock.monotonic();
     const most = fewEachTurn + (this.#hasRefused ? Math.min(mostMore, morePerMillisecond * (now - this.#turnBegan)) : 0);
     this.#hasRefused = false;
@@ -138,7 +121,6 @@ export class FairQueue {
       this.#begin(line);
       if (line.size > 0) this.#lines.set(owner, line);
     }
-    this.#resting.begun(this.#begun);
     this.#measure(now);
     this.#awaitTurnEnd();
   };

@@ -148,7 +148,6 @@ export class Requests {
       const error = reasonOf(thrown, exchange.signal);
       fault = error instanceof ClientLeft ? undefined : faultOf(error);
       if (fault && !exchange.left) refuse(face, exchange, fault);
-      if (this.#queue.hasRefused(fault)) response.once('close', () => request.complete && this.#queue.rest(request.socket));
     } finally {
       this.open.delete(exchange);
       exchange.letGo();
