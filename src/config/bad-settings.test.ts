@@ -100,11 +100,11 @@ describe('a file is refused', () => {
     [model('rate: { input: ▸1e300 }'), 'models.m.rate.input must be between 0 and 1000000. Found 1e+300.'],
     [model('price: { input: 1, output: ▸1e7 }'), 'models.m.price.output must be between 0 and 1000000. Found 10000000.'],
     [
-      'retention: { usageMonths: ▸1201, bodiesDays: ▸36501 }',
-      'retention.usageMonths must be between 1 and 1200. Found 1201.',
-      'retention.bodiesDays must be between 1 and 36500. Found 36501.',
+      'retention: { usageMonths: ▸20001, bodiesDays: ▸1000001 }',
+      'retention.usageMonths must be between 1 and 20000. Found 20001.',
+      'retention.bodiesDays must be between 1 and 1000000. Found 1000001.',
     ],
-    ['responses: { retentionDays: ▸36501 }', 'responses.retentionDays must be between 1 and 36500. Found 36501.'],
+    ['responses: { retentionDays: ▸1000001 }', 'responses.retentionDays must be between 1 and 1000000. Found 1000001.'],
     ['cache: { "*": { ttlSeconds: ▸0 } }', 'cache.*.ttlSeconds must be more than 0. Found 0.'],
   ];
   const providers: readonly Row[] = [
@@ -195,9 +195,7 @@ describe('a file is refused', () => {
     [model('aliases: [a, ▸m]'), 'models.m.aliases[1] is already the name of a model. Found "m".'],
     [model('aliases: [a, ▸a]'), 'models.m.aliases[1] is already an alias of m. Found "a".'],
     [model('aliases: [▸built-in]'), 'models.m.aliases[0] is already the name of a model. Found "built-in".'],
-    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a name of visible ASCII characters, at most 200, and not "*". Found "*".'],
-    [model('aliases: [▸é]'), 'models.m.aliases[0] must be a name of visible ASCII characters, at most 200, and not "*". Found "é".'],
-    [`${p}\nmodels: { ▸ü: { targets: [{ provider: p, model: ü }] } }`, 'models.ü must have a name of visible ASCII characters, at most 200.'],
+    [model('aliases: [▸"*"]'), 'models.m.aliases[0] must be a model name without white space, and not "*". Found "*".'],
     [model('aliases: [a] }, n: { targets: [{ provider: p }], aliases: [▸a]'), 'models.n.aliases[0] is already an alias of m. Found "a".'],
     [model('larger: ▸n'), 'models.m.larger must name a model. Found "n".'],
     [
@@ -291,11 +289,7 @@ describe('a variable or an option is refused by its name', () => {
     [{ DRAGOMAN_WORKERS: '2' }, 'DRAGOMAN_WORKERS: workers must be 1 unless DATABASE_URL names a PostgreSQL server. Found 2.'],
     [{ DRAGOMAN_WORKERS: '0' }, 'DRAGOMAN_WORKERS: workers must be between 1 and 1024. Found 0.'],
     [{ DRAGOMAN_MASTER_KEY: 'c2VjcmV0' }, 'DRAGOMAN_MASTER_KEY: masterKey must be 32 bytes in base64 (44 characters). What was found is not shown.'],
-    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "nobody".'],
-    [
-      { DRAGOMAN_ADMIN_EMAIL: 'jos\u00e9@x.org' },
-      'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address such as ada@example.org, in ASCII. Found "jos\u00e9@x.org".',
-    ],
+    [{ DRAGOMAN_ADMIN_EMAIL: 'nobody' }, 'DRAGOMAN_ADMIN_EMAIL: adminEmail must be an e-mail address. Found "nobody".'],
     [{ DRAGOMAN_ADMIN_API_KEY: 'c2VjcmV0' }, 'DRAGOMAN_ADMIN_API_KEY: adminApiKey must be 64 characters of [A-Za-z0-9_-]. What was found is not shown.'],
     [{ DATABASE_URL: 'c2VjcmV0' }, 'DATABASE_URL: databaseUrl must be an address such as postgres://user@host/database. What was found is not shown.'],
     [{ HTTPS_PROXY: 'c2VjcmV0' }, 'HTTPS_PROXY: outbound.proxy must be an address such as http://proxy:3128. What was found is not shown.'],

@@ -52,6 +52,6 @@ export const amount = (description: string, unit: string, options: Options = {})
 /** A spending limit, with the bound that it has over HTTP. */
 export const spending = (description: string) => Type.Number({ minimum: 0, maximum: 1e12, description: `${description} (US dollars).` });
 
-/** How long something is kept, at least 1. The bound, a hundred years, keeps the end within the range of the database. */
+/** How long something is kept, at least 1. The bound keeps the end within the range of the database. */
 export const age = (description: string, unit: 'days' | 'months', value: number) =>
-  Type.Integer({ minimum: 1, maximum: unit === 'days' ? 36_500 : 1200, description: `${description} (${unit}).`, default: value });
+  Type.Integer({ minimum: 1, maximum: unit === 'days' ? 1_000_000 : 20_000, description: `${description} (${unit}).`, default: value });

@@ -55,7 +55,7 @@ export function* addresses(settings: Settings): Iterable<Trouble> {
 }
 
 /** A bucket that is half named would leave the files in the data folder, or fail at each upload. */
-function* bucket(s3: Settings['blobs']['s3']): Iterable<Trouble> {
+function* bucket({ region: _, ...s3 }: Settings['blobs']['s3']): Iterable<Trouble> {
   if (Object.values(s3).every((value) => value === '')) return;
   const missing = (['endpoint', 'bucket', 'accessKeyId', 'secretAccessKey'] as const).filter((member) => s3[member] === '');
   if (missing.length > 0) yield { path: ['blobs', 's3'], name: true, silent: true, text: `also needs ${missing.join(', ')}.` };

@@ -14,7 +14,7 @@ const kindOfDefault = { chat: 'chat', embedding: 'embedding', gencompat: 'chat',
 export function* models(settings: Settings): Iterable<Trouble> {
   for (const [name, model] of Object.entries(settings.models)) {
     const path = ['models', name];
-    if (!isName(name)) yield { path, name: true, text: 'must have a name of visible ASCII characters, at most 200.' };
+    if (!isModelName(name)) yield { path, name: true, text: 'must have a name without white space.' };
     yield* builtInKind(name) ? builtIns(model, path) : targets(model, path, settings);
     if (name === '*' && model.kind !== 'chat') yield { path: [...path, 'kind'], text: 'must be chat; "*" matches only chat models.' };
     if (name === '*' && model.aliases.length > 0) yield { path: [...path, 'aliases'], silent: true, text: 'has no effect; "*" already matches every name.' };
@@ -46,7 +46,7 @@ function* targets({ targets, tokensPerSecond }: ModelSettings, path: Path, { pro
     const here = [...path, 'targets', at];
     if (provider !== 'built-in' && !providers[provider])
       yield { path: [...here, 'provider'], text: `must name a provider.${hint(provider, [...Object.keys(providers), 'built-in'])}` };
-    if (model !== undefined && !isUpstreamName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
+    if (model !== undefined && !isModelName(model)) yield { path: [...here, 'model'], text: 'must be a model name without white space.' };
   }
 }
 
@@ -83,7 +83,7 @@ function* aliases({ models }: Settings): Iterable<Trouble> {
   for (const [name, { aliases }] of Object.entries(models))
     for (const [at, alias] of aliases.entries()) {
       const path = ['models', name, 'aliases', at];
-      if (!isName(alias) || alias === '*') yield { path, text: 'must be a name of visible ASCII characters, at most 200, and not "*".' };
+      if (!isModelName(alias) || alias === '*') yield { path, text: 'must be a model name without white space, and not "*".' };
       else if (models[alias] || builtInKind(alias)) yield { path, text: 'is already the name of a model.' };
       else if (owners.has(alias)) yield { path, text: `is already an alias of ${owners.get(alias)}.` };
       owners.set(alias, owners.get(alias) ?? name);
@@ -120,7 +120,4 @@ const hint = (word: string, words: readonly string[]) => {
   return meant === undefined || meant === word ? '' : ` Did you mean ${meant}?`;
 };
 
-/** The names that every interface takes. */
-const isName = (name: string) => /^[\x21-\x7e]{1,200}$/.test(name);
-
-const isUpstreamName = (name: string) => /^[^\s\p{Cc}]{1,200}$/u.test(name);
+const isModelName = (name: string) => /^[^\s\p{Cc}]{1,200}$/u.test(name);

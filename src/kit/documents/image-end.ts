@@ -25,13 +25,17 @@ export function isCutOff(content: Uint8Array, name: string): boolean {
 /** Bytes of padding that programs leave out at the end. */
 const slack = 3;
 
-/** Chunks say their length; the last one is IEND (PNG, 5.3). */
+/** Chunks say their length; the last one, which may be missing, is IEND (PNG, 5.3). */
 function isPngCutOff(bytes: Buffer): boolean {
-  for (let at = 8; at + 8 <= bytes.length; at += 12 + bytes.readUInt32BE(at)) if (bytes.toString('latin1', at + 4, at + 8) === 'IEND') return false;
-  return true;
+  let at = 8;
+  for (; at + 8 <= bytes.length; at += 12 + bytes.readUInt32BE(at)) if (bytes.toString('latin1', at + 4, at + 8) === 'IEND') return false;
+  return at > bytes.length;
 }
 
-/** Behind the header of the first scan FF D9 stands at the end alone, as in the pixels FF is followed by 00 (ITU T.81, B.1.1). */
+/**
+ * Behind the header of the first scan FF D9 stands at the end alone, as in the pixels FF is followed by 00 (ITU T.81, B.1.1). Where only this mark is missing,
+ * nothing tells a whole image from one that is cut.
+ */
 function isJpegCutOff(bytes: Buffer): boolean {
   for (let at = 2; at + 4 <= bytes.length;) {
     if (bytes[at] !== 0xff) return false; // decoders pass over bytes between segments

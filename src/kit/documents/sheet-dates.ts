@@ -32,14 +32,18 @@ type Kind = 'date' | 'time' | 'both' | 'duration';
 /** By the index of a cell's style. */
 function kindsOf(styles: string): readonly (Kind | undefined)[] {
   const own = new Map<number, Kind | undefined>();
-  for (const [, attributes] of styles.matchAll(/<numFmt\s([^<>]*)>/g))
+  // Those of conditional styles and tables, which stand elsewhere, may have the numbers of other formats.
+  for (const [, attributes] of between(styles, '<numFmts', '</numFmts>').matchAll(/<numFmt\s([^<>]*)>/g))
     own.set(Number(attribute(attributes!, 'numFmtId')), kindOf(attribute(attributes!, 'formatCode')));
-  const from = styles.indexOf('<cellXfs');
-  const formats = from < 0 ? '' : styles.slice(from, styles.indexOf('</cellXfs>', from));
-  return Array.from(formats.matchAll(/<xf\b([^<>]*)>/g), ([, attributes]) => {
+  return Array.from(between(styles, '<cellXfs', '</cellXfs>').matchAll(/<xf\b([^<>]*)>/g), ([, attributes]) => {
     const id = Number(attribute(attributes!, 'numFmtId'));
     return own.has(id) ? own.get(id) : builtIn(id);
   });
+}
+
+function between(text: string, begin: string, end: string): string {
+  const from = text.indexOf(begin);
+  return from < 0 ? '' : text.slice(from, text.indexOf(end, from));
 }
 
 /** Formats that need no definition; 27 to 36 and 50 to 58 are those of eastern Asia. */
@@ -94,7 +98,7 @@ const leapDay = 60;
 
 function shown(days: number, kind: Kind): string | undefined {
   if (!(days >= 0 && days < tooLate)) return undefined;
-  const seconds = Math.round(days * secondsOfDay);
+  const seconds = Math.round((kind === 'date' ? Math.floor(days) : days) * secondsOfDay);
   if (kind === 'duration') return time(seconds);
   const [day, rest] = [Math.floor(seconds / secondsOfDay), seconds % secondsOfDay];
   if (kind === 'time' || (kind === 'both' && day === 0)) return time(rest);
@@ -111,7 +115,7 @@ function time(seconds: number): string {
 
 /** The value of an attribute; empty where it is not there. */
 function attribute(attributes: string, name: string): string {
-  for (const [, found, value] of attributes.matchAll(/([\w:]{1,100})="([^"]*)"/g)) if (found === name) return decoded(value!);
+  for (const [, found, value] of attributes.matchAll(/(?<![\w:])([\w:]{1,100})="([^"]*)"/g)) if (found === name) return decoded(value!);
   return '';
 }
 
