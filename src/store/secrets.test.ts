@@ -32,7 +32,7 @@ onBothDatabases('secrets of a database', ({ shared }) => {
     await checkMasterKey(store(), sealer(key));
     await checkMasterKey(store(), sealer(key));
     await expect(checkMasterKey(store(), sealer(randomBytes(32)))).rejects.toMatchObject({
-      setting: 'DRAGOMAN_MASTER_KEY',
+      name: 'WrongMasterKey',
       message: expect.stringMatching(/^DRAGOMAN_MASTER_KEY does not open what this database has sealed/),
     });
   });
@@ -66,7 +66,7 @@ describe('the master key', () => {
     async (value) => {
       const { file } = await place();
       const error = await masterKey({ value, file }).catch((thrown: unknown) => thrown as Error);
-      expect(error).toMatchObject({ setting: 'DRAGOMAN_MASTER_KEY' });
+      expect(error).toMatchObject({ name: 'WrongMasterKey', message: expect.stringContaining('DRAGOMAN_MASTER_KEY') });
       if (value) expect((error as Error).message).not.toContain(value);
     },
   );

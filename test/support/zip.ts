@@ -68,7 +68,7 @@ export function xlsx({ sheets, formats = '', styles, since1904 = false }: Workbo
     '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
     'xl/workbook.xml': `<workbook xmlns="${main}" xmlns:r="${relations}"><workbookPr date1904="${since1904 ? 1 : 0}"/><sheets>${numbered.map(({ name, at }) => `<sheet name="${name}" sheetId="${at}" r:id="rId${at}"/>`).join('')}</sheets></workbook>`,
     'xl/_rels/workbook.xml.rels': `<Relationships>${numbered.map(({ at }) => `<Relationship Id="rId${at}" Type="${relations}/worksheet" Target="worksheets/sheet${at}.xml"/>`).join('')}</Relationships>`,
-    'xl/styles.xml': `<styleSheet xmlns="${main}"><numFmts>${formats}</numFmts><cellXfs>${styles.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+    'xl/styles.xml': `<styleSheet xmlns="${main}"><numFmts>${formats}</numFmts><cellXfs>${styles.map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs><dxfs><dxf><numFmt numFmtId="14" formatCode="0.00%"/></dxf></dxfs></styleSheet>`, // a conditional style has the number of a date
     ...Object.fromEntries(
       numbered.map(({ cells, at }) => [
         `xl/worksheets/sheet${at}.xml`,

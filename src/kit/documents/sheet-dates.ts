@@ -98,7 +98,7 @@ const leapDay = 60;
 
 function shown(days: number, kind: Kind): string | undefined {
   if (!(days >= 0 && days < tooLate)) return undefined;
-  const seconds = Math.round((kind === 'date' ? Math.floor(days) : days) * secondsOfDay);
+  const seconds = Math.round(days * secondsOfDay);
   if (kind === 'duration') return time(seconds);
   const [day, rest] = [Math.floor(seconds / secondsOfDay), seconds % secondsOfDay];
   if (kind === 'time' || (kind === 'both' && day === 0)) return time(rest);
