@@ -165,6 +165,8 @@ export interface AllowedTools {
   readonly mode: 'auto' | 'required';
   /** Tools without a name that are allowed as well. Absent: none. */
   readonly unnamed?: readonly UnnamedTool[];
+  /** Only a call of one of them is demanded: after it all tools are allowed. */
+  readonly isDemand?: true;
 }
 
 /** A choice of tools that only providers of its dialect have, or of those of an MCP server. */

@@ -15,15 +15,23 @@ export const isCut = (finished: Finished | undefined): boolean => finished?.reas
 export const turnOf = (events: readonly GenerateEvent[]): Turn => ({ role: 'model', parts: fold(events).candidates[0]?.parts ?? [] });
 
 /** The choice of the rounds after the first, which has met a forced one: what is not allowed stays so. @returns as a member to be spread */
-export const laterChoice = (choice: ToolChoice | undefined): { readonly toolChoice?: ToolChoice } =>
-  choice?.type === 'allowed' ? { toolChoice: { ...choice, mode: 'auto' } } : choice?.type === 'none' ? { toolChoice: choice } : {};
+export function laterChoice(choice: ToolChoice | undefined): { readonly toolChoice?: ToolChoice } {
+  if (choice?.type === 'none') return { toolChoice: choice };
+  return choice?.type === 'allowed' && !choice.isDemand ? { toolChoice: { ...choice, mode: 'auto' } } : {};
+}
 
-/** The calls of tools that the client still allows. A provider is told the limit only for tools of its own. @param left undefined: the client has no limit */
+/**
+ * The calls of tools that the client still allows. A provider is told the limit only for tools of its own, and gets none of them where nothing is left: it takes
+ * no limit of 0.
+ *
+ * @param left undefined: the client has no limit
+ */
 export function callsAllowed({ dialect = '', tools, kept = [], extra }: GenerateCall, left: number | undefined): Partial<GenerateCall> {
   if (left === undefined) return {};
   const { max_tool_calls: _, ...others } = own(extra, dialect);
-  const hasOthers = tools.some(({ type }) => type === 'foreign');
-  return { mostToolCalls: left, ...(hasOthers ? { kept: [...kept, 'max_tool_calls'] } : { extra: { ...extra, [dialect]: others } }) };
+  const functions = tools.filter(({ type }) => type !== 'foreign');
+  if (left === 0 || functions.length === tools.length) return { mostToolCalls: left, tools: functions, extra: { ...extra, [dialect]: others } };
+  return { mostToolCalls: left, kept: [...kept, 'max_tool_calls'], extra: { ...extra, [dialect]: { ...others, max_tool_calls: left } } };
 }
 
 interface Rounds {

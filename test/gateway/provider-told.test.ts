@@ -101,6 +101,11 @@ test.each([
   if (model === 'm') expect(await ask('both')).toMatchObject({ status: 200, provider: 'built-in' });
 });
 
+test('a field of the client with the name api_key is not the key of the provider', async () => {
+  answer = saying(400, { type: 'invalid_request_error', message: 'api_key: Extra inputs are not permitted' });
+  expect(await ask('claude-m')).toMatchObject({ status: 400, message: expect.stringContaining('api_key') });
+});
+
 test.each([
   ['OpenAI', 'm', 'acme', 429, { message: 'You exceeded your current quota, please check your plan.', type: 'insufficient_quota', code: 'insufficient_quota' }],
   ['another that asks for payment', 'm', 'acme', 402, { message: 'Payment required' }],

@@ -60,8 +60,8 @@ export function meaningOf(status: number): Meaning {
 export const isAboutPrompt = (message: string) =>
   /^your (?:input|prompt|request|message) (?:was|has been) flagged|^\S{0,40} ?requires moderation\b/i.test(message);
 
-/** Does the message of a 400 speak of the API key, as Google's and xAI's do? Only at its start, where no name from the request can be. */
-export const isAboutKey = (message: string) => /^(?:your |the |incorrect |invalid )?API[ _]key\b/i.test(message);
+/** Does the message of a 400 speak of the API key, as Google's and xAI's do? Only at its start, and not of a field `api_key`, whose name may be there. */
+export const isAboutKey = (message: string) => /^(?:your |the |incorrect |invalid )?API key\b/i.test(message);
 
 /** Does the message say that the account has no money left? Only at its start, where no name from the request can be. */
 export const isAboutCredit = (message: string) =>

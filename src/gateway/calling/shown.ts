@@ -14,6 +14,7 @@ import type {
 } from '#core/conversation';
 import type { Events, GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
+import { isObject, own as ownMembers, textOf } from '#core/json';
 import type { CalledTool, NamedServer, ServerTool, ServerTools } from '#core/server-tools';
 import { stepOf, steps } from '#core/steps';
 import { sumOfKnown } from '#core/usage';
@@ -49,14 +50,14 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
   const since: Turn[] = [];
   const { toolChoice: choice, ...bare } = call;
   const wanted = choice && chosenOf(choice, all, byName);
-  let chosen = wanted ? { toolChoice: wanted } : {};
+  let chosen: Partial<GenerateCall> = { ...(wanted ? { toolChoice: only(wanted) } : {}), ...withoutServers(call) };
   let usage: Usage | undefined;
   const most = call.mostToolCalls;
   let callsLeft = Math.min(mostCalls, most ?? mostCalls);
   for (let at = 0; ; at++) {
     const round = new CallingRound(at === 0, context);
-    const limit = callsAllowed({ ...call, tools: whole }, most && callsLeft);
-    const request: GenerateCall = { ...bare, ...limit, tools: whole, ...chosen, turns: [...turns, ...since] };
+    const asking: GenerateCall = { ...bare, tools: whole, ...chosen, turns: [...turns, ...since] };
+    const request: GenerateCall = { ...asking, ...callsAllowed(asking, most === undefined ? undefined : callsLeft) };
     for await (const events of inner(request, { ...context, step: stepOf(context.step, 'tools', at) })) {
       const out = events.flatMap((event) => round.take(event));
       if (out.length === 0) continue;
@@ -64,7 +65,7 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
       if (out.some(({ type }) => type === 'started')) ahead = [];
     }
     usage = sumOfKnown(usage, round.usage);
-    if (most !== undefined) callsLeft = Math.max(0, callsLeft - searchesIn(round.events));
+    if (most !== undefined) callsLeft = Math.max(0, callsLeft - providersCalls(round.events));
     const own = round.calls(byName);
     const isLast = own.length === 0 || isCut(round.finished) || at + 1 === steps.tools.most;
     const labelled = own.flatMap(({ of, ...one }) => (of ? [{ of, call: callOf(one, of), label: labels.get(of)! }] : []));
@@ -85,13 +86,18 @@ export async function* shownAnswer({ tools, inner, admits }: CallingDeps, call: 
     }
     const left = ours.slice(allowed.length).map(({ call: { id } }) => resultOf(id, noCallsLeft, true));
     since.push(turnOf(round.events), { role: 'user', parts: [...results.map(resultOfCall), ...left, ...unknownOf(own)] });
-    chosen = laterChoice(wanted);
+    chosen = later(call, wanted);
     context.signal.throwIfAborted();
   }
 }
 
-const searchesIn = (events: Events): number =>
-  events.filter((event) => event.type === 'part' && event.part.type === 'search' && event.part.state !== 'searching').length;
+/** The calls of its own tools that a provider has made, and the searches that were made for it. */
+const providersCalls = (events: Events): number =>
+  events.filter((event) => {
+    if (event.type !== 'part' || event.progress) return false;
+    if (event.part.type === 'search') return event.part.state !== 'searching';
+    return event.part.type === 'foreign' && textOf(event.part.value['type']).endsWith('_call');
+  }).length;
 
 /** Servers of one request. */
 const mostServers = 16;
@@ -127,13 +133,37 @@ function chosenOf(choice: ToolChoice, servers: readonly Named[], byName: Readonl
     }
     const tool = one.server?.tool;
     const meant = found.tools.filter(({ name, declared }) => (tool === undefined || tool === name) && byName.has(declared.name));
+    if (meant.length === 0 && found.error !== undefined && choice.mode === 'required')
+      throw new Fault('upstream-failed', `tool_choice wants the MCP server ${found.wanted.label}, which gave no tools: ${found.error}`);
     if (tool !== undefined && meant.length === 0)
       throw new Fault('invalid', 'tool_choice names a tool that its MCP server does not have here.', { field: 'tool_choice' });
     names.push(...meant.map(({ declared }) => declared.name));
   }
-  const [only] = names;
-  if (only !== undefined && names.length + unnamed.length === 1 && choice.mode === 'required') return { type: 'tool', name: only };
-  return { ...others, names, ...(unnamed.length > 0 ? { unnamed } : {}) };
+  if (names.length + unnamed.length === 0 && choice.mode === 'required')
+    throw new Fault('invalid', 'tool_choice names an MCP server that has no tools here.', { field: 'tool_choice' });
+  return { ...others, names: [...new Set(names)], ...(unnamed.length > 0 ? { unnamed } : {}) };
+}
+
+/** A choice of one tool is that tool. */
+function only(choice: ToolChoice): ToolChoice {
+  if (choice.type !== 'allowed' || choice.mode !== 'required' || choice.names.length !== 1 || choice.unnamed) return choice;
+  return { type: 'tool', name: choice.names[0]! };
+}
+
+/** Names tools of namespaces, as the client wrote it: there is no other form of it. */
+const asWritten = '.tool_choice';
+
+/** The call without a choice as the client wrote it that has servers in it: the provider is sent their tools, and does not know them. */
+function withoutServers({ dialect = '', extra }: GenerateCall): Partial<GenerateCall> {
+  const { [asWritten]: written, ...others } = ownMembers(extra, dialect);
+  const tools = isObject(written) && Array.isArray(written['tools']) ? written['tools'] : [];
+  return tools.some((tool) => isObject(tool) && tool['type'] === 'mcp') ? { extra: { ...extra, [dialect]: others } } : {};
+}
+
+/** The choice of the rounds after the first: one that only the provider knows has been met, too. */
+function later({ dialect = '', extra }: GenerateCall, wanted: ToolChoice | undefined): Partial<GenerateCall> {
+  const { tool_choice: _, [asWritten]: written, ...others } = ownMembers(extra, dialect);
+  return { ...(written === undefined ? laterChoice(wanted) : {}), extra: { ...extra, [dialect]: others } };
 }
 
 /** The lists come before what the model says. */

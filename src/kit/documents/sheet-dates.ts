@@ -61,7 +61,7 @@ function kindOf(code: string): Kind | undefined {
     .replaceAll(/"[^"]*"|[\\_*]./gs, '')
     .split(';');
   if (/\[(?:h+|m+|s+)\]/i.test(positive)) return 'duration';
-  const letter = positive.replaceAll(/\[[^\]]*\]|general/gi, '');
+  const letter = positive.replaceAll(/\[[^\][]*\]|general/gi, '');
   const isTime = /[hs]|am\/pm/i.test(letter);
   const isDate = /[yd]/i.test(letter) || (/m/i.test(letter) && !isTime);
   return isDate ? (isTime ? 'both' : 'date') : isTime ? 'time' : undefined;

@@ -115,12 +115,18 @@ test('a choice of a server means its tools, by the names that the model sees, an
     const sent = upstream.requests.map(({ json }) => (json as { tool_choice?: unknown }).tool_choice);
     return status === 200 ? sent : (body['error'] as { message: string }).message;
   };
-  expect(await asked(ofServer)).toEqual([allowed('required', 's__one', 's__two'), allowed('auto', 's__one', 's__two')]);
+  expect(await asked(ofServer)).toEqual([allowed('required', 's__one', 's__two'), undefined]);
   expect(await asked({ ...ofServer, name: 'one' })).toEqual([functions('s__one')[0], undefined]);
   const both = { type: 'allowed_tools', mode: 'auto', tools: [...functions('look'), { ...ofServer, name: 'one' }] };
   expect(await asked(both)).toEqual([allowed('auto', 'look', 's__one'), allowed('auto', 'look', 's__one')]);
+  const oneAlone = { type: 'allowed_tools', mode: 'required', tools: Array.from({ length: 1024 }, () => ({ ...ofServer, name: 'one' })) };
+  expect(await asked(oneAlone)).toEqual([functions('s__one')[0], allowed('auto', 's__one')]);
+  expect(await asked({ ...oneAlone, tools: [...oneAlone.tools, ofServer] })).toBe('tool_choice.tools must be an array of 1 to 1024 tools.');
   expect(await asked({ ...ofServer, name: 'three' })).toBe('tool_choice names a tool that its MCP server does not have here.');
   expect(await asked({ ...ofServer, server_label: 'other' })).toBe('tool_choice.server_label names an MCP server that is not among the tools.');
+  mcp.script(({ method }) => (method === 'tools/list' ? { tools: 'none' } : undefined));
+  await ada.ask('GET', `${servers}/${((await ada.ask('GET', servers)).body['items'] as { id: number }[])[0]!.id}/tools`);
+  expect(await asked(ofServer)).toMatch(/^tool_choice (?:wants the MCP server s, which gave no tools|names an MCP server that has no tools here)/);
   await upstream.close();
 });
 
@@ -136,6 +142,18 @@ test('max_tool_calls limits the calls that the gateway makes', { timeout: long }
   const { body } = await ada.ask('POST', path, { model: 'm', input: 'Look.', tools: [never], max_tool_calls: 1 });
   expect((body['output'] as readonly { type: string }[]).map(({ type }) => type)).toEqual(['mcp_list_tools', 'mcp_call', 'message']);
   expect([said('tools/call', mcp).length, upstream.requests.length]).toEqual([1, 3]);
+  const interpreter = { type: 'code_interpreter', container: { type: 'auto' } };
+  upstream.reset();
+  upstream.script(toolCalls([one]), toolCalls([one]), ok());
+  const own = { model: 'm', input: 'Look.', tools: [never, interpreter], max_tool_calls: 2, tool_choice: { type: 'code_interpreter' } };
+  expect((await ada.ask('POST', path, own)).status).toBe(200);
+  const sent = upstream.requests.map(({ json }) => json as { max_tool_calls?: number; tools: readonly { type: string }[]; tool_choice?: object });
+  expect(sent.map(({ max_tool_calls: most, tools }) => [most, tools.some(({ type }) => type === interpreter.type)])).toEqual([
+    [2, true],
+    [1, true],
+    [undefined, false],
+  ]);
+  expect(sent.map(({ tool_choice: choice }) => choice)).toEqual([{ type: 'code_interpreter' }, undefined, undefined]);
   await upstream.close();
 });
 

@@ -165,25 +165,42 @@ export function toolChoiceOf(choice: ResponsesRequest['tool_choice'], tools: rea
     case 'allowed_tools':
       return { toolChoice: allowedOf(mode, allowed, tools), ...(namesNamespace(allowed) ? { asWritten: bounded(choice, 'tool_choice') } : {}) };
     default: {
-      const chosen = hostedOf(choice, tools, 'tool_choice');
+      const chosen = hostedOf(choice, hostedIn(tools), 'tool_choice');
       if (chosen === webSearchName) return { toolChoice: { type: 'tool', name: chosen } };
-      return chosen.server ? { toolChoice: { type: 'allowed', names: [], mode: 'required', unnamed: [chosen] } } : { carried: chosen.value };
+      return chosen.server ? { toolChoice: { type: 'allowed', names: [], mode: 'required', unnamed: [chosen], isDemand: true } } : { carried: chosen.value };
     }
   }
 }
 
+/** The declared tools that are no functions. */
+interface Hosted {
+  /** By their kind, the labels of those that are MCP servers. */
+  readonly kinds: ReadonlyMap<string, ReadonlySet<string>>;
+  /** A function has the name of the web search. */
+  readonly isSearchTaken: boolean;
+}
+
+function hostedIn(tools: readonly Tool[]): Hosted {
+  const kinds = new Map<string, Set<string>>();
+  for (const tool of tools) {
+    if (tool.type !== 'foreign') continue;
+    const kind = kindOf(tool.value['type']);
+    const labels = kinds.get(kind) ?? new Set();
+    kinds.set(kind, tool.server ? labels.add(tool.server.label) : labels);
+  }
+  return { kinds, isSearchTaken: tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName) };
+}
+
 /** The web search, or another tool that is no function. @throws Fault `invalid` where it is not among the tools */
-function hostedOf(choice: JsonObject, tools: readonly Tool[], field: string): typeof webSearchName | UnnamedTool {
+function hostedOf(choice: JsonObject, { kinds, isSearchTaken }: Hosted, field: string): typeof webSearchName | UnnamedTool {
   const kind = kindOf(choice['type']);
-  const found = tools.filter((tool) => tool.type === 'foreign' && kindOf(tool.value['type']) === kind);
-  if (found.length === 0) throw invalid(`${field}.type`, 'names a tool that is not among the tools');
-  // Where a function has the same name, the choice is ambiguous.
-  if (kind === webSearchName && !tools.some((tool) => tool.type !== 'foreign' && tool.name === webSearchName)) return webSearchName;
+  const labels = kinds.get(kind);
+  if (!labels) throw invalid(`${field}.type`, 'names a tool that is not among the tools');
+  if (kind === webSearchName && !isSearchTaken) return webSearchName; // where a function has the same name, the choice is ambiguous
   const value = bounded(choice, field);
   const { server_label: label, name } = choice;
   if (kind !== 'mcp' || typeof label !== 'string') return { dialect, value };
-  if (!found.some((tool) => tool.type === 'foreign' && tool.server?.label === label))
-    throw invalid(`${field}.server_label`, 'names an MCP server that is not among the tools');
+  if (!labels.has(label)) throw invalid(`${field}.server_label`, 'names an MCP server that is not among the tools');
   return { dialect, value, server: { label, ...(typeof name === 'string' ? { tool: name } : {}) } };
 }
 
@@ -193,10 +210,15 @@ const kindOf = (type: unknown) =>
     .split('_preview', 1)[0]!
     .replace(/_\d{4}_\d\d_\d\d$/, '');
 
+/** As many as a request may declare. */
+const mostAllowed = 1024;
+
 function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): ToolChoice {
   if (mode !== 'auto' && mode !== 'required')
     throw mode === undefined ? missing('tool_choice.mode') : invalid('tool_choice.mode', 'must be "auto" or "required"');
-  if (!Array.isArray(allowed) || allowed.length === 0) throw invalid('tool_choice.tools', 'must be an array of at least one tool');
+  if (!Array.isArray(allowed) || allowed.length === 0 || allowed.length > mostAllowed)
+    throw invalid('tool_choice.tools', `must be an array of 1 to ${mostAllowed} tools`);
+  const hosted = hostedIn(tools);
   const unnamed: UnnamedTool[] = [];
   const names = (allowed as readonly Json[]).flatMap((one, at) => {
     const field = `tool_choice.tools[${at}]`;
@@ -206,7 +228,7 @@ function allowedOf(mode: unknown, allowed: unknown, tools: readonly Tool[]): Too
       if (typeof name !== 'string') throw missing(`${field}.name`);
       return [declared({ name, namespace }, tools, `${field}.name`)];
     }
-    const chosen = hostedOf(one, tools, field);
+    const chosen = hostedOf(one, hosted, field);
     if (chosen === webSearchName) return [chosen];
     unnamed.push(chosen);
     return [];
