@@ -82,6 +82,7 @@ describe('5 MB of one thing', () => {
     expect(held(callOf(message, schema(wanted)))).toBeLessThan(most);
     expect(held(callOf(message, { tools: [tool('a_b', { x: { type: 'string' } })] }))).toBeLessThan(most);
     expect(held(callOf(`Say exactly: ${message}`))).toBeLessThan(most);
+    expect(held(callOf(`Summarise: ${message}`))).toBeLessThan(most);
   });
 
   test('is repeated up to 32 K characters, and finishes with length', async () => {

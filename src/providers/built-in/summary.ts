@@ -8,14 +8,18 @@ const asking =
 
 /** Characters at the beginning of a message in which the order stands. */
 const orderLength = 2000;
+/** Characters of a text, and sentences of it, that are summarised. */
+const mostText = 1 << 15;
+const mostSentences = 1000;
 
 /** Does the message begin with the order to summarise something? */
 export const wantsSummary = ({ message }: Pick<Prompt, 'message'>): boolean => asking.test(message.slice(0, 200));
 
 /** Sentences of the text in their order, a quarter of its length and at least one: those whose words it uses most. Empty where there is no text. */
 export function summaryOf(prompt: Prompt): string {
-  const given = sentencesOf(textIn(prompt.message), 'user');
-  const sentences = given.length > 0 ? given : prompt.sentences.filter(({ by, text }) => by !== 'system' && !isOwn(text));
+  const given = sentencesOf(textIn(prompt.message).slice(0, mostText), 'user');
+  const all = given.length > 0 ? given : prompt.sentences.filter(({ by, text }) => by !== 'system' && !isOwn(text));
+  const sentences = all.slice(0, mostSentences);
   const counts = new Map<string, number>();
   const stems = sentences.map(({ text }) => [...new Set(wordsOf(text.slice(0, 2000)))].filter((word) => !empty.has(word)));
   for (const words of stems) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
