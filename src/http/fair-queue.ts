@@ -4,10 +4,12 @@ import type { Clock } from '#kit/async/clock';
 
 /** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. */
 const fewEachTurn = 16;
-/** As many more for each millisecond of a turn in which requests were refused, so that not all of the time goes into refusing. */
-const morePerMillisecond = 2;
-/** No more of them than this: the more begin in a turn, the longer it takes. */
-const mostMore = 48;
+/** In a turn in which a connection was accepted: the runtime accepts one a turn, and more may wait for that, health checks among them. */
+const fewestEachTurn = 2;
+/** Requests that are refused in one turn, as long as no more than `burstPlaces` are left for later ones. Refusing all that have come would leave no time for the others. */
+const mostRefusedEachTurn = 32;
+/** What refusing a request costs, as a part of what answering one does. */
+const costOfRefusal = 0.25;
 /** Requests that may wait when a burst arrives: as many as there are connections by default. */
 const burstPlaces = 10_000;
 /** Milliseconds of uninterrupted waiting from which it is no burst any more: more arrives than can be answered. */
@@ -15,7 +17,7 @@ const burstMilliseconds = 2000;
 /** Seconds that a request may have to wait then. */
 const mostWaitSeconds = 2;
 /** Milliseconds of waiting after which the number of places is found anew. */
-const measuredMilliseconds = 500;
+const measuredMilliseconds = 2000;
 /** One for each second after which a refused request may come back: they come back at different times. Made once: under such a load a refusal must cost little. */
 const refusals = [1, 2, 3, 4, 5].map(
   (retryAfter) =>
@@ -39,13 +41,14 @@ export interface Waiting {
 interface Place {
   readonly request: Waiting;
   readonly enter: () => void;
+  readonly refuse: (fault: Fault) => void;
 }
 
 /**
  * The queue of the requests with a credential, other than GETs. A few begin in each turn of the event loop, so that it comes round quickly however many arrive;
  * the rest wait, and their users take turns: who sends a thousand waits behind his own. When the queue has not been empty for two seconds, more arrives than
- * the process can answer: then only as many may wait as begin in two seconds, each user's share of them, and further ones are refused at once. A body is not
- * read before its request begins. A fair semaphore (`kit/async`) bounds what runs; this bounds what begins, however long it runs then.
+ * the process can answer: then only as many may wait as could begin in two seconds, each user's share of them, and further ones are refused, some in each turn.
+ * A body is not read before its request begins. A fair semaphore (`kit/async`) bounds what runs; this bounds what begins, however long it runs then.
  */
 export class FairQueue {
   readonly #deps: Required<FairQueueDeps>;
@@ -54,15 +57,18 @@ export class FairQueue {
   #waiting = 0;
   /** Begun in this turn of the event loop. */
   #begun = 0;
+  /** Those that are refused in one of the next turns, unless there is room for them by then. */
+  readonly #left: Place[] = [];
   /** In this turn. */
-  #hasRefused = false;
+  #refused = 0;
+  #hasAccepted = false;
   #isTurnEndAwaited = false;
   #places = burstPlaces;
-  /** Monotonic milliseconds: when the first of those came who have waited without a pause since, when this turn began, and when the counting of `#served`. */
+  /** Monotonic milliseconds: when the first of those came who have waited without a pause since, and when the counting of `#worked` began. */
   #waitingSince = 0;
-  #turnBegan = 0;
   #countedSince = 0;
-  #served = 0;
+  /** Requests begun, and what refusals cost, in requests. */
+  #worked = 0;
 
   constructor({ clock, chance = Math.random, atTurnEnd = setImmediate }: FairQueueDeps) {
     this.#deps = { clock, chance, atTurnEnd };
@@ -77,7 +83,7 @@ export class FairQueue {
    * Puts a request at the end of its user's line.
    *
    * @returns `undefined` where it may begin now; else it resolves when it may, or when it has been aborted
-   * @throws Fault `overloaded` where too many wait
+   * @throws Fault `overloaded` where too many wait, now or later
    */
   enter(request: Waiting): Promise<void> | undefined {
     this.#awaitTurnEnd();
@@ -85,20 +91,39 @@ export class FairQueue {
       this.#begun++;
       return undefined;
     }
-    const owner = request.caller?.userId ?? 0;
-    const line = this.#lines.get(owner) ?? new Set();
-    this.#requirePlace(line.size);
-    if (this.#waiting++ === 0) this.#waitingSince = this.#countedSince = this.#turnBegan = this.#deps.clock.monotonic();
-    this.#lines.set(owner, line);
-    return new Promise((enter) => line.add({ request, enter }));
+    const hasRoom = this.#hasRoom(request);
+    if (!hasRoom && (this.#refused < mostRefusedEachTurn || this.#left.length === burstPlaces)) throw this.#refusal();
+    return new Promise((enter, refuse) => {
+      const place = { request, enter, refuse };
+      if (hasRoom) this.#put(place);
+      else this.#left.push(place);
+    });
+  }
+
+  /** A connection has been accepted in this turn. */
+  accepted(): void {
+    this.#hasAccepted = true;
   }
 
   /** When all places are taken, a user with less than an equal share of them still gets one, of as many again. */
-  #requirePlace(taken: number): void {
+  #hasRoom(request: Waiting): boolean {
+    const taken = this.#lines.get(ownerOf(request))?.size ?? 0;
     const users = this.#lines.size + (taken === 0 ? 1 : 0);
-    if (this.#waiting < this.#places || (taken < this.#places / users && this.#waiting < 2 * this.#places)) return;
-    this.#hasRefused = true;
-    throw refusals[Math.floor(refusals.length * this.#deps.chance())]!;
+    return this.#waiting < this.#places || (taken < this.#places / users && this.#waiting < 2 * this.#places);
+  }
+
+  #put(place: Place): void {
+    const owner = ownerOf(place.request);
+    if (this.#waiting++ === 0) this.#waitingSince = this.#countedSince = this.#deps.clock.monotonic();
+    const line = this.#lines.get(owner);
+    if (line) line.add(place);
+    else this.#lines.set(owner, new Set([place]));
+  }
+
+  #refusal(): Fault {
+    this.#refused++;
+    this.#worked += costOfRefusal;
+    return refusals[Math.floor(refusals.length * this.#deps.chance())]!;
   }
 
   #awaitTurnEnd(): void {
@@ -109,21 +134,33 @@ export class FairQueue {
 
   readonly #nextTurn = (): void => {
     this.#isTurnEndAwaited = false;
-    this.#begun = 0;
-    if (this.#waiting === 0) return;
-    const now = this.#deps.clock.monotonic();
-    const most = fewEachTurn + (this.#hasRefused ? Math.min(mostMore, morePerMillisecond * (now - this.#turnBegan)) : 0);
-    this.#hasRefused = false;
-    this.#turnBegan = now;
+    const most = this.#hasAccepted ? fewestEachTurn : fewEachTurn;
+    this.#begun = this.#refused = 0;
+    this.#hasAccepted = false;
+    if (this.#waiting === 0 && this.#left.length === 0) return;
     for (const [owner, line] of this.#lines) {
       if (this.#begun >= most) break;
       this.#lines.delete(owner);
       this.#begin(line);
       if (line.size > 0) this.#lines.set(owner, line);
     }
-    this.#measure(now);
+    this.#lookAtLeft();
+    this.#measure();
     this.#awaitTurnEnd();
   };
+
+  /** Puts those that were left in the places that are free now, and refuses some of the others. */
+  #lookAtLeft(): void {
+    let looked = 0;
+    for (const place of this.#left) {
+      if (this.#refused === mostRefusedEachTurn) break;
+      looked++;
+      if (place.request.signal.aborted) place.enter();
+      else if (this.#hasRoom(place.request)) this.#put(place);
+      else place.refuse(this.#refusal());
+    }
+    this.#left.splice(0, looked);
+  }
 
   /** Begins the first request of a line that is still wanted. */
   #begin(line: Set<Place>): void {
@@ -133,18 +170,21 @@ export class FairQueue {
       place.enter();
       if (place.request.signal.aborted) continue;
       this.#begun++;
-      this.#served++;
+      this.#worked++;
       return;
     }
   }
 
   /** Finds how many may wait. */
-  #measure(now: number): void {
+  #measure(): void {
+    const now = this.#deps.clock.monotonic();
     const milliseconds = now - this.#countedSince;
     if (this.#waiting === 0) this.#places = burstPlaces;
     else if (milliseconds < measuredMilliseconds) return;
-    else if (now - this.#waitingSince >= burstMilliseconds) this.#places = Math.max(fewEachTurn, (mostWaitSeconds * 1000 * this.#served) / milliseconds);
+    else if (now - this.#waitingSince >= burstMilliseconds) this.#places = Math.max(fewEachTurn, (mostWaitSeconds * 1000 * this.#worked) / milliseconds);
     this.#countedSince = now;
-    this.#served = 0;
+    this.#worked = 0;
   }
 }
+
+const ownerOf = ({ caller }: Waiting): number => caller?.userId ?? 0;

@@ -108,6 +108,11 @@ export class Requests {
     return this.#queue.waiting;
   }
 
+  /** A connection has been accepted. */
+  accepted(): void {
+    this.#queue.accepted();
+  }
+
   async answer(target: Target, { request, response, params }: Arrived): Promise<void> {
     if (!beginsOn(request.socket)) return;
     const deps = this.#deps;

@@ -69,6 +69,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
   });
   const connections = boundConnections(app.server, () => roomFor(deps.limits().maxConnections), deps.clock);
   const requests = new Requests(deps, (socket) => connections.isExtra(socket));
+  app.server.on('connection', () => requests.accepted());
   const { open } = requests;
   const run: Run = (target, { raw: request, params }, reply) => {
     reply.hijack();

@@ -98,3 +98,14 @@ test('requests that spend nothing wait for their turn, too', async () => {
   expect(answers.length).toBeLessThan(1600);
   await done;
 });
+
+test('many who connect at once, such as after a restart of theirs, do not wait behind the thousands that others have sent', async () => {
+  const { answers, done } = (await floodgate(server.key, 9600)).open();
+  const newcomers = Array.from({ length: 300 }, () => connect(Number(new URL(server.url).port), '127.0.0.1'));
+  onTestFinished(() => newcomers.forEach((socket) => socket.destroy()));
+  for (const socket of newcomers) socket.write('GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n');
+  const said = await Promise.all(newcomers.map((socket) => once(socket, 'data').then(String)));
+  for (const text of said) expect(text).toMatch(/^HTTP\/1.1 200 /);
+  expect(answers.length).toBeLessThan(2400); // one of them is accepted in each turn
+  await done;
+});
