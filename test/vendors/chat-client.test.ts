@@ -307,6 +307,13 @@ test('an empty text beside a tool call is not sent to a provider of responses, a
   ]);
 });
 
+test('the call of a tool of free text is streamed as one by the built-in model', async () => {
+  const more = { stream: true, tools: [{ type: 'custom', custom: { name: 'run' } }], messages: [{ role: 'user', content: 'run: ls' }] };
+  const frames = await (await server.ask('/v1/chat/completions', { model: 'built-in', ...more })).text();
+  const calls = [...frames.matchAll(/"tool_calls":\[(.*?)\]/g)].map(([, call]) => JSON.parse(call!) as { custom?: { input: string }; function?: object });
+  expect([calls.map((call) => call.custom?.input).join(''), calls.filter((call) => call.function)]).toEqual(['ls', []]);
+});
+
 describe('Cursor', () => {
   const format = { type: 'grammar', syntax: 'lark', definition: 'start: /a+/' };
   const patch = { type: 'custom', name: 'ApplyPatch', description: 'Edits.', format };
