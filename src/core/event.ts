@@ -59,6 +59,7 @@ export interface ToolCallPiece {
   readonly id: string;
   readonly name?: string;
   readonly json: string;
+  /** Of a tool of free text; each piece says so. */
   readonly custom?: boolean;
   readonly extra?: Extra;
 }

@@ -229,7 +229,7 @@ function answered(asked: Asked, route: Route): Promise<void> {
 const notFound = () =>
   new Fault(
     'not-found',
-    'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /v1 (also /server/chatcompat/v1).',
+    'There is nothing at this address. All addresses are listed at /docs; the base address for OpenAI clients is /v1 (also /server/chatcompat/v1), for Anthropic and Google clients the server without a path.',
   );
 
 function parsed(bytes: Uint8Array, parsing: Parsing): JsonText | Promise<JsonText> {

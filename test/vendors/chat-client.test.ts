@@ -306,3 +306,60 @@ test('an empty text beside a tool call is not sent to a provider of responses, a
     { type: 'function_call_output', call_id: 'c1', output: 'Rain.' },
   ]);
 });
+
+test('the call of a tool of free text is streamed as one by the built-in model', async () => {
+  const more = { stream: true, tools: [{ type: 'custom', custom: { name: 'run' } }], messages: [{ role: 'user', content: 'run: ls' }] };
+  const frames = await (await server.ask('/v1/chat/completions', { model: 'built-in', ...more })).text();
+  const calls = [...frames.matchAll(/"tool_calls":\[(.*?)\]/g)].map(([, call]) => JSON.parse(call!) as { custom?: { input: string }; function?: object });
+  expect([calls.map((call) => call.custom?.input).join(''), calls.filter((call) => call.function)]).toEqual(['ls', []]);
+});
+
+describe('Cursor', () => {
+  const format = { type: 'grammar', syntax: 'lark', definition: 'start: /a+/' };
+  const patch = { type: 'custom', name: 'ApplyPatch', description: 'Edits.', format };
+  const read = { type: 'function', name: 'Read', parameters: { type: 'object', properties: {} } };
+  const nestedRead = { type: 'function', function: { name: 'Read', parameters: { type: 'object', properties: {} } } };
+  const nestedPatch = {
+    type: 'custom',
+    custom: { name: 'ApplyPatch', description: 'Edits.', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'start: /a+/' } } },
+  };
+
+  test('writes tools of free text flat, and they are tools (chat)', async () => {
+    const answer = await ask('chat', { tools: [nestedRead, patch], tool_choice: { type: 'custom', name: 'ApplyPatch' } });
+    expect([answer.status, warned(answer)]).toEqual([200, '']);
+    expect(sent()).toMatchObject({ tools: [nestedRead, nestedPatch], tool_choice: { type: 'custom', custom: { name: 'ApplyPatch' } } });
+  });
+
+  test.each(wires)('asks for a chat completion with the body of a request for a response, and gets one (%s)', async (model) => {
+    const body = {
+      model,
+      input: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
+        { type: 'function_call', call_id: 'call_1', name: 'Read', arguments: '{}' },
+        { type: 'function_call_output', call_id: 'call_1', output: 'text' },
+      ],
+      tools: [read],
+      include: ['reasoning.encrypted_content'],
+      reasoning: { effort: 'medium', summary: 'auto' },
+      text: { verbosity: 'low' },
+      store: false,
+    };
+    upstream.script(always(ok({ text: 'ho' })));
+    const whole = await (await server.ask('/v1/chat/completions', body)).json();
+    expect(whole).toMatchObject({ object: 'chat.completion', choices: [{ message: { role: 'assistant', content: 'ho' }, finish_reason: 'stop' }] });
+    const frames = await (await server.ask('/v1/chat/completions', { ...body, messages: [], stream: true, stream_options: { include_usage: true } })).text();
+    expect(frames).toMatch(/"delta":\{"role":"assistant".*"choices":\[\],"usage":\{"prompt_tokens".*\[DONE\]/s);
+    for (const { json } of upstream.requests) expect(JSON.stringify(json)).toMatch(/Be brief\..*hi.*Read.*text|hi.*Read.*text.*Be brief\./);
+  });
+
+  test.each<[field: string, body: object]>([
+    ['messages', {}],
+    ['input[0].role', { input: [{ role: 'robot', content: 'hi' }] }],
+    ['previous_response_id', { input: 'hi', previous_response_id: 'resp_1' }],
+    ['tool_choice', { input: 'ho', messages: [{ role: 'user', content: 'hi' }], tools: [patch], tool_choice: 7 }],
+  ])('is told %s where its request is wrong', async (field, body) => {
+    const answer = await server.ask('/v1/chat/completions', { model: 'chat', ...body });
+    expect([answer.status, (await answer.json()) as object]).toEqual([400, { error: expect.objectContaining({ param: field }) as object }]);
+  });
+});

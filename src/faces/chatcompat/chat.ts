@@ -10,6 +10,7 @@ import { answerCall, contextOf, unlabelled, type GeneratingDeps, type Understood
 import type { Asked, Route } from '#http/route';
 import type { GenerateCall } from '#core/call';
 import type { Clock } from '#kit/async/clock';
+import { decodeResponseBody, isForResponse } from './response-body.ts';
 import { root } from './root.ts';
 
 /** `POST /chat/completions`. */
@@ -28,12 +29,14 @@ export function chatRoute(deps: GeneratingDeps): Route {
   };
 }
 
-const fieldOf = (field: string, call: GenerateCall) => clientField(chat.fieldNames, field, call);
+const chatField = (field: string, call: GenerateCall) => clientField(chat.fieldNames, field, call);
 
 function understood(asked: Asked, clock: Clock): Understood {
   const { exchange, json, bytes, places } = asked;
   const { app, body } = unlabelled(json);
-  const { call, usageWanted, asItCame } = decodeRequest(body);
+  const { call, usageWanted, asItCame, fieldOf } = isForResponse(body)
+    ? { ...decodeResponseBody(body), asItCame: false }
+    : { ...decodeRequest(body), fieldOf: chatField };
   const answer = { id: answerId('chatcmpl-', exchange), created: Math.floor(clock.now() / 1000), usageWanted, isOlder: hasOlderFunctions(call) };
   return {
     call,

@@ -29,7 +29,9 @@ export function gencompat(deps: OperationDeps): Face {
   };
 }
 
+const hasPublisher = /^\/v1(?:\/projects\/:project\/locations\/:location)?\/publishers\//;
+
 const forAllPublishers = (route: Route): Route => ({
   ...route,
-  also: (route.also ?? []).map(({ method, path, headers }) => ({ method, path, ...(headers && !path.startsWith(`${shared}/publishers/`) ? { headers } : {}) })),
+  also: (route.also ?? []).map(({ method, path, headers }) => ({ method, path, ...(headers && !hasPublisher.test(path) ? { headers } : {}) })),
 });

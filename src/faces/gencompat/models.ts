@@ -4,7 +4,7 @@ import { Fault, wrongMethod } from '#core/fault';
 import type { Model } from '#core/target';
 import { unknownModel } from '#core/known-models';
 import { modelRoutes, type ModelsOf } from '../model-list.ts';
-import { addressedModel, isOperation } from './operations.ts';
+import { addressedModel, isOperation, platformPaths } from './operations.ts';
 import { namesFor, type StandIns, embeddingName } from './names.ts';
 
 const ModelObject = Type.Object({
@@ -22,7 +22,7 @@ const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: 
 /** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name, also as the platform has it: `GET /publishers/{publisher}/models/{model}`. */
 export function contentModelRoutes(root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] {
   const [list, one] = contentModels(root, models, standIns);
-  return [list!, { ...one!, also: [{ method: 'GET', path: `${root}/publishers/:publisher/models/*` }] }];
+  return [list!, { ...one!, also: platformPaths(root).map((path) => ({ method: 'GET', path })) }];
 }
 
 const contentModels = (root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] =>

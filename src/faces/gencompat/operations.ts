@@ -24,7 +24,7 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
     {
       method: 'POST',
       path: `${root}/models/*`,
-      also: [{ method: 'POST', path: `${root}/publishers/:publisher/models/*` }],
+      also: platformPaths(root).map((path) => ({ method: 'POST', path })),
       scope: 'passthrough',
       owner: 'caller',
       spends: true,
@@ -36,6 +36,10 @@ export function operationRoutes(root: string, deps: OperationDeps): readonly Rou
     },
   ];
 }
+
+/** A model of the cloud platform; which project asks, and where, is not heeded. */
+export const platformPaths = (root: string): readonly string[] =>
+  ['', '/projects/:project/locations/:location'].map((within) => `${root}${within}/publishers/:publisher/models/*`);
 
 /** Does an address end with one of these operations, which take POST alone? */
 export const isOperation = (address: string): boolean => operations.some(({ suffix }) => address.endsWith(suffix));

@@ -116,12 +116,13 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     const named = tokens.count(use.name);
     if (left < named) return void (yield finished('length'));
     spend(named);
-    yield { event: { type: 'tool-call', candidate, call, id, name: use.name, json: '', ...(use.custom ? { custom: true } : {}) }, tokens: named };
+    const piece = { type: 'tool-call', candidate, call, id, ...(use.custom ? { custom: true } : {}) } as const;
+    yield { event: { ...piece, name: use.name, json: '' }, tokens: named };
     const written = split(use.json.slice(0, longest).toWellFormed());
     const cut = written.length > left || use.json.length > longest;
     for (const { text: json, count } of grouped(written.slice(0, left))) {
       spend(count);
-      yield { event: { type: 'tool-call', candidate, call, id, json }, tokens: count };
+      yield { event: { ...piece, json }, tokens: count };
     }
     if (cut) return void (yield finished('length'));
   }

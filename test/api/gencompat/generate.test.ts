@@ -120,6 +120,8 @@ describe('without any provider', () => {
     '/server/gencompat/v1beta/publishers/google/models/gemini-2.5-flash:generateContent',
     '/server/gencompat/v1/publishers/google/models/gemini-2.5-flash%3agenerateContent',
     '/v1/publishers/google/models/gemini-2.5-flash:generateContent',
+    '/v1/projects/one/locations/us-central1/publishers/google/models/gemini-2.5-flash:generateContent',
+    '/v1beta1/projects/one/locations/global/publishers/google/models/gemini-2.5-flash:generateContent',
   ])(proves('service.gencompat-root', '%s answers too'), async (path) => {
     expect((await whole(path, said('Say exactly: yes'), {}, alone)).answer.candidates[0]?.content.parts).toEqual([{ text: 'yes' }]);
   });

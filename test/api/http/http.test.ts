@@ -72,7 +72,8 @@ test('every answer tells browsers to keep it to itself, and the documentation lo
 
 test('who asks at an address that is not there is told where the interfaces are, and who sends a key in the address where to send it', async () => {
   const said = async (path: string, body?: object) => JSON.stringify(await (await server.ask(path, body)).json());
-  for (const text of [await said('/nothing'), await said('/v1/chat', {})]) expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1/);
+  for (const text of [await said('/nothing'), await said('/v1/chat', {}), await said('/v1/v1/messages', {})])
+    expect(text).toMatch(/\/docs.*\/server\/chatcompat\/v1.*Anthropic and Google clients/);
   const answer = await fetch(`${server.url}/server/gencompat/v1beta/models?key=${server.key}`);
   expect(answer.status).toBe(401);
   const text = await answer.text();

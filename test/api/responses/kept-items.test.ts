@@ -49,6 +49,19 @@ test.each([{}, { include: ['reasoning.encrypted_content'] }])(
   },
 );
 
+test('what is kept is answered without an input, null included; where nothing is kept, the input is required', async () => {
+  upstream.script(always(ok({ text: 'good day' })));
+  const { id } = await ask(conversations, { items: [{ role: 'user', content: 'one' }] });
+  for (const input of [undefined, null]) expect(await create({ input, conversation: id })).toMatchObject({ http: 200, status: 'completed' });
+  expect(await textsOf(id)).toEqual(['user: one', 'assistant: good day', 'assistant: good day']);
+  const { id: first } = await create({});
+  const second = await create({ input: undefined, previous_response_id: first });
+  expect((await create({ input: undefined, previous_response_id: second.id, background: true })).http).toBe(200);
+  expect((await ask(`${responses}/${second.id}/input_items`)).http).toBe(200);
+  const { id: empty } = await ask(conversations, {});
+  for (const more of [{}, { conversation: empty }]) expect((await create({ input: undefined, ...more })).error.param).toBe('input');
+});
+
 test('of several requests that delete a response of a conversation one does it', async () => {
   upstream.script(always(ok()));
   const { id } = await ask(conversations, {});

@@ -5,6 +5,7 @@ import { isEmpty, rest, type Extra } from '#core/json';
 import { bodyFault, bounded, invalid, isGiven } from '../../shared/read-fields.ts';
 import { askedTier } from '../usage.ts';
 import { isAsItCame } from './as-it-came.ts';
+import { withNestedTools } from './flat-custom-tools.ts';
 import { reasoningOf, vendorFields } from './decode-reasoning.ts';
 import { turnsOf } from './decode-messages.ts';
 import { olderFunctionsOf } from './older-functions.ts';
@@ -32,7 +33,8 @@ const understood: ReadonlySet<string> = new Set(
  * @throws Fault `invalid`, naming the field as the client spelled it
  */
 export function decodeRequest(body: unknown): { readonly call: GenerateCall; readonly usageWanted: boolean; readonly asItCame: boolean } {
-  const request = check(body);
+  const nested = withNestedTools(body);
+  const request = check(nested);
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   const older = olderFunctionsOf(request);
   const tools = older?.tools ?? request.tools?.map(toolOf) ?? [];
@@ -57,7 +59,7 @@ export function decodeRequest(body: unknown): { readonly call: GenerateCall; rea
     extra: extraOf(request, older !== undefined),
   };
   const asItCame = older ? isAsItCame(request, [], undefined) : isAsItCame(request, tools, toolChoice);
-  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame };
+  return { call, usageWanted: request.stream_options?.include_usage ?? false, asItCame: asItCame && nested === body };
 }
 
 function samplingOf(request: ChatRequest): Sampling {

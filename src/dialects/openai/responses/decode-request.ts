@@ -23,7 +23,7 @@ const checkItems = checked(Type.Object({ items: Input }), bodyFault);
  */
 export function requestOf(body: unknown): ResponsesRequest {
   if (isObject(body)) checkTypes(body['input'], 'input');
-  const request = check(withReferences(body));
+  const request = check(withReferences(withInput(body)));
   if (!/^[\x20-\x7e]+$/.test(request.model)) throw invalid('model', 'must be printable ASCII');
   checkMetadata(request.metadata);
   if (isGiven(request.previous_response_id) && isGiven(request.conversation)) throw invalid('previous_response_id', 'and conversation exclude each other');
@@ -67,6 +67,12 @@ export function itemsOf(items: unknown): readonly WireItem[] {
   const { items: list } = checkItems({ items });
   if (typeof list === 'string') throw invalid('items', 'must be an array');
   return list;
+}
+
+/** What is stored may be gone on with as it is. */
+function withInput(body: unknown): unknown {
+  if (!isObject(body) || isGiven(body['input'])) return body;
+  return isGiven(body['previous_response_id']) || isGiven(body['conversation']) ? { ...body, input: [] } : body;
 }
 
 /** A reference to an item may be its id alone. */

@@ -14,6 +14,7 @@ import { toolsIn } from '../../shared/lone-items.ts';
 import { flatName } from '../../shared/tool-names.ts';
 import { termsOf } from '../../shared/web-search.ts';
 import { wantedServer } from './mcp-tools.ts';
+import { nestedGrammar } from '../grammar.ts';
 import { dialect, type ResponsesRequest, type WireTool, carriedAs } from './wire.ts';
 
 /** A flat tool of this wire → a tool, and what of its namespace cannot be read. */
@@ -127,17 +128,6 @@ function searchOf(value: JsonObject): WebSearch {
 }
 
 const searchMembers = { type: null, filters: null, external_web_access: 'unopened', user_location: 'near', search_context_size: 'contextSize' } as const;
-
-/** A grammar in an object of its own, as on the chat wire and in core. */
-function nestedGrammar(format: JsonObject): JsonObject {
-  const { type, ...grammar } = format;
-  return type === 'grammar' && !isObject(format['grammar']) ? { type, grammar } : format;
-}
-
-export function flatGrammar(format: JsonObject): JsonObject {
-  const { grammar, ...others } = format;
-  return isObject(grammar) ? { ...others, ...grammar } : format;
-}
 
 export interface Chosen {
   readonly toolChoice?: ToolChoice;
