@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { askFace, faces } from '../support/all-faces.ts';
 import { on, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
@@ -66,4 +66,59 @@ test('arguments that are streamed as an object reach the client', async () => {
   const { raw, complete } = await askFace(server, 'gencompat', { model: 'responses', content: 'hello', stream: true });
   expect(complete).toBe(true);
   expect(raw).toContain('"args":{"city":"Rome"}');
+});
+
+const started = { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } };
+const over = (output: readonly object[] = []) => ({ type: 'response.completed', response: { ...response, output } });
+const ended = (output_index: number, content_index: number, text: string) => ({ type: 'response.output_text.done', output_index, content_index, text });
+const spoken = (...texts: readonly string[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', content: texts.map((text) => ({ type: 'output_text', text })) });
+
+describe.each(faces)('a client of %s reads a stream of the Responses API that has no pieces', (face) => {
+  test.each([
+    ['but the ends of its parts', [started, ended(0, 0, 'one '), ended(0, 1, 'two'), over()]],
+    ['but the ends of its parts and all else once more', [started, ended(0, 0, 'one '), ended(0, 1, 'two'), over([spoken('one ', 'two')])]],
+    ['but its item', [started, { type: 'response.output_item.done', output_index: 0, item: spoken('one ', 'two') }, over()]],
+    ['but its end', [over([spoken('one ', 'two')])]],
+  ])('%s', async (_, frames) => {
+    upstream.script(framed(frames));
+    const { text, complete } = await askFace(server, face, { model: 'responses', content: 'hello', stream: true });
+    expect({ text, complete }).toEqual({ text: 'one two', complete: true });
+  });
+
+  test('but the end of the arguments of a call', async () => {
+    const begun = { ...item, arguments: '' };
+    const frames = [
+      started,
+      { type: 'response.output_item.added', output_index: 0, item: begun },
+      { type: 'response.function_call_arguments.done', output_index: 0, arguments: '{"city":"Rome"}' },
+      { type: 'response.output_item.done', output_index: 0, item: begun },
+      over(),
+    ];
+    upstream.script(framed(frames));
+    const { raw, complete } = await askFace(server, face, { model: 'responses', content: 'hello', stream: true });
+    expect(complete).toBe(true);
+    expect(raw).toMatch(/\{\\?"city\\?":\\?"Rome\\?"\}/);
+  });
+});
+
+describe.each(['text/plain; charset=utf-8', 'application/octet-stream', 'application/json'])('a stream of events whose type is %s', (type) => {
+  const answer = [
+    { id: 'c1', model: 'm', choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi ' } }] },
+    { id: 'c1', model: 'm', choices: [{ index: 0, delta: { content: 'there' }, finish_reason: 'stop' }] },
+  ];
+  const text = `\uFEFF: hello\r\n\r\n${answer.map((frame) => `event: x\r\ndata: ${JSON.stringify(frame)}\r\n\r\n`).join('')}data: [DONE]\r\n\r\n`;
+
+  test.each(faces)('is one to a client of %s, in however small pieces it comes', async (face) => {
+    upstream.script(on({}, { name: 'events', answer: () => ({ ...pieces(eachByte(text)), headers: { 'content-type': type } }) }));
+    const { text: said, complete } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect({ said, complete }).toEqual({ said: 'Hi there', complete: true });
+  });
+});
+
+const eachByte = (text: string): readonly Buffer[] => Array.from(Buffer.from(text), (byte) => Buffer.from([byte]));
+
+test.each(['', ' ', '  \n\n  {"no": "answer"}', 'data', 'No such model.', '<html>'])('what is no stream of events is none: %j', async (text) => {
+  upstream.script(on({}, { name: 'text', answer: () => ({ ...pieces([text]), headers: { 'content-type': 'text/plain' } }) }));
+  const { status, error } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
+  expect({ status, error }).toEqual({ status: 502, error: 'upstream_error' });
 });
