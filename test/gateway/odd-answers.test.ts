@@ -122,3 +122,12 @@ test.each(['', ' ', '  \n\n  {"no": "answer"}', 'data', 'No such model.', '<html
   const { status, error } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
   expect({ status, error }).toEqual({ status: 502, error: 'upstream_error' });
 });
+
+test.each([false, true])('token ids of Gemini reach a client of Gemini (streamed: %s)', async (stream) => {
+  const chosen = { token: 'Yes', tokenId: 3553, logProbability: -0.5 };
+  const logprobsResult = { topCandidates: [{ candidates: [chosen, { token: 'No', tokenId: 2301, logProbability: -1 }] }], chosenCandidates: [chosen] };
+  const candidates = [{ content: { role: 'model', parts: [{ text: 'Yes' }] }, finishReason: 'STOP', index: 0, logprobsResult }];
+  upstream.script(stream ? framed([{ candidates }]) : whole({ candidates }));
+  const { raw } = await askFace(server, 'gencompat', { model: 'gemini', content: 'hello', stream });
+  expect(raw).toContain(JSON.stringify(logprobsResult));
+});
