@@ -1,3 +1,4 @@
+import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { askFace, faces } from '../support/all-faces.ts';
 import { on, stream as pieces, type Behaviour } from '../support/fakes/upstream/index.ts';
@@ -71,7 +72,12 @@ test('arguments that are streamed as an object reach the client', async () => {
 const started = { type: 'response.created', response: { ...response, status: 'in_progress', output: [] } };
 const over = (output: readonly object[] = []) => ({ type: 'response.completed', response: { ...response, output } });
 const ended = (output_index: number, content_index: number, text: string) => ({ type: 'response.output_text.done', output_index, content_index, text });
-const spoken = (...texts: readonly string[]) => ({ type: 'message', id: 'msg_1', role: 'assistant', content: texts.map((text) => ({ type: 'output_text', text })) });
+const spoken = (...texts: readonly string[]) => ({
+  type: 'message',
+  id: 'msg_1',
+  role: 'assistant',
+  content: texts.map((text) => ({ type: 'output_text', text })),
+});
 
 describe.each(faces)('a client of %s reads a stream of the Responses API that has no pieces', (face) => {
   test.each([
@@ -130,4 +136,69 @@ test.each([false, true])('token ids of Gemini reach a client of Gemini (streamed
   upstream.script(stream ? framed([{ candidates }]) : whole({ candidates }));
   const { raw } = await askFace(server, 'gencompat', { model: 'gemini', content: 'hello', stream });
   expect(raw).toContain(JSON.stringify(logprobsResult));
+});
+
+const chunk = (delta: object, finish: string | null = null) => ({
+  id: 'c1',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, delta, finish_reason: finish }],
+});
+const client = new OpenAI({ apiKey: server.key, baseURL: `${server.url}/v1`, maxRetries: 0 });
+const hello = { model: 'chat', messages: [{ role: 'user' as const, content: 'hello' }] };
+const call = (city: string) => ({ id: expect.stringMatching(/^call_/), type: 'function', function: { name: 'weather', arguments: JSON.stringify({ city }) } });
+const [rome, oslo] = cities.map((args, at) => ({ id: `call_${at}`, type: 'function', function: { name: 'weather', arguments: JSON.stringify(args) } })) as [
+  ReturnType<typeof called>,
+  ReturnType<typeof called>,
+];
+
+describe("OpenAI's SDK puts together what a server of the chat API streams", () => {
+  test.each([
+    ['without ids and types', [{ tool_calls: [{ index: 0, function: rome.function }] }, { tool_calls: [{ index: 1, function: oslo.function }] }]],
+    ['without indexes', [{ tool_calls: [rome] }, { tool_calls: [oslo] }]],
+    ['with one index for all', [{ tool_calls: [{ index: 0, ...rome }] }, { tool_calls: [{ index: 0, ...oslo }] }]],
+    ['with indexes from 1 on', [{ tool_calls: [{ index: 1, ...rome }] }, { tool_calls: [{ index: 2, ...oslo }] }]],
+    [
+      'with arguments as objects',
+      [{ tool_calls: cities.map((args, index) => ({ ...rome, id: `call_${index}`, index, function: { name: 'weather', arguments: args } })) }],
+    ],
+    [
+      'with names that come again with each piece',
+      [
+        { tool_calls: [{ index: 0, ...rome, function: { name: 'weather', arguments: '{"city":' } }] },
+        { tool_calls: [{ index: 0, ...rome, function: { name: 'weather', arguments: '"Rome"}' } }] },
+        { tool_calls: [{ index: 1, ...oslo }] },
+      ],
+    ],
+  ])('calls %s', async (_, deltas) => {
+    upstream.script(framed([chunk({ role: 'assistant', content: null }), ...deltas.map((delta) => chunk(delta)), chunk({}, 'tool_calls')]));
+    const { message } = (await client.chat.completions.stream(hello).finalChatCompletion()).choices[0]!;
+    expect(message.tool_calls).toEqual([call('Rome'), call('Oslo')]);
+  });
+
+  test.each([
+    ['choices without an index', [{ delta: { role: 'assistant', content: 'Hi ' } }, { delta: { content: 'there' }, finish_reason: 'stop' }]],
+    ['a message in the place of a delta', [{ index: 0, message: { role: 'assistant', content: 'Hi there' } }]],
+  ])('%s', async (_, choices) => {
+    upstream.script(framed(choices.map((choice) => ({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] }))));
+    const [choice] = (await client.chat.completions.stream(hello).finalChatCompletion()).choices;
+    expect(choice).toMatchObject({ message: { content: 'Hi there' }, finish_reason: 'stop' });
+  });
+});
+
+test.each([
+  ['no id', { ...rome, id: undefined }],
+  ['no type', { ...rome, type: undefined }],
+  ['arguments as an object', { ...rome, function: { name: 'weather', arguments: { city: 'Rome' } } }],
+  ['no arguments', { ...rome, function: { name: 'weather' } }],
+])('a call of a whole chat completion that has %s is whole for a client of the same interface', async (_, one) => {
+  const message = { role: 'assistant', content: null, tool_calls: [one] };
+  upstream.script(whole({ id: 'c1', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }));
+  const [made] = (await client.chat.completions.create(hello)).choices[0]!.message.tool_calls ?? [];
+  expect(made).toEqual({
+    id: expect.stringMatching(/^call_/),
+    type: 'function',
+    function: { name: 'weather', arguments: one.function.arguments ? call('Rome').function.arguments : expect.stringMatching(/^(\{\})?$/) },
+  });
 });
