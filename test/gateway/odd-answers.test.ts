@@ -202,3 +202,43 @@ test.each([
     function: { name: 'weather', arguments: one.function.arguments ? call('Rome').function.arguments : expect.stringMatching(/^(\{\})?$/) },
   });
 });
+
+const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'tool_use', usage: { input_tokens: 1, output_tokens: 1 } };
+const ofGemini = (functionCall: object) => ({ candidates: [{ content: { role: 'model', parts: [{ functionCall }] }, finishReason: 'STOP' }] });
+
+describe.each(faces)('a client of %s', (face) => {
+  test.each([
+    ['messages', { ...message, content: [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: '{"city":"Rome"}' }] }],
+    ['gemini', ofGemini({ name: 'weather', args: '{"city":"Rome"}' })],
+  ])('gets arguments that a provider of %s sends as text', async (model, body) => {
+    upstream.script(whole(body));
+    const { status, raw } = await askFace(server, face, { model, content: 'hello', stream: false });
+    expect({ status, calls: argumentsIn(raw) }).toEqual({ status: 200, calls: [{ city: 'Rome' }] });
+  });
+
+  test('is told that a call of Gemini without a name is no answer', async () => {
+    upstream.script(whole(ofGemini({ args: { city: 'Rome' } })));
+    expect((await askFace(server, face, { model: 'gemini', content: 'hello', stream: false })).status).toBe(502);
+  });
+
+  test('reads a message of the Responses API whose content is a text', async () => {
+    upstream.script(whole({ ...response, output: [{ type: 'message', role: 'assistant', content: 'Hi there' }] }));
+    expect((await askFace(server, face, { model: 'responses', content: 'hello', stream: false })).text).toBe('Hi there');
+  });
+});
+
+test.each([
+  ['messages', false],
+  ['messages', true],
+  ['gencompat', false],
+  ['gencompat', true],
+] as const)('arguments that are null are none to a client of %s (streamed: %s)', async (face, stream) => {
+  const one = { index: 0, id: 'call_1', type: 'function', function: { name: 'weather', arguments: 'null' } };
+  const said = { role: 'assistant', content: null, tool_calls: [one] };
+  const choices = [{ index: 0, message: said, finish_reason: 'tool_calls' }];
+  upstream.script(stream ? framed([chunk(said), chunk({}, 'tool_calls')]) : whole({ id: 'c1', model: 'm', choices }));
+  const { raw, complete } = await askFace(server, face, { model: 'chat', content: 'hello', stream });
+  expect(complete).toBe(true);
+  expect(raw).toMatch(/"(?:input|args)":\{\}/);
+  expect(raw).not.toContain('null"');
+});

@@ -289,7 +289,8 @@ const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
 /** The content of a message that was not streamed, then its carried members. */
 function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
-  const content: readonly unknown[] = Array.isArray(item['content']) ? item['content'] : [];
+  const { content: its } = item;
+  const content: readonly unknown[] = typeof its === 'string' ? [{ type: 'output_text', text: its }] : Array.isArray(its) ? its : [];
   const events: GenerateEvent[] = [];
   const annotations: Json[] = [];
   for (const part of content) {
