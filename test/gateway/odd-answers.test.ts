@@ -242,3 +242,16 @@ test.each([
   expect(raw).toMatch(/"(?:input|args)":\{\}/);
   expect(raw).not.toContain('null"');
 });
+
+test.each([
+  ['chat', '"finish_reason":"content_filter"'],
+  ['responses', '"incomplete_details":{"reason":"content_filter"}'],
+  ['messages', '"stop_reason":"refusal"'],
+  ['gencompat', '"finishReason":"PROHIBITED_CONTENT"'],
+] as const)('what Gemini blocks in the middle of its answer is refused to a client of %s', async (face, refused) => {
+  const begun = { candidates: [{ content: { role: 'model', parts: [{ text: 'Well, ' }] }, index: 0 }] };
+  upstream.script(framed([begun, { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }]));
+  const { raw, text, error } = await askFace(server, face, { model: 'gemini', content: 'hello', stream: true });
+  expect({ text, error }).toEqual({ text: 'Well, ', error: '' });
+  expect(raw).toContain(refused);
+});

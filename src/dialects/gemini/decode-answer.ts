@@ -113,10 +113,9 @@ class ContentReader implements Reader {
     for (const [at, one] of candidates.entries()) this.#takeCandidate(one, at, events);
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
-    if (blocked !== '' && this.#candidates.size === 0) {
-      const state = this.#stateOf(0);
-      state.raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
-      state.carried = { [blockedPrompt]: rest(feedback as JsonObject, none) };
+    if (blocked !== '') {
+      if (this.#candidates.size === 0) this.#stateOf(0).carried = { [blockedPrompt]: rest(feedback as JsonObject, none) };
+      for (const state of this.#candidates.values()) state.raw ??= reasons[blocked] === 'refused' ? blocked : 'SAFETY'; // also in the middle of an answer
     }
     if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage'], isFirst);
     return events;
