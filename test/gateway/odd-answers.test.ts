@@ -185,6 +185,13 @@ describe("OpenAI's SDK puts together what a server of the chat API streams", () 
     const [choice] = (await client.chat.completions.stream(hello).finalChatCompletion()).choices;
     expect(choice).toMatchObject({ message: { content: 'Hi there' }, finish_reason: 'stop' });
   });
+
+  test('frames without choices among its chunks', async () => {
+    const said = [{ type: 'ping' }, chunk({ role: 'assistant', content: 'Hi ' }), {}, chunk({ content: 'there' }), { choices: null }, chunk({}, 'stop')];
+    upstream.script(framed([...said, { id: 'c1', model: 'm', usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } }]));
+    const whole = await client.chat.completions.stream({ ...hello, stream_options: { include_usage: true } }).finalChatCompletion();
+    expect(whole).toMatchObject({ choices: [{ message: { content: 'Hi there' } }], usage: { total_tokens: 3 } });
+  });
 });
 
 test.each([

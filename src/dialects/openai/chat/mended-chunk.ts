@@ -13,14 +13,14 @@ export function hasDeltas({ choices }: Chunk): boolean {
 }
 
 /**
- * A chunk with the indexes, deltas and tool calls that clients expect.
+ * A chunk with the list of choices, the indexes, deltas and tool calls that clients expect.
  *
  * @param events what the chunk was decoded to
  * @returns undefined where nothing has to change
  */
 export function mendedChunk(chunk: Chunk, events: Events): Chunk | undefined {
   const { choices } = chunk;
-  if (!Array.isArray(choices)) return undefined;
+  if (!Array.isArray(choices)) return { ...chunk, choices: [] };
   const mended = choices.map((one: Choice, at) => mendedChoice(one, at, events));
   return mended.every((one, at) => one === choices[at]) ? undefined : { ...chunk, choices: mended };
 }

@@ -211,7 +211,9 @@ export class PassingFrames {
   /** @returns undefined for a chunk that can go as it came */
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
-    if (!isFirst && !this.#isOdd && !line.includes('"tool_calls"') && !events.some(({ type }) => type === 'tool-call')) return undefined;
+    const mayBeOdd =
+      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || line.includes('"tool_calls"') || !line.includes('"choices":[');
+    if (!mayBeOdd) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);
     const mended = mendedChunk(chunk, events);
