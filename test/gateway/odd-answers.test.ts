@@ -178,6 +178,14 @@ describe("OpenAI's SDK puts together what a server of the chat API streams", () 
   });
 
   test.each([
+    [
+      'no role',
+      [
+        { index: 0, delta: { content: 'Hi ' } },
+        { index: 0, delta: { content: 'there' } },
+        { index: 0, delta: {}, finish_reason: 'stop' },
+      ],
+    ],
     ['choices without an index', [{ delta: { role: 'assistant', content: 'Hi ' } }, { delta: { content: 'there' }, finish_reason: 'stop' }]],
     ['a message in the place of a delta', [{ index: 0, message: { role: 'assistant', content: 'Hi there' } }]],
   ])('%s', async (_, choices) => {

@@ -15,28 +15,31 @@ export function hasDeltas({ choices }: Chunk): boolean {
 /**
  * A chunk with the list of choices, the indexes, deltas and tool calls that clients expect.
  *
- * @param events what the chunk was decoded to
+ * @param events what the chunk was decoded to; the first one of an answer has roles
  * @returns undefined where nothing has to change
  */
 export function mendedChunk(chunk: Chunk, events: Events): Chunk | undefined {
   const { choices } = chunk;
   if (!Array.isArray(choices)) return { ...chunk, choices: [] };
-  const mended = choices.map((one: Choice, at) => mendedChoice(one, at, events));
+  const isFirst = events.some(({ type }) => type === 'started');
+  const mended = choices.map((one: Choice, at) => mendedChoice(one, at, events, isFirst));
   return mended.every((one, at) => one === choices[at]) ? undefined : { ...chunk, choices: mended };
 }
 
-function mendedChoice(choice: Choice, at: number, events: Events): Choice {
-  const { index: given, delta: its, message, finish_reason: reason, ...others } = choice;
+function mendedChoice(choice: Choice, at: number, events: Events, isFirst: boolean): Choice {
+  const { index: given, delta: its, message, finish_reason: reason, ...rest } = choice;
   const index = given ?? at;
   const delta = its ?? message ?? {};
+  const needsRole = isFirst && isObject(delta) && textOf(delta['role']) === '';
   const calls = events.filter((event): event is ToolCallEvent => event.type === 'tool-call' && event.candidate === index && !isOlderCall(event));
   const pieces: unknown = isObject(delta) ? (delta['tool_calls'] ?? []) : [];
   const arePlain = Array.isArray(pieces) && arePieces(pieces, calls);
-  if (arePlain && index === given && delta === its) return choice;
-  const { tool_calls: _, ...words } = delta as Readonly<Record<string, unknown>>;
+  if (arePlain && index === given && delta === its && !needsRole) return choice;
+  const { tool_calls: _, ...others } = delta as Readonly<Record<string, unknown>>;
+  const words = needsRole ? { ...others, role: 'assistant' } : others;
   const ended = events.find((event) => event.type === 'finished' && event.candidate === index);
   const told = typeof reason === 'string' && reason !== '' ? reason : ended?.type === 'finished' ? finishReasonOf(ended.reason, ended.raw) : null;
-  return { ...others, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: told };
+  return { ...rest, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: told };
 }
 
 /** Do these pieces say the same as the events that they were decoded to, in a form that clients can put together? */
