@@ -40,6 +40,13 @@ export interface EmbedPassthrough {
 /** A vector as the provider wrote it: numbers, or base64. */
 export type Vector = readonly number[] | string;
 
+/** What a provider says of one input. */
+export interface InputStatistics {
+  readonly tokens: number;
+  /** Only the beginning of it was read. */
+  readonly truncated: boolean;
+}
+
 /** The vectors, one for each input in order, or the bytes of the answer in pieces, which are the same in the dialect of the passthrough. */
 export interface Embedded {
   /** The model name that the provider reports; else the target's upstream name. */
@@ -47,14 +54,16 @@ export interface Embedded {
   /** Fields of the call that were ignored, as `field: reason`. */
   readonly ignored: readonly string[];
   readonly usage?: Usage;
-  readonly answer: { readonly vectors: readonly Vector[] } | { readonly pieces: readonly Uint8Array[] };
+  readonly answer: { readonly vectors: readonly Vector[]; readonly statistics?: readonly InputStatistics[] } | { readonly pieces: readonly Uint8Array[] };
 }
 
-/** @returns the vectors; undefined if the answer was forwarded unparsed. @throws Fault */
+/** @returns the vectors, with the statistics of all inputs where providers give them; none if the answer was forwarded unparsed. @throws Fault */
 export type Embed = (
   call: EmbedCall,
   context: Context,
-) => Promise<Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[] }>;
+) => Promise<
+  Pick<Embedded, 'model' | 'ignored'> & { readonly usage: Usage; readonly vectors: readonly Vector[]; readonly statistics?: readonly InputStatistics[] }
+>;
 
 /** The warnings about members that are not known, unless the client's bytes are forwarded. */
 export const unknownIgnored = ({ unknown = [] }: EmbedCall): readonly string[] => unknown.map((name) => `${name}: ${absent}`);

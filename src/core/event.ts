@@ -99,6 +99,8 @@ export interface TokenLogprob {
   readonly logprob: number;
   /** UTF-8 bytes of the token, if the provider reports them. */
   readonly bytes?: readonly number[] | null;
+  /** Its number in the vocabulary of the model, if the provider reports it. */
+  readonly id?: number;
   readonly top?: readonly Omit<TokenLogprob, 'top'>[];
 }
 

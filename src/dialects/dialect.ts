@@ -22,8 +22,6 @@ export interface WireTypes {
   readonly outside: unknown;
   /** What an answer is encoded with in addition to its events: its id, whether the client wants usage. */
   readonly answer: object;
-  /** An error body of the wire. */
-  readonly fault: object;
   /** How a provider or one of its models differs from the public description. */
   readonly quirks: object;
   /** Provider settings that requests are encoded with. */
@@ -31,7 +29,7 @@ export interface WireTypes {
 }
 
 /** What a face needs to answer clients of this wire. */
-export interface ClientSide<Wire extends Pick<WireTypes, 'outside' | 'answer' | 'fault'>> {
+export interface ClientSide<Wire extends Pick<WireTypes, 'outside' | 'answer'>> {
   /** Names the dialect in settings, in `extra`, and in foreign parts and tools. */
   readonly name: string;
   /** @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
@@ -40,8 +38,6 @@ export interface ClientSide<Wire extends Pick<WireTypes, 'outside' | 'answer' | 
   encoder(answer: Wire['answer']): Encoder;
   /** A whole answer, ready for JSON. */
   encodeResult(result: GenerateResult, answer: Wire['answer']): JsonObject;
-  /** The body of a refusal. */
-  encodeFault(fault: Fault, requestId: string): Wire['fault'];
 }
 
 /** What a provider of this wire needs to answer calls. */

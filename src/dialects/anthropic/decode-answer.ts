@@ -1,10 +1,9 @@
 import { randomText } from '#kit/crypto/ids';
-import { textAsWritten } from '#kit/json/numbers';
 import type { Citation, ForeignPart } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { codePoints } from '#kit/text/surrogates';
-import { argumentsOf } from '../shared/arguments.ts';
+import { argumentsOf, writtenOfArguments } from '../shared/arguments.ts';
 import { isCount } from '../shared/read-fields.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { UnclosedJson } from '../shared/unclosed-json.ts';
@@ -260,7 +259,7 @@ class MessageReader implements Reader {
         if (one.signature !== '') this.#end('thought', { signature: one.signature }, events);
         break;
       case 'tool_use':
-        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: textAsWritten(block['input'] ?? {}) });
+        if (one.json === '') events.push({ type: 'tool-call', candidate: 0, call: one.call, id: one.id, json: writtenOfArguments(block['input']) });
         break;
       default: {
         const whole = { ...(block as JsonObject), ...one.added };

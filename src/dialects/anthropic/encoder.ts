@@ -166,7 +166,7 @@ class Blocks implements Encoder {
       this.#json = '';
     }
     this.#json += json;
-    return json === '' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
+    return json === '' || this.#json === 'null' ? frames : frames + this.#delta('input_json_delta', 'partial_json', json);
   }
 
   #start(block: JsonObject, kind?: Kind): string {

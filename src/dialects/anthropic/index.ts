@@ -8,7 +8,7 @@ import { decodeRequest } from './decode-request.ts';
 import { callMarker, decoder } from './decoder.ts';
 import { encodeRequest, type RequestOptions } from './encode-request.ts';
 import { encoder, type MessageAnswer } from './encoder.ts';
-import { decodeFault, encodeFault, type MessagesError } from './faults.ts';
+import { decodeFault } from './faults.ts';
 import { isSignedThought } from './encode-messages.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
@@ -20,7 +20,6 @@ import { dialect } from './wire.ts';
 interface MessagesWire {
   readonly outside: void;
   readonly answer: MessageAnswer;
-  readonly fault: MessagesError;
   readonly quirks: Quirks;
   readonly options: RequestOptions;
 }
@@ -38,7 +37,6 @@ export const messages: Dialect<MessagesWire> = {
   decodeRequest,
   encoder,
   encodeResult,
-  encodeFault,
   encodeRequest,
   decoder,
   decodeResult,

@@ -1,8 +1,8 @@
 import { randomText } from '#kit/crypto/ids';
-import { textAsWritten } from '#kit/json/numbers';
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, Usage } from '#core/event';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
+import { writtenOfArguments } from '../shared/arguments.ts';
 import type { Reader } from '../shared/decoder.ts';
 import { kindOf } from './decode-contents.ts';
 import { faultOfError, malformed, withoutContent } from './faults.ts';
@@ -113,10 +113,9 @@ class ContentReader implements Reader {
     for (const [at, one] of candidates.entries()) this.#takeCandidate(one, at, events);
     const feedback = chunk['promptFeedback'];
     const blocked = isObject(feedback) ? textOf(feedback['blockReason']) : '';
-    if (blocked !== '' && this.#candidates.size === 0) {
-      const state = this.#stateOf(0);
-      state.raw = reasons[blocked] === 'refused' ? blocked : 'SAFETY';
-      state.carried = { [blockedPrompt]: rest(feedback as JsonObject, none) };
+    if (blocked !== '') {
+      if (this.#candidates.size === 0) this.#stateOf(0).carried = { [blockedPrompt]: rest(feedback as JsonObject, none) };
+      for (const state of this.#candidates.values()) state.raw ??= reasons[blocked] === 'refused' ? blocked : 'SAFETY'; // also in the middle of an answer
     }
     if (this.#failure && this.#isWithoutContent()) throw withoutContent(this.#failure.raw, this.#failure.carried['finishMessage'], isFirst);
     return events;
@@ -228,11 +227,12 @@ class ContentReader implements Reader {
       const extra = carriedAs({ ...carried, ...rest(call, wholeCallMembers), ...(given === '' ? { '.unnamed': true } : {}) });
       const number = state.calls++;
       const willContinue = call['willContinue'] === true;
-      const args = isObject(call['args']) ? call['args'] : {};
-      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : textAsWritten(args), ...extra });
+      const { args } = call;
+      events.push({ type: 'tool-call', candidate, call: number, id, name, json: willContinue ? '' : writtenOfArguments(args), ...extra });
       if (willContinue) state.open = { call: number, id, args: partialArgs() };
       else return;
     }
+    if (name === '' && !state.open && isObject(call['args']) && !isEmpty(call['args'])) throw malformed(); // of what?
     state.open?.args.take(call['partialArgs']);
     if (call['willContinue'] !== true) this.#closeCall(candidate, state, events);
   }

@@ -1,4 +1,4 @@
-import { encoded, type Vector } from '#core/embed';
+import { encoded, type EmbedCall, type InputStatistics, type Vector } from '#core/embed';
 import type { Usage } from '#core/event';
 import { Fault } from '#core/fault';
 import { isObject } from '#core/json';
@@ -12,12 +12,14 @@ import { faultOfError } from './faults.ts';
 export interface EmbedResult {
   readonly vectors: readonly Vector[];
   readonly usage: Usage;
+  readonly statistics?: readonly InputStatistics[];
 }
 
 /** The vectors that a provider sent, and its input token count where it reports one. */
 export interface Vectors {
   readonly vectors: readonly (readonly number[])[];
   readonly tokens: number | undefined;
+  readonly statistics?: readonly InputStatistics[];
 }
 
 /** The response of `embedContent`, as JSON. */
@@ -27,9 +29,17 @@ export const encodeEmbedResult = ({ vectors, usage }: EmbedResult): string => JS
 export const encodeBatchEmbedResult = ({ vectors, usage }: EmbedResult): Promise<string> =>
   writeLongList({ embeddings: vectors.map(embeddingOf), ...tokensOf(usage) }, 'embeddings');
 
-/** The response of `predict`, as JSON. */
-export const encodePredictResult = ({ vectors }: EmbedResult): Promise<string> =>
-  writeLongList({ predictions: vectors.map((vector) => ({ embeddings: embeddingOf(vector) })) }, 'predictions');
+/** The response of `predict`, as JSON. Where nobody counted each text, it has its share of all tokens: SDKs of the platform read the statistics unasked. */
+export function encodePredictResult({ vectors, usage, statistics }: EmbedResult, { inputs }: Pick<EmbedCall, 'inputs'>): Promise<string> {
+  const characters = inputs.reduce((sum, { length }) => sum + length, 0);
+  const ofInput = (at: number): InputStatistics =>
+    statistics?.[at] ?? { tokens: Math.round((usage.input * inputs[at]!.length) / characters), truncated: false };
+  const predictions = vectors.map((vector, at) => {
+    const { tokens, truncated } = ofInput(at);
+    return { embeddings: { statistics: { token_count: tokens, truncated }, ...embeddingOf(vector) } };
+  });
+  return writeLongList({ predictions }, 'predictions');
+}
 
 const embeddingOf = (vector: Vector) => ({ values: encoded(vector, 'float') });
 const tokensOf = ({ input }: Usage) => ({ usageMetadata: { promptTokenCount: input } });
@@ -46,14 +56,16 @@ export async function decodeBatchEmbedResult(bytes: Uint8Array, count: number): 
 export async function decodePredictResult(bytes: Uint8Array, count: number): Promise<Vectors> {
   const body = await read(bytes, 'predictions');
   const predictions = listOf(isObject(body) ? body['predictions'] : undefined, count);
-  const counts = predictions.map((one) => {
-    const statistics = isObject(one) && isObject(one['embeddings']) ? one['embeddings']['statistics'] : undefined;
-    const tokens = isObject(statistics) ? statistics['token_count'] : undefined;
-    return isCount(tokens) && tokens > 0 ? tokens : undefined;
+  const statistics = predictions.flatMap((one) => {
+    const its = isObject(one) && isObject(one['embeddings']) ? one['embeddings']['statistics'] : undefined;
+    const tokens = isObject(its) ? its['token_count'] : undefined;
+    return isObject(its) && isCount(tokens) && tokens > 0 ? [{ tokens, truncated: its['truncated'] === true }] : [];
   });
+  const isCounted = statistics.length === count;
   return {
     vectors: predictions.map((one) => valuesOf(isObject(one) ? one['embeddings'] : undefined)),
-    tokens: counts.every((tokens) => tokens !== undefined) ? counts.reduce((sum, tokens) => sum + tokens, 0) : undefined,
+    tokens: isCounted ? statistics.reduce((sum, { tokens }) => sum + tokens, 0) : undefined,
+    ...(isCounted ? { statistics } : {}),
   };
 }
 

@@ -43,8 +43,10 @@ export const PredictRequest = Type.Object({
 });
 
 /** The response schemas of the OpenAPI document. */
-const Embedding = Type.Object({ values: Type.Array(Type.Number()) });
+const vector = { values: Type.Array(Type.Number()) } satisfies TProperties;
+const Embedding = Type.Object(vector);
+const Statistics = Type.Object({ token_count: Type.Integer(), truncated: Type.Boolean({ description: 'Only the beginning of the text was read.' }) });
 const usage = { usageMetadata: Type.Object({ promptTokenCount: Type.Integer() }) } satisfies TProperties;
 export const EmbedResponse = Type.Object({ embedding: Embedding, ...usage });
 export const BatchEmbedResponse = Type.Object({ embeddings: Type.Array(Embedding), ...usage });
-export const PredictResponse = Type.Object({ predictions: Type.Array(Type.Object({ embeddings: Embedding })) });
+export const PredictResponse = Type.Object({ predictions: Type.Array(Type.Object({ embeddings: Type.Object({ statistics: Statistics, ...vector }) })) });

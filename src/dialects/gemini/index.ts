@@ -8,7 +8,7 @@ import { decodeRequest, type Addressed } from './decode-request.ts';
 import { callMarker, decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { encoder, type ContentAnswer } from './encoder.ts';
-import { decodeFault, encodeFault, type GeminiError } from './faults.ts';
+import { decodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
@@ -19,7 +19,6 @@ import type { OutputLimit } from '../shared/output-limit.ts';
 interface GeminiWire {
   readonly outside: Addressed;
   readonly answer: ContentAnswer;
-  readonly fault: GeminiError;
   readonly quirks: Quirks;
   readonly options: OutputLimit;
 }
@@ -36,7 +35,6 @@ export const gemini: Dialect<GeminiWire> = {
   decodeRequest,
   encoder,
   encodeResult,
-  encodeFault,
   encodeRequest,
   decoder,
   decodeResult,

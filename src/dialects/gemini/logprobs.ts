@@ -1,7 +1,8 @@
 import type { TokenLogprob } from '#core/event';
 import { isObject, textOf, type JsonObject } from '#core/json';
+import { isCount } from '../shared/read-fields.ts';
 
-type Plain = Omit<TokenLogprob, 'top'>;
+type Plain = Omit<TokenLogprob, 'top' | 'bytes'>;
 
 /** Log probabilities of this wire: the chosen tokens, each with its top alternatives. */
 export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined {
@@ -18,12 +19,13 @@ export function logprobsOf(value: unknown): readonly TokenLogprob[] | undefined 
 
 function plain(value: unknown): Plain | undefined {
   if (!isObject(value)) return undefined;
-  const { logProbability } = value;
-  return typeof logProbability === 'number' && Number.isFinite(logProbability) ? { token: textOf(value['token']), logprob: logProbability } : undefined;
+  const { logProbability, tokenId: id } = value;
+  if (typeof logProbability !== 'number' || !Number.isFinite(logProbability)) return undefined;
+  return { token: textOf(value['token']), logprob: logProbability, ...(isCount(id) ? { id } : {}) };
 }
 
 export function encodeLogprobs(logprobs: readonly TokenLogprob[]): JsonObject {
-  const said = ({ token, logprob }: Plain) => ({ token, logProbability: logprob });
+  const said = ({ token, logprob, id }: Plain) => ({ token, ...(id === undefined ? {} : { tokenId: id }), logProbability: logprob });
   return {
     topCandidates: logprobs.map((one) => ({ candidates: (one.top ?? [one]).map(said) })),
     chosenCandidates: logprobs.map(said),

@@ -1,5 +1,5 @@
 import { objectBy, objectIn } from '#kit/json/foreign';
-import { asWritten, parseAsWritten } from '#kit/json/numbers';
+import { asWritten, parseAsWritten, textAsWritten } from '#kit/json/numbers';
 import { isObject, type JsonObject } from '#core/json';
 
 /** The arguments of a tool call, for wires that have them as an object and not as text. */
@@ -7,12 +7,16 @@ import { isObject, type JsonObject } from '#core/json';
 /** The arguments that a provider sends, as JSON text; some vendors send an object. */
 export const textOfArguments = (value: unknown): string => (typeof value === 'string' ? value : isObject(value) ? JSON.stringify(value) : '');
 
+/** The same where the wire has an object, whose numbers stay as they were written; some servers send text. */
+export const writtenOfArguments = (value: unknown): string => (typeof value === 'string' ? value : textAsWritten(value ?? {}));
+
 /** @returns undefined where the text is no JSON object, or one that takes too long to parse */
 export function argumentsOf(json: string): JsonObject | undefined {
   return objectIn(json) as JsonObject | undefined;
 }
 
-/** The same for `JSON.stringify`, which writes each number as it was written: for nothing else, since objects stand in their places. */
+/** The same for `JSON.stringify`, which writes each number as it was written: for nothing else, since objects stand in their places. Some servers call `null` no arguments. */
 export function writtenArguments(json: string): JsonObject | undefined {
+  if (json === 'null') return {};
   return objectBy(json, (text) => asWritten(parseAsWritten(text))) as JsonObject | undefined;
 }

@@ -26,6 +26,6 @@ export async function embedContent(
   await accompanied(deps, exchange, { call: { model: call.model, stream: false }, context }, async () => {
     const result = await deps.embed(call, context);
     const headers = answerHeaders(context.progress, { type: 'started', ...result });
-    exchange.send(200, ['content-type', 'application/json; charset=utf-8', ...headers], await encode(result));
+    exchange.send(200, ['content-type', 'application/json; charset=utf-8', ...headers], await encode(result, call));
   });
 }

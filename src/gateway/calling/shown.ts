@@ -96,7 +96,7 @@ const providersCalls = (events: Events): number =>
   events.filter((event) => {
     if (event.type !== 'part' || event.progress) return false;
     if (event.part.type === 'search') return event.part.state !== 'searching';
-    return event.part.type === 'foreign' && textOf(event.part.value['type']).endsWith('_call');
+    return event.part.type === 'foreign' && (event.part.search !== undefined || textOf(event.part.value['type']).endsWith('_call'));
   }).length;
 
 /** Servers of one request. */

@@ -1,5 +1,5 @@
 import type { Call } from '#core/routed-call';
-import { encoded, type Embed, type EmbedCall, type Embedded, type Purpose, type Vector } from '#core/embed';
+import { encoded, type Embed, type EmbedCall, type Embedded, type InputStatistics, type Purpose, type Vector } from '#core/embed';
 import type { Task } from '#core/task';
 import type { Started, Usage, Events } from '#core/event';
 import type { Generate } from '#core/generate';
@@ -27,7 +27,9 @@ export function embedding(generate: Generate<Call>): Embed {
       }
     const { fixed, bytes } = promptSize(request);
     const estimate = { input: fixed + Math.ceil(bytes / 4), output: 0, source: 'estimated' as const }; // English text has four bytes a token
-    return { ...head(), usage: usage ?? estimate, vectors: parts.flatMap(({ vectors }) => vectors) };
+    const vectors = parts.flatMap((part) => part.vectors);
+    const statistics = parts.flatMap((part) => part.statistics);
+    return { ...head(), usage: usage ?? estimate, vectors, ...(statistics.length === call.inputs.length ? { statistics } : {}) };
   };
 }
 
@@ -36,6 +38,7 @@ type Head = Pick<Embedded, 'model' | 'ignored'>;
 /** A task and its vectors; none if the answer was forwarded unparsed. */
 interface EmbedTask extends Task {
   vectors: readonly Vector[];
+  statistics: readonly InputStatistics[];
 }
 
 /** The texts of a call that a model reads: each input, followed by the title of its document. */
@@ -74,12 +77,14 @@ function task(call: EmbedCall, head: () => Head): EmbedTask {
         { type: 'started', model, ignored },
         { type: 'passed', tokens: 0 },
       ];
-      if ('vectors' in answer) made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
-      else current.passthrough!.forward(head(), answer.pieces);
+      if ('vectors' in answer) {
+        made.vectors = answer.vectors.map((vector) => encoded(vector, current.encoding));
+        made.statistics = answer.statistics ?? [];
+      } else current.passthrough!.forward(head(), answer.pieces);
       if (usage) yield [{ type: 'usage', usage }];
     },
   });
-  const made: EmbedTask = { ...partOf(call), vectors: [], withTexts: (texts) => partOf(withTexts(call, texts)) };
+  const made: EmbedTask = { ...partOf(call), vectors: [], statistics: [], withTexts: (texts) => partOf(withTexts(call, texts)) };
   return made;
 }
 

@@ -148,6 +148,12 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
     return taken;
   }
 
+  /** The first bytes of the body, as many as there are up to this number; they are delivered all the same. */
+  async beginning(count: number): Promise<Uint8Array> {
+    while (this.#buffered < count && !this.#ended && !this.#error) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return Buffer.concat(this.#chunks.slice(0, count), Math.min(this.#buffered, count));
+  }
+
   /** The body in one piece. @throws as `pieces` does */
   whole(limit: number, memory?: Memory): Promise<Uint8Array> {
     const only = this.#only(limit, memory);

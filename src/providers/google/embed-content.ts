@@ -49,12 +49,13 @@ export async function embedContent(endpoint: EmbedEndpoint, call: EmbedCall, con
   const batches = inBatches(await textsOf(call), endpoint.embedding.most);
   const answers = await inParallel(batches, (batch) => embedBatch(endpoint, call, batch, context));
   const counts = answers.map(({ tokens }) => tokens);
+  const statistics = answers.flatMap((one) => one.statistics ?? []);
   const isCounted = counts.every((tokens) => tokens !== undefined);
   return {
     model: endpoint.model,
     ignored,
     ...(isCounted ? { usage: { input: counts.reduce((sum, tokens) => sum + tokens, 0), output: 0, source: 'provider' } } : {}),
-    answer: { vectors: answers.flatMap(({ vectors }) => vectors) },
+    answer: { vectors: answers.flatMap(({ vectors }) => vectors), ...(statistics.length === call.inputs.length ? { statistics } : {}) },
   };
 }
 

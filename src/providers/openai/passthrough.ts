@@ -1,5 +1,6 @@
 import type { Decoder } from '#dialects/shared/decoder';
 import { plainAnswer } from '#dialects/openai/chat/decode-answer';
+import { areWholeCalls } from '#dialects/openai/chat/mended-chunk';
 import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/passthrough';
 import { decodeResult } from '#dialects/openai/chat/result';
 import { LineFeeds } from '#kit/upstream/line-feeds';
@@ -44,11 +45,13 @@ export function passWhole(bytes: Uint8Array, body: unknown, model: string, { pas
 function hasAllMembers(body: unknown): boolean {
   if (!isObject(body) || typeof body['id'] !== 'string' || body['object'] !== 'chat.completion' || typeof body['model'] !== 'string') return false;
   const choices: unknown = body['choices'];
-  return (
-    typeof body['created'] === 'number' &&
-    Array.isArray(choices) &&
-    choices.every((one: unknown) => isObject(one) && Number.isInteger(one['index']) && isObject(one['message']) && typeof one['finish_reason'] === 'string')
-  );
+  return typeof body['created'] === 'number' && Array.isArray(choices) && choices.every(isWholeChoice);
+}
+
+function isWholeChoice(choice: unknown): boolean {
+  if (!isObject(choice) || !Number.isInteger(choice['index']) || typeof choice['finish_reason'] !== 'string') return false;
+  const { message } = choice;
+  return isObject(message) && areWholeCalls(message['tool_calls']);
 }
 
 /**

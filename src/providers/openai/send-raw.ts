@@ -8,7 +8,7 @@ import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { answerFault, asRefusal, AwaitingWords, whole } from '../shared/post.ts';
-import { isEventStream } from '../shared/read-answer.ts';
+import { beginsWithEvents, isEventStream } from '../shared/read-answer.ts';
 import { Forwarder } from '../shared/forwarder.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
@@ -29,7 +29,7 @@ type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' |
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
-  const isFlowing = call.operation === speech || (call.stream && isEventStream(response));
+  const isFlowing = call.operation === speech || (call.stream && (isEventStream(response) || (await beginsWithEvents(response))));
   const events = isFlowing ? flowing(response, endpoint.model, clock, call, context) : complete(response, endpoint.model, call, context);
   try {
     yield* events;
@@ -71,7 +71,8 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
   try {
     const awaiting = new AwaitingWords(response, patience, clock);
     const first = await beginning(awaiting);
-    const contentType = response.headers['content-type'] ?? unknownType;
+    const declared = response.headers['content-type'] ?? unknownType;
+    const contentType = call.operation === speech || isEvents(declared) ? declared : 'text/event-stream';
     checkBeginning(contentType, first);
     if (isEvents(contentType)) watched = new RawEvents(call.counts?.pictures);
     const held = watched ? await upToContent(watched, first, awaiting) : [first];

@@ -21,7 +21,7 @@ import { credentialsWithout, type Credential, type Credentials } from './credent
 import { asRefusal, AwaitingWords, whole } from './post.ts';
 import type { EndpointThoughts } from './endpoint-thoughts.ts';
 import { isAboutSignature, isAboutThoughts, recalling, recorded, recordedWhole, withoutForeign, type Recalling } from './recalled-thoughts.ts';
-import { isEventStream, jsonOf, parsed, streamed } from './read-answer.ts';
+import { beginsWithEvents, isEventStream, jsonOf, parsed, streamed } from './read-answer.ts';
 import { isForeign, noteSigned, signed, type Signer } from './signers.ts';
 import { written } from './write-request.ts';
 
@@ -150,7 +150,7 @@ async function* generateFrom(sender: Sender, { stream }: GenerateCall): AsyncGen
   for (let { credentials } = sender; ;) {
     const reply = await sender.send(credentials);
     try {
-      if (stream && isEventStream(reply.response)) yield* reply.stream();
+      if (stream && (isEventStream(reply.response) || (await beginsWithEvents(reply.response)))) yield* reply.stream();
       else yield await reply.whole().catch(refusing);
       return;
     } catch (error) {

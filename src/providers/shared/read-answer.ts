@@ -77,6 +77,14 @@ export function isEventStream({ headers }: UpstreamResponse): boolean {
   return type === undefined || type.toLowerCase().startsWith('text/event-stream');
 }
 
+/** Is a response of another type an event stream all the same? Some proxies call one `text/plain` or `application/octet-stream`. */
+export async function beginsWithEvents(response: UpstreamResponse): Promise<boolean> {
+  return eventField.test(Buffer.from(await response.beginning(mostBeginning)).toString('utf8'));
+}
+
+const mostBeginning = 16;
+const eventField = /^\uFEFF?\s*(?:data|event|id|retry)?:/;
+
 /** The JSON that bytes are. @throws Fault `upstream-failed` */
 export const jsonOf = (bytes: Uint8Array, reading: Reading = {}): unknown => (isQuick(bytes) ? parsed(bytes, reading) : parsedLarge(bytes, reading));
 

@@ -82,7 +82,8 @@ describe.each(['text-embedding-3-small', 'gemini-embedding-001', 'text-embedding
     expect(many.answer).toEqual({ embeddings: texts.map((each) => ({ values: vectorOf(each) })), usageMetadata: { promptTokenCount: 6 } });
     expect(many.headers.get('x-dragoman-attempts')).toBe('1');
     const predicted = await ask(model, 'predict', { instances: texts.map((content) => ({ content })), parameters: { autoTruncate: true } });
-    expect(predicted.answer).toEqual({ predictions: texts.map((each) => ({ embeddings: { values: vectorOf(each) } })) });
+    const statistics = [1, 2, 3].map((tokens) => ({ token_count: tokens, truncated: false }));
+    expect(predicted.answer).toEqual({ predictions: texts.map((each, at) => ({ embeddings: { statistics: statistics[at], values: vectorOf(each) } })) });
   });
 
   test('answer the embeddings of chat completions too', async () => {
@@ -179,6 +180,13 @@ describe('the platform', () => {
       key: 'token-canary',
     });
     expect(sent()).toEqual({ instances: [{ content: 'a', task_type: 'RETRIEVAL_QUERY', title: 't' }], parameters: { outputDimensionality: 256 } });
+  });
+
+  test('says of each text how many tokens it has, and whether it was cut off', async () => {
+    const predictions = [5, 2048].map((tokens) => ({ embeddings: { statistics: { token_count: tokens, truncated: tokens > 5 }, values: [0.5] } }));
+    upstream.script(says(/:predict$/, 'application/json', JSON.stringify({ predictions, metadata: { billableCharacterCount: 9 } })));
+    const { answer } = await ask('text-embedding-005', 'predict', { instances: [{ content: 'a' }, { content: 'b' }] });
+    expect(answer).toEqual({ predictions });
   });
 
   test('is asked in the next region where one is busy', async () => {

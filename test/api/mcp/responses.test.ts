@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { expect, test } from 'vitest';
 import { anyPlace, onBothDatabases } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
-import { ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
+import { ok, says, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
 import { person, visited, type Person, type Visited } from '../native/visitors.ts';
 
 const long = 120_000;
@@ -133,7 +133,8 @@ test('a choice of a server means its tools, by the names that the model sees, an
 test('max_tool_calls limits the calls that the gateway makes', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
   const upstream = await startUpstream();
-  const provider = `providers: { up: { dialect: openai-responses, baseUrl: "${upstream.url}/v1" } }\nmodels: { m: { targets: [{ provider: up }] } }\n`;
+  const wires = `up: { dialect: openai-responses, baseUrl: "${upstream.url}/v1" }, claude: { dialect: anthropic-messages, baseUrl: "${upstream.url}", apiKeys: [k] }`;
+  const provider = `providers: { ${wires} }\nmodels: { m: { targets: [{ provider: up }] }, claude: { targets: [{ provider: claude }] } }\n`;
   const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n${provider}` });
   const ada = await person(all);
   await ada.ask('POST', servers, { name: 's', url: mcp.url });
@@ -154,6 +155,27 @@ test('max_tool_calls limits the calls that the gateway makes', { timeout: long }
     [undefined, false],
   ]);
   expect(sent.map(({ tool_choice: choice }) => choice)).toEqual([{ type: 'code_interpreter' }, undefined, undefined]);
+  upstream.reset();
+  const before = said('tools/call', mcp).length;
+  const called = { type: 'tool_use', id: 'toolu_1', name: 's__one', input: {} };
+  const searched = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'herons' } };
+  const answer = (content: readonly object[]) =>
+    says(
+      /messages/,
+      'application/json',
+      JSON.stringify({
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'm',
+        content,
+        stop_reason: 'tool_use',
+        usage: { input_tokens: 1, output_tokens: 1 },
+      }),
+    );
+  upstream.script(answer([searched, { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] }, called]), answer([called]), ok());
+  expect((await ada.ask('POST', path, { ...own, model: 'claude', tools: [never, { type: 'web_search' }], tool_choice: 'auto' })).status).toBe(200);
+  expect(said('tools/call', mcp).length - before).toBe(1);
   await upstream.close();
 });
 

@@ -38,7 +38,7 @@ const kinds = {
   },
 };
 
-describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last }) => {
+describe.each(Object.entries(kinds))('%s in events', (kind, { ask, first, last }) => {
   const bookedOf = (answer: Response) => loggedAs(server, answer.headers.get('x-request-id')!);
 
   test('that begin with an error come from the next target, and nothing of the error passes', async () => {
@@ -46,6 +46,13 @@ describe.each(Object.entries(kinds))('%s in events', (_kind, { ask, first, last 
     const answer = await ask('two');
     expect([answer.status, await answer.text()]).toEqual([200, expect.not.stringContaining('"error"')]);
     expect(await bookedOf(answer)).toMatchObject({ end: 'completed', attempts: 2, inputTokens: 5, outputTokens: 7 });
+  });
+
+  test.skipIf(kind === 'speech')('are events whatever their type is called', async () => {
+    upstream.script(says(/./, 'text/plain', textOf(first) + textOf(last)));
+    const answer = await ask('one');
+    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, 'text/event-stream', textOf(first) + textOf(last)]);
+    expect(await bookedOf(answer)).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
   });
 
   test('that are broken off by an error without the framing of events end with one in our words', async () => {

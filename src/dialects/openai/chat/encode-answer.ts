@@ -1,5 +1,5 @@
 import type { Citation, MediaPart, ToolCallPart } from '#core/conversation';
-import type { FinishReason, Started } from '#core/event';
+import type { FinishReason, Started, ToolCallPiece } from '#core/event';
 import { own, type Extra, type Json, type JsonObject } from '#core/json';
 import { encodeMedia } from './media.ts';
 import { dialect } from './wire.ts';
@@ -39,6 +39,13 @@ export const finishReasonOf = (reason: FinishReason, raw: string, isOlder = fals
 export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallPart, 'type'>): JsonObject {
   const shared = own(extra, dialect);
   return custom ? { ...shared, id, type: 'custom', custom: { name, input: json } } : { ...shared, id, type: 'function', function: { name, arguments: json } };
+}
+
+/** A piece of a call in a chunk. */
+export function encodeCallPiece(piece: ToolCallPiece): JsonObject {
+  const { call: index, name, json, custom } = piece;
+  if (name !== undefined) return { index, ...encodeToolCall({ ...piece, name }) };
+  return custom ? { index, custom: { input: json } } : { index, function: { arguments: json } };
 }
 
 export const isOlderCall = ({ extra }: { readonly extra?: Extra }): boolean => own(extra, dialect)['.function_call'] === true;

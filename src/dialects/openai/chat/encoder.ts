@@ -3,7 +3,7 @@ import { isEmpty } from '#core/json';
 import { codePoints } from '#kit/text/surrogates';
 import type { Encoder } from '../../dialect.ts';
 import { TextEnds } from '../../shared/text-ends.ts';
-import { encodePart, encodeToolCall, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
+import { encodePart, encodeCallPiece, finishReasonOf, headOf, isOlderCall, isOwn, urlCitations, finalMembers, type Identity } from './encode-answer.ts';
 import { encodeLogprobs } from '../logprobs.ts';
 import { encodeUsage } from './usage.ts';
 
@@ -112,9 +112,8 @@ export function encoder(answer: ChatAnswer): Encoder {
 }
 
 function toolCallDelta(piece: ToolCallPiece, isOlder: boolean): string {
-  const { call: index, name, json, custom } = piece;
-  const text = JSON.stringify(json);
-  if (isOlder || isOlderCall(piece)) return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${text}}`;
-  if (name !== undefined) return `"tool_calls":[${JSON.stringify({ index, ...encodeToolCall({ ...piece, name }) })}]`;
-  return custom ? `"tool_calls":[{"index":${index},"custom":{"input":${text}}}]` : `"tool_calls":[{"index":${index},"function":{"arguments":${text}}}]`;
+  const { name, json } = piece;
+  if (isOlder || isOlderCall(piece))
+    return `"function_call":{${name === undefined ? '' : `"name":${JSON.stringify(name)},`}"arguments":${JSON.stringify(json)}}`;
+  return `"tool_calls":[${JSON.stringify(encodeCallPiece(piece))}]`;
 }

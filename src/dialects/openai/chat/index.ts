@@ -4,14 +4,13 @@ import type { Dialect } from '../../dialect.ts';
 import { composed, type Fitted } from '../../shared/fitting.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
 import { valueInObject, wordInObject } from '../../shared/value-in-object.ts';
-import type { OpenAIError } from '../faults.ts';
 import { searches, supports } from './capabilities.ts';
 import { decodeRequest } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { isOtherRoot } from './encode-output.ts';
 import { encoder, type ChatAnswer } from './encoder.ts';
-import { decodeFault, encodeFault } from './faults.ts';
+import { decodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { withoutOlderFunctions } from './older-functions.ts';
 import { learn, type Quirks } from './quirks.ts';
@@ -23,7 +22,6 @@ import type { OutputLimit } from '../../shared/output-limit.ts';
 interface ChatWire {
   readonly outside: void;
   readonly answer: ChatAnswer;
-  readonly fault: OpenAIError;
   readonly quirks: Quirks;
   readonly options: OutputLimit;
 }
@@ -58,7 +56,6 @@ export const chat: Dialect<ChatWire> = {
   decodeRequest: (body) => decodeRequest(body).call,
   encoder,
   encodeResult,
-  encodeFault,
   encodeRequest,
   decoder,
   decodeResult,

@@ -82,7 +82,7 @@ describe('a recorded stream passed through', () => {
 });
 
 const chunk = (members: string) => `data: {"id":"1","object":"chat.completion.chunk","model":"m",${members}}\n\n`;
-const textChunk = (text: string) => chunk(`"choices":[{"index":0,"delta":{"content":${JSON.stringify(text)}},"finish_reason":null}]`);
+const textChunk = (text: string) => chunk(`"choices":[{"index":0,"delta":{"role":"assistant","content":${JSON.stringify(text)}},"finish_reason":null}]`);
 const ending = chunk('"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]');
 
 describe('a frame with a fault after the first words', () => {

@@ -4,6 +4,8 @@ import { Fault, faultOf } from '#core/fault';
 import { isObject } from '#core/json';
 import { bareErrors } from '../../shared/bare-error.ts';
 import type { Decoder } from '../../shared/decoder.ts';
+import { hasDeltas, mendedChunk } from './mended-chunk.ts';
+import type { Chunk } from './wire.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -48,6 +50,8 @@ export class PassingFrames {
   #shell = Infinity; // bytes of a frame without its content
   #shape: Shape | undefined; // of the frames that need not be decoded
   #isObserved = false;
+  /** Its first chunk lacks what clients need, as all others may. */
+  #isOdd = false;
   #reported = 0; // output tokens
   readonly #bareError = bareErrors();
   #done = false;
@@ -191,16 +195,29 @@ export class PassingFrames {
     }
     const events = this.#decoder.decode(line);
     this.#keep(events);
-    const clean = plain ? frame : Buffer.from(`data: ${lines.join(' ')}\n\n`); // valid JSON: line breaks in it are white space
+    const mended = this.#mended(line, events);
+    const clean = plain && mended === undefined ? frame : Buffer.from(`data: ${mended ?? lines.join(' ')}\n\n`); // valid JSON: line breaks in it are white space
     const content = contentBytes(events);
     if (content > 0) {
       this.#count(clean.length);
       this.#shell = Math.min(this.#shell, clean.length - content);
     }
-    if (plain) this.#learn(frame, events);
+    if (plain && !this.#isOdd) this.#learn(frame, events);
     const counted = this.#decoder.counted();
     const isWanted = this.#usageWanted && counted !== undefined && (counted.output > 0 || !this.spoken);
     return events.length === 0 && !isWanted && isUsageChunk(line) ? undefined : clean;
+  }
+
+  /** @returns undefined for a chunk that can go as it came */
+  #mended(line: string, events: Events): string | undefined {
+    const isFirst = events.some(({ type }) => type === 'started');
+    const mayBeOdd =
+      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || line.includes('"tool_calls"') || !line.includes('"choices":[');
+    if (!mayBeOdd) return undefined;
+    const chunk = JSON.parse(line) as Chunk;
+    if (isFirst) this.#isOdd = !hasDeltas(chunk);
+    const mended = mendedChunk(chunk, events);
+    return mended && JSON.stringify(mended);
   }
 
   #learn(frame: Buffer, events: Events): void {

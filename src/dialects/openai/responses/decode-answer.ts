@@ -26,6 +26,8 @@ interface Open {
   call?: { readonly call: number; readonly id: string; readonly custom?: true };
   /** Was any of its content streamed? Its `done` event repeats all of it. */
   streamed: boolean;
+  /** In pieces? */
+  hasDeltas: boolean;
   /** The thought is reasoning content, and not a summary. */
   inContent: boolean;
   /** The arguments of a function. */
@@ -33,7 +35,7 @@ interface Open {
   done: boolean;
 }
 
-const newOpen = (): Open => ({ streamed: false, inContent: false, unclosed: new UnclosedJson(), done: false });
+const newOpen = (): Open => ({ streamed: false, hasDeltas: false, inContent: false, unclosed: new UnclosedJson(), done: false });
 
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
@@ -97,32 +99,26 @@ class ResponseReader implements ItemReader {
         if (!isObject(item)) throw malformed();
         return [...this.#start(undefined), ...this.#done(this.#named(this.#at(index), item), item)];
       case 'response.output_text.delta':
-      case 'response.refusal.delta': {
-        const text = textOf(delta);
-        if (text === '') return [];
-        this.#at(index).streamed = true;
-        if (type === 'response.refusal.delta') return [...this.#start(undefined), { type: 'refusal', candidate: 0, text }];
-        return [...this.#start(undefined), { type: 'text', candidate: 0, text, ...scored(event['logprobs']) }];
-      }
-      case 'response.output_text.done':
-      case 'response.refusal.done':
-        if (isCount(index)) this.#incomplete.delete(this.#open.get(index)!); // until another part of the item begins
-        return [];
+      case 'response.refusal.delta':
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-      case 'response.reasoning.delta': {
-        const one = this.#at(index);
-        const text = textOf(delta);
-        if (text === '') return [];
-        one.inContent ||= type !== 'response.reasoning_summary_text.delta';
-        one.streamed = true;
-        return [...this.#start(undefined), { type: 'thought', candidate: 0, text }];
-      }
+      case 'response.reasoning.delta':
+        return this.#said(event, textOf(delta), true);
+      case 'response.output_text.done':
+      case 'response.refusal.done':
+      case 'response.reasoning_summary_text.done':
+      case 'response.reasoning_text.done':
+        return this.#ended(event);
       case 'response.reasoning_summary_part.added':
         return this.#at(index).streamed ? [{ type: 'thought', candidate: 0, text: '\n\n' }] : [];
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
         return this.#json(this.#at(index), textOf(delta));
+      case 'response.function_call_arguments.done':
+      case 'response.custom_tool_call_input.done': {
+        const one = this.#known(index);
+        return one?.call && !one.streamed && !one.done ? this.#json(one, textOfArguments(event['arguments']) || textOf(event['input'])) : [];
+      }
       default:
         // Other `done` events repeat what was streamed.
         return this.#hosted.has(textOf(event['item_id'])) ? [progress(event)] : [];
@@ -173,6 +169,10 @@ class ResponseReader implements ItemReader {
     return one;
   }
 
+  #known(index: unknown): Open | undefined {
+    return isCount(index) ? this.#open.get(index) : undefined;
+  }
+
   #named(one: Open, { id }: Loose): Open {
     if (typeof id === 'string') this.#byId.set(id, one);
     return one;
@@ -180,6 +180,29 @@ class ResponseReader implements ItemReader {
 
   #knownItem({ id }: Loose): Open | undefined {
     return this.#byId.get(textOf(id));
+  }
+
+  #said({ type: kind, output_index: index, logprobs }: Loose, text: string, isDelta: boolean): readonly GenerateEvent[] {
+    if (text === '') return [];
+    const type = textOf(kind);
+    const one = this.#at(index);
+    one.streamed = true;
+    one.hasDeltas ||= isDelta;
+    const start = this.#start(undefined);
+    if (type.startsWith('response.output_text.')) return [...start, { type: 'text', candidate: 0, text, ...scored(logprobs) }];
+    if (type.startsWith('response.refusal.')) return [...start, { type: 'refusal', candidate: 0, text }];
+    one.inContent ||= !type.startsWith('response.reasoning_summary_text.');
+    return [...start, { type: 'thought', candidate: 0, text }];
+  }
+
+  /** The end of a part, which repeats all of it: some servers send nothing else. */
+  #ended(event: Loose): readonly GenerateEvent[] {
+    const { type, output_index: index } = event;
+    if (!isCount(index)) return [];
+    const known = this.#known(index);
+    const events = known?.hasDeltas || known?.done ? [] : this.#said(event, textOf(event['text']) || textOf(event['refusal']), false);
+    if (!textOf(type).startsWith('response.reasoning')) this.#incomplete.delete(this.#known(index)!); // until another part of the item begins
+    return events;
   }
 
   /** The first event of a call has its name. */
@@ -266,7 +289,8 @@ const messageMembers = new Set(['type', 'id', 'role', 'content', 'status']);
 
 /** The content of a message that was not streamed, then its carried members. */
 function message({ streamed }: Open, item: Loose): readonly GenerateEvent[] {
-  const content: readonly unknown[] = Array.isArray(item['content']) ? item['content'] : [];
+  const { content: its } = item;
+  const content: readonly unknown[] = typeof its === 'string' ? [{ type: 'output_text', text: its }] : Array.isArray(its) ? its : [];
   const events: GenerateEvent[] = [];
   const annotations: Json[] = [];
   for (const part of content) {

@@ -5,7 +5,6 @@ import { endedAtStop } from '../../shared/stop-sequences.ts';
 import { withoutLoneItems } from '../../shared/lone-items.ts';
 import { fittedTools } from '../../shared/tool-fit.ts';
 import { valueInObject } from '../../shared/value-in-object.ts';
-import type { OpenAIError } from '../faults.ts';
 import { hasOtherTools } from '../tool-types.ts';
 import { searches, supports } from './capabilities.ts';
 import { turnsOf, type Before } from './decode-input.ts';
@@ -13,7 +12,7 @@ import { callOf, requestOf } from './decode-request.ts';
 import { decoder } from './decoder.ts';
 import { encodeRequest } from './encode-request.ts';
 import { Encoder, type ResponseBeingWritten } from './encoder.ts';
-import { decodeFault, encodeFault } from './faults.ts';
+import { decodeFault } from './faults.ts';
 import { fieldNames } from './field-names.ts';
 import { learn, type Quirks } from './quirks.ts';
 import { decodeResult, encodeResult } from './result.ts';
@@ -26,7 +25,6 @@ interface ResponsesWire {
   /** The stored conversation that a request continues. */
   readonly outside: Before;
   readonly answer: ResponseBeingWritten;
-  readonly fault: OpenAIError;
   readonly quirks: Quirks;
   readonly options: OutputLimit;
 }
@@ -56,7 +54,6 @@ export const responses: Dialect<ResponsesWire> = {
   },
   encoder: (response) => new Encoder(response),
   encodeResult,
-  encodeFault,
   encodeRequest,
   decoder,
   decodeResult,

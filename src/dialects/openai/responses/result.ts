@@ -3,7 +3,8 @@ import type { FinishReason, GenerateEvent } from '#core/event';
 import type { GenerateResult } from '#core/fold';
 import { isObject, textOf, type JsonObject } from '#core/json';
 import { reader } from './decode-answer.ts';
-import { Encoder, noFrame, type ResponseBeingWritten } from './encoder.ts';
+import { Encoder, type ResponseBeingWritten } from './encoder.ts';
+import { noFrame } from './output-items.ts';
 import { usageOf } from './usage.ts';
 
 /** A whole response ↔ events and results. */

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeFault } from '#dialects/openai/faults';
-import { Encoder, frameText } from '#dialects/openai/responses/encoder';
+import { Encoder } from '#dialects/openai/responses/encoder';
+import { frameText } from '#dialects/openai/responses/output-items';
 import { eventsOfResponse } from '#dialects/openai/responses/result';
 import { EventStream } from '#http/event-stream';
 import type { Exchange } from '#http/exchange';

@@ -1,6 +1,7 @@
 import { encodeFault } from '#dialects/openai/faults';
 import { callOf } from '#dialects/openai/responses/decode-request';
-import { Encoder, noFrame } from '#dialects/openai/responses/encoder';
+import { Encoder } from '#dialects/openai/responses/encoder';
+import { noFrame } from '#dialects/openai/responses/output-items';
 import { inClientsWords, type GeneratingDeps } from '../../answer.ts';
 import { Cancelled } from '#kit/async/client-left';
 import type { OwnMemory } from '#kit/memory/byte-budget';

@@ -1,0 +1,79 @@
+import type { Events, GenerateEvent } from '#core/event';
+import { isObject, textOf } from '#core/json';
+import { encodeCallPiece, finishReasonOf, isOlderCall } from './encode-answer.ts';
+import type { Choice, Chunk } from './wire.ts';
+
+/** What SDKs need of answers that are forwarded as they came, and some servers do not keep to. */
+
+type ToolCallEvent = Extract<GenerateEvent, { type: 'tool-call' }>;
+
+/** Has each choice of a chunk its index and its delta? */
+export function hasDeltas({ choices }: Chunk): boolean {
+  return Array.isArray(choices) && choices.every((one: unknown) => isObject(one) && Number.isInteger(one['index']) && isObject(one['delta']));
+}
+
+/**
+ * A chunk with the list of choices, the indexes, deltas and tool calls that clients expect.
+ *
+ * @param events what the chunk was decoded to; the first one of an answer has roles
+ * @returns undefined where nothing has to change
+ */
+export function mendedChunk(chunk: Chunk, events: Events): Chunk | undefined {
+  const { choices } = chunk;
+  if (!Array.isArray(choices)) return { ...chunk, choices: [] };
+  const isFirst = events.some(({ type }) => type === 'started');
+  const mended = choices.map((one: Choice, at) => mendedChoice(one, at, events, isFirst));
+  return mended.every((one, at) => one === choices[at]) ? undefined : { ...chunk, choices: mended };
+}
+
+function mendedChoice(choice: Choice, at: number, events: Events, isFirst: boolean): Choice {
+  const { index: given, delta: its, message, finish_reason: reason, ...rest } = choice;
+  const index = given ?? at;
+  const delta = its ?? message ?? {};
+  const needsRole = isFirst && isObject(delta) && textOf(delta['role']) === '';
+  const calls = events.filter((event): event is ToolCallEvent => event.type === 'tool-call' && event.candidate === index && !isOlderCall(event));
+  const pieces: unknown = isObject(delta) ? (delta['tool_calls'] ?? []) : [];
+  const arePlain = Array.isArray(pieces) && arePieces(pieces, calls);
+  if (arePlain && index === given && delta === its && !needsRole) return choice;
+  const { tool_calls: _, ...others } = delta as Readonly<Record<string, unknown>>;
+  const words = needsRole ? { ...others, role: 'assistant' } : others;
+  const ended = events.find((event) => event.type === 'finished' && event.candidate === index);
+  const told = typeof reason === 'string' && reason !== '' ? reason : ended?.type === 'finished' ? finishReasonOf(ended.reason, ended.raw) : null;
+  return { ...rest, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: told };
+}
+
+/** Do these pieces say the same as the events that they were decoded to, in a form that clients can put together? */
+function arePieces(pieces: readonly unknown[], calls: readonly ToolCallEvent[]): boolean {
+  if (!pieces.every(isObject)) return false;
+  const said = pieces.filter((piece) => !isEmptyPiece(piece));
+  return said.length === calls.length && said.every((piece, at) => isPiece(piece, calls[at]!));
+}
+
+type Piece = Readonly<Record<string, unknown>>;
+
+function isPiece(piece: Piece, { call, id, name = '', json }: ToolCallEvent): boolean {
+  const its = innerOf(piece);
+  return piece['index'] === call && its.name === name && (its.text ?? '') === json && (name === '' || (piece['id'] === id && textOf(piece['type']) !== ''));
+}
+
+/** Does it say nothing? */
+function isEmptyPiece(piece: Piece): boolean {
+  const { name, text } = innerOf(piece);
+  return Number.isInteger(piece['index']) && name === '' && (text ?? '') === '';
+}
+
+/** Have the tool calls of a whole message all that clients read of them? */
+export const areWholeCalls = (calls: unknown): boolean =>
+  (calls ?? null) === null ||
+  (Array.isArray(calls) &&
+    calls.every((call: unknown) => {
+      if (!isObject(call) || textOf(call['id']) === '' || textOf(call['type']) === '') return false;
+      const { name, text } = innerOf(call);
+      return name !== '' && typeof text === 'string';
+    }));
+
+function innerOf(call: Piece): { readonly name: string; readonly text: unknown } {
+  const { function: called, custom } = call;
+  if (isObject(custom)) return { name: textOf(custom['name']), text: custom['input'] };
+  return isObject(called) ? { name: textOf(called['name']), text: called['arguments'] } : { name: '', text: undefined };
+}
