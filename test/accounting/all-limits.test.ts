@@ -49,6 +49,31 @@ describe('one process, embedded', () => {
     expect(after).toBeLessThanOrEqual(limit === 'dailyTokens' ? 86_400 : 31 * 86_400);
   });
 
+  test('of several limits that are used up, a refusal names the one that takes longest to come back', async () => {
+    const member = await newMember(server, { dailyTokens: cost });
+    const key = await keyOf(member, { monthlyTokens: cost, modelLimits: { 'built-in': { requestsPerMinute: 0 } } });
+    expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    const other = await keyOf(member, { monthlyTokens: 0 });
+    const { after, error } = await refusal(await askWith(server, other, fixed));
+    expect(error.message).toContain('(monthlyTokens)');
+    const toNextDay = Math.ceil((nextDay() - systemClock.now()) / 1000);
+    const isLastDay = new Date(nextDay()).getUTCDate() === 1;
+    if (!isLastDay) expect(after).toBeGreaterThan(toNextDay);
+    expect((await refusal(await askWith(server, key, fixed))).error.message).toContain('(dailyTokens)');
+  });
+
+  test.each([
+    ['concurrentStreams', { concurrentStreams: 0 }, {}],
+    ['requestsPerMinute', { requestsPerMinute: 0 }, {}],
+    ['tokensPerMinute', { tokensPerMinute: 0 }, {}],
+    ['tokensPerMinute', { tokensPerMinute: 20 }, { max_tokens: 5000 }],
+  ])('a client is told not to repeat by itself what %s can never let in', async (limit, limits, more) => {
+    const member = await newMember(server, limits);
+    const refused = await member.ask({ ...fixed, stream: true, ...more });
+    expect([refused.status, refused.headers.get('x-should-retry'), Number(refused.headers.get('retry-after'))]).toEqual([429, 'false', 60]);
+    expect(await refused.text()).toContain(`(${limit})`);
+  });
+
   test('a team that refuses is called by its name, and its own limit stands in place of its plan', async () => {
     const member = await newMember(server);
     const { id } = await administrate<{ id: number }>(server, 'POST', '/teams', {
