@@ -261,7 +261,7 @@ function requireReading({ method }: Route, caller: Caller | undefined): void {
 }
 
 function lacks({ scope, givesRights }: Route): string {
-  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models, mcpTools or an expiry.';
+  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models, mcpTools, limits or an expiry.';
   return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
 }
 
