@@ -34,6 +34,12 @@ describe('one process, embedded', () => {
     ...((await answer.json()) as Refused),
   });
 
+  /** What is told to be used of each limit of a month or a day. */
+  const used = async (key: string) => {
+    const answer = await fetch(`${server.url}/server/mine`, { headers: { authorization: `Bearer ${key}` } });
+    return ((await answer.json()) as { balances: { used: number }[] }).balances.map((balance) => balance.used);
+  };
+
   test('of 200 concurrent calls with limits of key, team, day and model at once, ten are answered', () => tenOfAllLimits([server]), 3 * minute);
 
   test.each([
@@ -94,9 +100,27 @@ describe('one process, embedded', () => {
       expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
       await booked(server, member.id, { requests: 2, planTokens: 2 * cost });
       await administrate(server, 'PATCH', `/users/${member.id}`, limits);
+      expect(await used(member.keys[0]!)).toEqual([2 * cost]);
       await expect.poll(async () => (await member.ask(fixed)).headers.get('x-ratelimit-limit-tokens'), { timeout: 30_000 }).toBe(String(3 * cost));
       expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 429: 2 });
     }
+  });
+
+  test('what is told to be used of a new limit of a key is what the key has spent, and not what another has', async () => {
+    const member = await newMember(server, {}, 2);
+    expect(await tally(member.keys.map((key) => askWith(server, key, fixed)))).toEqual({ 200: 2 });
+    await booked(server, member.id, { requests: 2, planTokens: 2 * cost });
+    const { items } = await administrate<{ items: { id: number }[] }>(server, 'GET', `/users/${member.id}/keys`);
+    const limits = { monthlyTokens: 1000, dailyTokens: 1000, modelLimits: { priced: { monthlyTokens: 1000 }, 'built-in': { monthlyTokens: 1000 } } };
+    const changed = await fetch(`${server.url}/server/mine/keys/${items[0]!.id}?owner=${member.id}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(limits),
+    });
+    expect(changed.status).toBe(200);
+    await expect.poll(() => used(member.keys[0]!), { timeout: 30_000 }).toEqual([cost, cost, 0, cost]);
+    expect(await tally([askWith(server, member.keys[0]!, fixed)])).toEqual({ 200: 1 });
+    await expect.poll(() => used(member.keys[0]!), { timeout: 30_000 }).toEqual([2 * cost, 2 * cost, 0, 2 * cost]);
   });
 
   test('a limit of a model holds under its alias too, and for no other model', async () => {

@@ -74,8 +74,8 @@ export class WaitingLine {
     let hopeless: Obstacle | undefined;
     for (const hold of holds) {
       const lack = hold.lease.lack(hold, now);
-      if (lack === 'minute' ? hold.lease.account.kind === 'requests' : lack === 'spent' && estimate.isBeyond(hold))
-        hopeless = graver(hopeless, { hold, lack }, clock);
+      const isHopeless = lack === 'minute' ? hold.lease.account.kind === 'requests' : lack === 'spent' && estimate.isBeyond(hold);
+      if (lack && isHopeless) hopeless = graver(hopeless, { hold, lack }, clock);
     }
     if (hopeless) {
       noteAllowances(context.progress, holds, clock, hopeless.hold.lease.minute ? hopeless.hold : undefined);
