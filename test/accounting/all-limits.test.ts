@@ -68,6 +68,20 @@ describe('one process, embedded', () => {
     expect((await refusal(await askWith(server, key, fixed))).error.message).toContain('(dailyTokens)');
   });
 
+  test('an answer that is given again says what is left now, and costs nothing', async () => {
+    const member = await newMember(server, { monthlyTokens: 10 * cost, requestsPerMinute: 10 });
+    const left = async (init?: RequestInit) => {
+      const { headers } = await member.ask(fixed, init);
+      return ['x-dragoman-replayed', 'x-ratelimit-limit-tokens', 'x-ratelimit-remaining-tokens', 'x-ratelimit-remaining-requests'].map((name) =>
+        headers.get(name),
+      );
+    };
+    const same = { headers: { 'idempotency-key': 'same' } };
+    expect(await left(same)).toEqual([null, String(10 * cost), String(9 * cost), '9']);
+    expect(await left()).toEqual([null, String(10 * cost), String(8 * cost), '8']);
+    for (let times = 0; times < 2; times++) expect(await left(same)).toEqual(['true', String(10 * cost), String(8 * cost), '8']);
+  });
+
   test.each([
     ['concurrentStreams', { concurrentStreams: 0 }, {}],
     ['requestsPerMinute', { requestsPerMinute: 0 }, {}],
