@@ -91,10 +91,10 @@ export async function startServer(deps: ServerDeps): Promise<ServingProcess> {
   const identities = await openIdentities({ database, settings, clock, log, issuer: () => settings().publicUrl || listening.url, ongoing: () => ongoing() });
   const { identity, administration, rights, people, prompts } = identities;
   const accounting = parent ? await accountingOfWorker(parent, { settings, clock, log }) : await openAccounting({ database, settings, clock, log, lost });
-  const { keeping, idempotency, thoughts } = await openRecords({ database, boot: accounting.holder, settings, clock, log });
+  const base = { database, first, settings, clock, log };
+  const { keeping, idempotency, thoughts } = await openRecords({ ...base, boot: accounting.holder, left: (context) => calls.pipeline.left(context) });
   const alerts = openLimitAlerts({ store, clock, isOn: () => settings().alerts.url !== '', log: problemsTo(log) });
   const metrics = openMetrics();
-  const base = { database, first, settings, clock, log };
   const acting = openActing({ ...base, outside, address: () => addressOf(settings(), listening), enters: (context) => calls.pipeline.enters(context) });
   const hop = hopOf(pepper);
   const around = { clock, log, outside, tools: acting.tools, hop };

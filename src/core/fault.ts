@@ -54,6 +54,8 @@ export interface FaultDetails {
   readonly limit?: string;
   /** A limit of the user kept the call from beginning: it may be made later. */
   readonly unbegun?: true;
+  /** A limit that the call can never meet, however long it waits: clients are told not to send it again by themselves. */
+  readonly never?: true;
   /** Whether another target might accept the call. */
   readonly elsewhere?: boolean;
   /** The provider rejected our key or our account: another key may work, and then another provider, but no other region of this one. */

@@ -3,11 +3,11 @@ import type { Caller } from './context.ts';
 type Narrowing = Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
 
 /**
- * Whether the credential is restricted by scopes, models, tools or an expiry. Such a credential cannot grant rights that it lacks itself: it creates no keys, sets no
+ * Whether the credential is restricted by scopes, models, tools, an expiry or limits of its own. Such a credential cannot grant rights that it lacks itself: it creates no keys, sets no
  * passwords and makes no user an administrator.
  */
-export function isNarrowed({ scopes, models, mcpTools, expires }: Pick<Caller, 'scopes' | 'models' | 'mcpTools' | 'expires'>): boolean {
-  return scopes !== undefined || models !== undefined || mcpTools !== undefined || expires === true;
+export function isNarrowed({ scopes, models, mcpTools, expires, keyLimits }: Narrowing & Pick<Caller, 'expires' | 'keyLimits'>): boolean {
+  return (scopes ?? models ?? mcpTools ?? keyLimits) !== undefined || expires === true;
 }
 
 /** Whether a credential may do all that another one may, of the same user. */

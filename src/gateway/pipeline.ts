@@ -75,6 +75,8 @@ export interface Pipeline {
   affordsVectors(call: EmbedCall, context: Context): Promise<void>;
   /** Counts a request that may ask no model at all. @throws Fault `rate-limited`, `quota-spent`, `overloaded` */
   enters(context: Context): Promise<void>;
+  /** Notes what is left of the caller's limits. @throws Fault `quota-spent` where they are not known */
+  left(context: Context): void;
 }
 
 /**
@@ -125,6 +127,7 @@ export function openPipeline({
     affords: checked(affordable),
     affordsVectors: async (call, context) => void (await embedding(affordable)(call, context)),
     enters: (context) => ledger.enters(nothingAsked, context),
+    left: (context) => ledger.left(nothingAsked, context),
   };
 }
 

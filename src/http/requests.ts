@@ -266,7 +266,7 @@ function requireReading({ method }: Route, caller: Caller | undefined): void {
 }
 
 function lacks({ scope, givesRights }: Route): string {
-  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models, mcpTools or an expiry.';
+  if (givesRights) return 'This needs a key that is not narrowed: one without scopes, models, mcpTools, limits or an expiry.';
   return scope === 'unscoped' ? 'This needs a key without scopes.' : `This key lacks the scope ${scope}.`;
 }
 
@@ -288,13 +288,13 @@ const isBelow = (path: string, root: string) => root === '' || path === root || 
 
 function refuse(face: Face, exchange: Exchange, fault: Fault): void {
   if (exchange.opened) return exchange.destroy();
-  const { retryAfter, allow } = fault.details;
+  const { retryAfter, allow, never } = fault.details;
   const status = face.refusalStatus?.(fault) ?? fault.status;
   exchange.sendJson(status, face.refusal(fault, exchange.id, exchange.url), [
     ...(status === 401 ? ['www-authenticate', 'Bearer realm="dragoman"'] : []), // RFC 9110 §15.5.2: never without a challenge
     ...(allow === undefined ? [] : ['allow', allow]),
     ...(fault.status === 429 || fault.status === 503 ? ['retry-after', String(Math.max(1, Math.ceil(retryAfter ?? 1)))] : []),
-    ...(fault.code === 'quota-spent' || fault.code === 'unsupported' ? ['x-should-retry', 'false'] : []),
+    ...(never || fault.code === 'quota-spent' || fault.code === 'unsupported' ? ['x-should-retry', 'false'] : []),
     ...exchange.refusalHeaders,
     ...(face.refusalHeaders?.(exchange.id) ?? []),
   ]);

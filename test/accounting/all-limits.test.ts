@@ -34,6 +34,12 @@ describe('one process, embedded', () => {
     ...((await answer.json()) as Refused),
   });
 
+  /** What is told to be used of each limit of a month or a day. */
+  const used = async (key: string) => {
+    const answer = await fetch(`${server.url}/server/mine`, { headers: { authorization: `Bearer ${key}` } });
+    return ((await answer.json()) as { balances: { used: number }[] }).balances.map((balance) => balance.used);
+  };
+
   test('of 200 concurrent calls with limits of key, team, day and model at once, ten are answered', () => tenOfAllLimits([server]), 3 * minute);
 
   test.each([
@@ -47,6 +53,45 @@ describe('one process, embedded', () => {
     expect(error.message).toContain(says);
     expect(after).toBeGreaterThan(0);
     expect(after).toBeLessThanOrEqual(limit === 'dailyTokens' ? 86_400 : 31 * 86_400);
+  });
+
+  test('of several limits that are used up, a refusal names the one that takes longest to come back', async () => {
+    const member = await newMember(server, { dailyTokens: cost });
+    const key = await keyOf(member, { monthlyTokens: cost, modelLimits: { 'built-in': { requestsPerMinute: 0 } } });
+    expect(await tally([member.ask(fixed)])).toEqual({ 200: 1 });
+    const other = await keyOf(member, { monthlyTokens: 0 });
+    const { after, error } = await refusal(await askWith(server, other, fixed));
+    expect(error.message).toContain('(monthlyTokens)');
+    const toNextDay = Math.ceil((nextDay() - systemClock.now()) / 1000);
+    const isLastDay = new Date(nextDay()).getUTCDate() === 1;
+    if (!isLastDay) expect(after).toBeGreaterThan(toNextDay);
+    expect((await refusal(await askWith(server, key, fixed))).error.message).toContain('(dailyTokens)');
+  });
+
+  test('an answer that is given again says what is left now, and costs nothing', async () => {
+    const member = await newMember(server, { monthlyTokens: 10 * cost, requestsPerMinute: 10 });
+    const left = async (init?: RequestInit) => {
+      const { headers } = await member.ask(fixed, init);
+      return ['x-dragoman-replayed', 'x-ratelimit-limit-tokens', 'x-ratelimit-remaining-tokens', 'x-ratelimit-remaining-requests'].map((name) =>
+        headers.get(name),
+      );
+    };
+    const same = { headers: { 'idempotency-key': 'same' } };
+    expect(await left(same)).toEqual([null, String(10 * cost), String(9 * cost), '9']);
+    expect(await left()).toEqual([null, String(10 * cost), String(8 * cost), '8']);
+    for (let times = 0; times < 2; times++) expect(await left(same)).toEqual(['true', String(10 * cost), String(8 * cost), '8']);
+  });
+
+  test.each([
+    ['concurrentStreams', { concurrentStreams: 0 }, {}],
+    ['requestsPerMinute', { requestsPerMinute: 0 }, {}],
+    ['tokensPerMinute', { tokensPerMinute: 0 }, {}],
+    ['tokensPerMinute', { tokensPerMinute: 20 }, { max_tokens: 5000 }],
+  ])('a client is told not to repeat by itself what %s can never let in', async (limit, limits, more) => {
+    const member = await newMember(server, limits);
+    const refused = await member.ask({ ...fixed, stream: true, ...more });
+    expect([refused.status, refused.headers.get('x-should-retry'), Number(refused.headers.get('retry-after'))]).toEqual([429, 'false', 60]);
+    expect(await refused.text()).toContain(`(${limit})`);
   });
 
   test('a team that refuses is called by its name, and its own limit stands in place of its plan', async () => {
@@ -69,9 +114,27 @@ describe('one process, embedded', () => {
       expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 200: 2 });
       await booked(server, member.id, { requests: 2, planTokens: 2 * cost });
       await administrate(server, 'PATCH', `/users/${member.id}`, limits);
+      expect(await used(member.keys[0]!)).toEqual([2 * cost]);
       await expect.poll(async () => (await member.ask(fixed)).headers.get('x-ratelimit-limit-tokens'), { timeout: 30_000 }).toBe(String(3 * cost));
       expect(await tally([member.ask(fixed), member.ask(fixed)])).toEqual({ 429: 2 });
     }
+  });
+
+  test('what is told to be used of a new limit of a key is what the key has spent, and not what another has', async () => {
+    const member = await newMember(server, {}, 2);
+    expect(await tally(member.keys.map((key) => askWith(server, key, fixed)))).toEqual({ 200: 2 });
+    await booked(server, member.id, { requests: 2, planTokens: 2 * cost });
+    const { items } = await administrate<{ items: { id: number }[] }>(server, 'GET', `/users/${member.id}/keys`);
+    const limits = { monthlyTokens: 1000, dailyTokens: 1000, modelLimits: { priced: { monthlyTokens: 1000 }, 'built-in': { monthlyTokens: 1000 } } };
+    const changed = await fetch(`${server.url}/server/mine/keys/${items[0]!.id}?owner=${member.id}`, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(limits),
+    });
+    expect(changed.status).toBe(200);
+    await expect.poll(() => used(member.keys[0]!), { timeout: 30_000 }).toEqual([cost, cost, 0, cost]);
+    expect(await tally([askWith(server, member.keys[0]!, fixed)])).toEqual({ 200: 1 });
+    await expect.poll(() => used(member.keys[0]!), { timeout: 30_000 }).toEqual([2 * cost, 2 * cost, 0, 2 * cost]);
   });
 
   test('a limit of a model holds under its alias too, and for no other model', async () => {

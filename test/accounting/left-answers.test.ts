@@ -85,6 +85,12 @@ const candidate = (text: string, usageMetadata: object, more: object = {}) => ({
   responseId: 'g',
 });
 
+const spokenItem = [
+  { type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress', model: 'm', output: [] } },
+  { type: 'response.output_item.added', output_index: 0, item: { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_progress', content: [] } },
+  { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Well, yes.' },
+];
+
 describe.each(faces)('a client of %s that disconnects', (face) => {
   test('at the end of the answer pays the usage that the provider reports afterwards', async () => {
     const { behaviour, goOn } = held([...spoken, chunk({}, 'stop'), 'hold', chatUsage(dear), '[DONE]']);
@@ -127,12 +133,7 @@ describe.each(faces)('a client of %s that disconnects', (face) => {
     ],
     [
       'responses',
-      [
-        { type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress', model: 'm', output: [] } },
-        { type: 'response.output_item.added', output_index: 0, item: { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_progress', content: [] } },
-        { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Well, yes.' },
-        { type: 'response.output_text.done', item_id: 'msg_1', output_index: 0, content_index: 0, text: 'Well, yes.' },
-      ],
+      [...spokenItem, { type: 'response.output_text.done', item_id: 'msg_1', output_index: 0, content_index: 0, text: 'Well, yes.' }],
       {
         type: 'response.completed',
         response: {
@@ -186,6 +187,18 @@ test('a background response that is cancelled before its first word pays for the
   expect(response).toMatchObject({ status: 'cancelled', usage: { input_tokens: row.inputTokens, output_tokens: row.outputTokens } });
   const { items } = (await (await server.ask('/server/admin/usage?groupBy=model')).json()) as { items: { errors: number }[] };
   expect(items.map(({ errors }) => errors)).toEqual(items.map(() => 0));
+});
+
+test.each(faces)('an answer of the Responses API that fails after its first words costs %s what its provider counted', async (face) => {
+  const usage = { input_tokens: 23_100, output_tokens: 5000, total_tokens: 28_100 };
+  const response = { id: 'resp_1', object: 'response', status: 'failed', model: 'm', output: [], error: { code: 'server_error', message: 'Sorry.' }, usage };
+  const { behaviour } = held([...spokenItem, { type: 'response.failed', response }]);
+  upstream.script(behaviour);
+  const { path, body } = requestOf(face, { model: 'responses', content: 'hello', stream: true });
+  const answer = await server.ask(path, body);
+  await answer.text();
+  const row = await loggedAs(server, answer.headers.get('x-request-id')!);
+  expect(row).toMatchObject({ end: 'upstream-cut', provenance: 'partial', inputTokens: 23_100, outputTokens: 5000 });
 });
 
 describe('thoughts without a reported count', () => {

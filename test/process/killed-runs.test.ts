@@ -1,8 +1,8 @@
 /* Runs of agents whose server is killed as kill -9 does. */
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { onBothDatabases, type Place } from '../support/databases.ts';
-import { ok, startUpstream, toolCalls } from '../support/fakes/upstream/index.ts';
+import { anyPlace, onBothDatabases, type Place } from '../support/databases.ts';
+import { headersThenHang, ok, startUpstream, toolCalls } from '../support/fakes/upstream/index.ts';
 import { startProcess, type ServerProcess } from '../support/server-process.ts';
 import { eventsIn } from '../api/native/run-events.ts';
 import { listening } from '../support/fakes/listening.ts';
@@ -122,4 +122,34 @@ onBothDatabases('a server that is killed while a tool of a run is called', ({ pl
     await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 30_000 }).toBe('completed');
     expect(host.asked).toEqual(['/first', '/second']);
   });
+});
+
+interface Booked {
+  readonly end: string;
+  readonly planTokens: number;
+}
+
+test('a run whose server is killed while its model speaks counts what was booked of the lost answer', { timeout: 2 * minute }, async () => {
+  const home = await anyPlace();
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const server = await startProcess(home, upstream.url);
+  const { id } = await asker(server)('POST', '/server/mine/agents', { name: 'Writer', mode: 'single', instructions: 'Write.', model: 'gpt-4o-mini' });
+  upstream.script(headersThenHang({ afterEvents: 2 }), ok({ text: 'All done.' }));
+  void asker(server)('POST', '/server/execute-agent', { agent_id: id, message: 'Go.', streaming: false }).catch(() => undefined);
+  await upstream.until((requests) => (requests[0]?.piecesSent ?? 0) >= 2);
+  const { items } = (await asker(server)('GET', '/server/mine/runs')) as { items: { id: number }[] };
+  const run = String(items[0]!.id);
+  await server.kill();
+  const next = await startProcess(home, upstream.url);
+  await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 40_000 }).toBe('completed');
+  const booked = async () => {
+    const { requestId } = await stateOf(next, run);
+    const { steps, ...own } = (await asker(next)('GET', `/server/admin/logs/${requestId as string}`)) as unknown as Booked & { steps?: readonly Booked[] };
+    return [own, ...(steps ?? [])];
+  };
+  await expect.poll(async () => (await booked()).map(({ end }) => end).toSorted(), { timeout: 30_000 }).toEqual(['completed', 'gateway-died']);
+  const all = (await booked()).reduce((sum, { planTokens }) => sum + planTokens, 0);
+  expect(await stateOf(next, run)).toMatchObject({ message: 'All done.', planTokens: all });
+  expect(((await asker(next)('GET', '/server/mine/runs')) as { items: object[] }).items[0]).toMatchObject({ planTokens: all });
 });

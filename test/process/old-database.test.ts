@@ -115,9 +115,9 @@ onBothDatabases('a database of 2026-11-22', ({ lasting }) => {
     await administrate(root(), 'PATCH', `/users/${bob}`, { monthlyTokens: 2000 });
     await expect.poll(() => status(oldKeys.bob, words('built-in', 20)), { timeout: 30_000 }).toBe(200);
     const change = (limits: object) =>
-      fetch(`${server.url}/server/mine/keys/2`, {
+      fetch(`${server.url}/server/mine/keys/2?owner=${ann}`, {
         method: 'PATCH',
-        headers: { 'x-access-tokens': oldKeys.ann, 'content-type': 'application/json' },
+        headers: { 'x-access-tokens': root().key, 'content-type': 'application/json' },
         body: JSON.stringify(limits),
       });
     const spent = 253 - 14; // all of Ann's but that of her other key

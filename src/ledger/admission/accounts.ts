@@ -4,7 +4,8 @@ import { Fault, faultOf } from '#core/fault';
 import { permitKind, type LeaseRequest, type LeaseGrant, type LeaseSource, type PermitKind } from '#core/lease';
 import { dayOf, monthOf } from '#core/plan';
 import { leaseRequest, mayStock } from './lease-request.ts';
-import { drift, first, LocalLease, type Hold, type Growth, type Lack, type MessageNumbers } from './local-lease.ts';
+import { drift, first, LocalLease, type Hold, type Growth, type MessageNumbers } from './local-lease.ts';
+import { graver, type Obstacle } from './obstacle.ts';
 
 export interface AccountsDeps {
   readonly source: LeaseSource;
@@ -78,12 +79,12 @@ export class Accounts {
   }
 
   /** Takes all holds, or none of them. @returns the hold with the gravest lack, where one cannot be taken */
-  take(holds: readonly Hold[]): { readonly hold: Hold; readonly lack: Lack } | undefined {
+  take(holds: readonly Hold[]): Obstacle | undefined {
     const now = this.#clock.monotonic();
-    let worst: { hold: Hold; lack: Lack } | undefined;
+    let worst: Obstacle | undefined;
     for (const hold of holds) {
       const lack = hold.lease.lack(hold, now);
-      if (lack && (!worst || gravity[lack] > gravity[worst.lack])) worst = { hold, lack };
+      if (lack) worst = graver(worst, { hold, lack }, this.#clock);
     }
     if (worst) return worst;
     for (const hold of holds) {
@@ -390,5 +391,3 @@ export class Accounts {
     if (isEmpty && !isRecent && !lease.minute?.unreportedCount && !lease.owes && lease.isIdle) this.#leases.delete(lease.name);
   }
 }
-
-const gravity: Record<Lack, number> = { elsewhere: 0, here: 1, minute: 2, spent: 3 };

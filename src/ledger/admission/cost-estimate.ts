@@ -184,6 +184,7 @@ export class CostEstimate {
     const { advice, field } = this.#advice('inference', local.limit);
     return new Fault('rate-limited', `This request may cost ${least} tokens, and ${of} allows ${local.limit} a minute (${limit}): ${advice}.`, {
       retryAfter: 60,
+      never: true,
       ...field,
     });
   }

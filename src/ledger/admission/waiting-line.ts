@@ -7,9 +7,10 @@ import type { CountTokens } from '#core/measure';
 import type { Accounts } from './accounts.ts';
 import { noteAllowances } from './allowances.ts';
 import type { CostEstimate } from './cost-estimate.ts';
-import { capitalized, limitWords, secondsLeft, unitOf } from './limit-words.ts';
+import { capitalized, limitWords, unitOf } from './limit-words.ts';
 import { LineWait } from './line-wait.ts';
-import type { Hold, Lack } from './local-lease.ts';
+import type { Hold } from './local-lease.ts';
+import { graver, secondsUntil, type Obstacle } from './obstacle.ts';
 
 export interface WaitingLineDeps {
   /** Exact. @throws Fault `rate-limited`, `overloaded` where too much is being counted; the signal's reason */
@@ -54,7 +55,7 @@ export class WaitingLine {
         }
         if (!obstacle) break;
         noteAllowances(context.progress, holds, clock, obstacle.hold.lease.minute ? obstacle.hold : undefined);
-        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle.hold, obstacle.lack, estimate, context);
+        if (obstacle.lack === 'spent' || obstacle.lack === 'minute' || wait.isOver) throw this.#limitFault(obstacle, estimate, context);
         await wait.next(holds, accounts);
       }
     } finally {
@@ -70,12 +71,15 @@ export class WaitingLine {
   async #count(estimate: CostEstimate, holds: readonly Hold[], context: Context): Promise<void> {
     const { clock, countTokens } = this.#deps;
     const now = clock.monotonic();
+    let hopeless: Obstacle | undefined;
     for (const hold of holds) {
       const lack = hold.lease.lack(hold, now);
       const isHopeless = lack === 'minute' ? hold.lease.account.kind === 'requests' : lack === 'spent' && estimate.isBeyond(hold);
-      if (!isHopeless) continue;
-      noteAllowances(context.progress, holds, clock, hold.lease.minute ? hold : undefined);
-      throw this.#limitFault(hold, lack!, estimate, context);
+      if (lack && isHopeless) hopeless = graver(hopeless, { hold, lack }, clock);
+    }
+    if (hopeless) {
+      noteAllowances(context.progress, holds, clock, hopeless.hold.lease.minute ? hopeless.hold : undefined);
+      throw this.#limitFault(hopeless, estimate, context);
     }
     this.#accounts.leave(holds);
     await estimate.count(countTokens, context);
@@ -83,20 +87,20 @@ export class WaitingLine {
   }
 
   /** The fault of a call that a limit keeps out: it names the limit and whose it is. */
-  #limitFault(hold: Hold, lack: Lack, estimate: CostEstimate, { caller }: Context): Fault {
+  #limitFault({ hold, lack }: Obstacle, estimate: CostEstimate, { caller }: Context): Fault {
     const { clock, teamOf = () => undefined } = this.#deps;
     const { account, limit, minute } = hold.lease;
     const words = limitWords(account, caller, teamOf);
-    if (lack === 'spent') return estimate.spentFault(hold, words, secondsLeft(account, clock.now()));
-    const now = clock.monotonic();
-    if (hold.lease.isOutOfContact(now)) return this.#accounts.awayFault();
+    const retryAfter = secondsUntil(hold, clock);
+    if (lack === 'spent') return estimate.spentFault(hold, words, retryAfter);
+    if (hold.lease.isOutOfContact(clock.monotonic())) return this.#accounts.awayFault();
+    const never = limit > 0 ? {} : ({ never: true } as const);
     const its = capitalized(words.of);
     if (account.kind === 'tokens' && hold.least > limit && limit > 0) return estimate.minuteFault(hold, words);
     if (minute) {
-      const retryAfter = minute.wait(limit, now, hold.least);
       const cure = limit > 0 ? `send this again in ${inUnits(Math.ceil(retryAfter), 'seconds')}` : 'ask an administrator';
       const text = `${its} allows ${inUnits(limit, unitOf(account.kind))} a minute (${words.limit}): ${cure}.`;
-      return new Fault('rate-limited', text, { retryAfter, unbegun: true, limit: account.kind });
+      return new Fault('rate-limited', text, { retryAfter, unbegun: true, ...never, limit: account.kind });
     }
     const rest = `what is left of ${words.of} for ${words.period} (${words.limit})`;
     let text = `Running requests have reserved ${rest}: wait until one of them ends.`;
@@ -104,6 +108,6 @@ export class WaitingLine {
       text = `${its} allows ${inUnits(limit, 'streams')} at a time (${words.limit}): ${limit > 0 ? 'wait until another stream ends' : 'ask an administrator'}.`;
     else if (lack === 'elsewhere')
       text = `Other servers have reserved ${rest}: try again, and if this continues, ask an administrator whether one of them is lost (dragoman doctor).`;
-    return new Fault('rate-limited', text, { retryAfter: 1, unbegun: true, limit: account.kind });
+    return new Fault('rate-limited', text, { retryAfter: account.kind === 'streams' ? retryAfter : 1, unbegun: true, ...never, limit: account.kind });
   }
 }

@@ -47,7 +47,7 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       givesRights: true,
       method: 'POST',
       path: '/user/user-api-key',
-      summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models, mcpTools or an expiry.',
+      summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       input: Type.Object({
         name: keyName,
         token_scopes: optionalOrNull(Type.String({ maxLength: 1000, description: 'Names of scopes with commas between them; empty or absent: everything.' })),

@@ -38,7 +38,7 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       givesRights: true, // the new key might do more than the one that makes it
       method: 'POST',
       path: root,
-      summary: 'Makes an API key, shown in clear this once. Needs a key without scopes, models, mcpTools or an expiry.',
+      summary: 'Makes an API key, shown in clear this once. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       input: KeyWanted,
       output: MadeKey,
       makes: true,
@@ -100,7 +100,7 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       givesRights: true,
       method: 'POST',
       path: root,
-      summary: 'Makes an API key of yours, shown in clear this once; at most 100. Needs a key without scopes, models, mcpTools or an expiry.',
+      summary: 'Makes an API key of yours, shown in clear this once; at most 100. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       query,
       input: KeyWanted,
       output: MadeKey,
@@ -124,7 +124,7 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
       givesRights: true, // it may take away what narrows the key
       method: 'PATCH',
       path: `${root}/:id`,
-      summary: 'Changes one of your keys: null takes away what narrows it. Needs a key without scopes, models, mcpTools or an expiry.',
+      summary: 'Changes one of your keys: null takes away what narrows it. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       query,
       input: KeyPatch,
       output: KeyObject,

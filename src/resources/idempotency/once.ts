@@ -1,5 +1,7 @@
 import { choiceHeaders } from '#core/choice-headers';
+import type { Caller } from '#core/context';
 import type { Exchange } from '#http/exchange';
+import type { Headers } from '#http/headers';
 import type { Asked, Once } from '#http/route';
 import type { Clock } from '#kit/async/clock';
 import { orAborted } from '#kit/async/or-aborted';
@@ -23,6 +25,8 @@ export interface IdempotencyDeps {
   readonly clock: Clock;
   /** How long a request may wait for one that came before it. */
   readonly longestSeconds: () => number;
+  /** What is left of the caller's limits, as an answer's headers say it. */
+  readonly limitHeaders: (caller: Caller) => Headers;
   readonly log: (problem: string, cause: unknown) => void;
 }
 
@@ -84,18 +88,19 @@ class OncePerKey {
     this.#room = openRoom(claims, deps.clock);
   }
 
-  async answer({ exchange, caller, bytes }: Asked, key: string, run: () => Promise<void>): Promise<void> {
+  async answer(asked: Asked, key: string, run: () => Promise<void>): Promise<void> {
+    const { exchange, caller, bytes } = asked;
     const { pepper, longestSeconds } = this.#deps;
     const request = keyed({ caller, key, method: exchange.method, url: exchange.url, choices: choicesOf(exchange), body: bytes }, pepper);
     const place = placeOf(request);
     exchange.expire(longestSeconds());
     for (;;) {
       const attempt = this.#attempts.get(place);
-      if (!attempt) return this.#lead(request, exchange, run);
+      if (!attempt) return this.#lead(request, asked, run);
       if (!attempt.fingerprint.equals(request.fingerprint)) throw otherRequestFault();
       const outcome = await orAborted(attempt.outcome, exchange.signal);
       if (outcome instanceof Fault) throw outcome;
-      if (outcome) return replay(exchange, outcome);
+      if (outcome) return replay(exchange, outcome, this.#deps.limitHeaders(caller));
     }
   }
 
@@ -107,7 +112,7 @@ class OncePerKey {
   }
 
   /** The one request of this process that asks the database; the others with its key wait for it. */
-  async #lead(request: Keyed, exchange: Exchange, run: () => Promise<void>): Promise<void> {
+  async #lead(request: Keyed, { exchange, caller }: Asked, run: () => Promise<void>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<Outcome>();
     const place = placeOf(request);
     this.#attempts.set(place, { fingerprint: request.fingerprint, outcome: promise });
@@ -124,7 +129,7 @@ class OncePerKey {
     }
     if ('claim' in found) return this.#run({ request, mine: found, end }, exchange, run);
     end(found);
-    await replay(exchange, found);
+    await replay(exchange, found, this.#deps.limitHeaders(caller));
   }
 
   /** @returns our claim, or the answer that is kept */

@@ -1,4 +1,5 @@
 import type { Exchange } from '#http/exchange';
+import type { Headers } from '#http/headers';
 import type { RecordedResponse } from '#http/response-recorder';
 
 /** An answer that is given again. */
@@ -18,21 +19,19 @@ export function unpack(packed: Buffer): ReplayRecord {
 }
 
 /**
- * Gives an answer again, byte for byte. What it said about limits was true then and is left out. Its bytes count as the memory of the request until the client has read them.
+ * Gives an answer again, byte for byte. What it said about limits was true then: what is true now stands in its place. Its bytes count as the memory of the request
+ * until the client has read them.
  *
  * @throws Fault `overloaded` where there is no room for it in memory
  */
-export async function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord): Promise<void> {
+export async function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord, limits: Headers): Promise<void> {
   exchange.notes = { replayed: requestId };
   if (exchange.left) return;
   exchange.need(body.length);
-  const again = [...withoutLimits(headers), 'x-dragoman-replayed', 'true'];
+  const others = headers.filter((_, at) => !headers[at - (at % 2)]!.startsWith('x-ratelimit-'));
+  const again = [...others, ...(others.length < headers.length ? limits : []), 'x-dragoman-replayed', 'true'];
   if (!streamed) return exchange.send(status, again, body);
   exchange.open(status, again);
   if (!exchange.write(body)) await exchange.drained();
   exchange.end();
-}
-
-function withoutLimits(headers: readonly string[]): string[] {
-  return headers.filter((_, at) => !headers[at - (at % 2)]!.startsWith('x-ratelimit-'));
 }

@@ -118,14 +118,14 @@ export async function described({ store, limitsOf, teamLimits, modelName, usedRo
   const { limits: own, teams, ...user } = profile;
   const limited = limitedOf(profile, limitsOf({ plan: user.plan, limits: own }), teamLimits);
   const isOwn = userId === caller.userId;
-  const { keyLimits } = caller;
+  const { keyId, keyLimits } = isOwn ? caller : { keyId: 0 };
   return {
     ...user,
     scopes: (isOwn ? caller.scopes : undefined) ?? null,
     teams: teams.map(({ member: _, ...team }) => team),
     balances: await balancesOf(
       store,
-      [...limited, ...(isOwn && keyLimits ? [{ owner: `key:${caller.keyId}` as const, limits: keyLimits }] : [])],
+      { userId, keyId, limited: [...limited, ...(keyLimits ? [{ owner: `key:${keyId}` as const, limits: keyLimits }] : [])] },
       await databaseNow(store.db),
       { modelName, usedRoom, runningStreams },
     ),

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { dayOf, monthOf, type Plan } from '#core/plan';
-import type { Book, Owner } from '#core/account';
+import { isAlwaysKept, type Book, type Owner } from '#core/account';
 import type { Access } from '#store/open';
+import { unopened, type Spent } from './unopened.ts';
 
 export interface Profile {
   readonly id: number;
@@ -29,6 +30,8 @@ export interface Balance {
 export interface Limited {
   readonly owner: Owner;
   readonly limits: Plan;
+  /** Whose key it is; absent for users and teams. */
+  readonly userId?: number;
 }
 
 /** Limits of a month or a day, and what they count of what was spent. */
@@ -63,20 +66,20 @@ export interface Reading {
 /**
  * Limits of months and days, of minutes, of streams, and of storage. What a minute has used is what was booked in the last 60 seconds: a call still running is not in it.
  *
+ * @param limited the user, the user's teams, and the key that asks @param keyId 0 for none
  * @param now milliseconds since 1970, by the database's clock
  */
 export async function balancesOf(
   access: Access,
-  limited: readonly Limited[],
+  { userId, keyId, limited }: { readonly userId: number; readonly keyId: number; readonly limited: readonly Limited[] },
   now: number,
   { modelName, usedRoom, runningStreams }: Reading,
 ): Promise<readonly Balance[]> {
   const periods = limited.flatMap((one) => limitsIn(one, now, modelName));
-  const spent = await spentIn(
-    access,
-    periods.map(({ book }) => book),
-    now,
-  );
+  const books = periods.map(({ book }) => book);
+  const opened = await spentIn(access, books, now);
+  const others = books.filter((book) => !opened.has(book) && !isAlwaysKept(book));
+  const spent = new Map([...opened, ...(await unopened(access, others, { userId, keyId }, now))]);
   const minutes = limited.flatMap((one) => minutesIn(one, modelName));
   const recent = minutes.length === 0 ? [] : await usedInMinute(access, minutes, now);
   const rooms = limited.flatMap(({ owner, limits: { storageBytes: of } }) => (of !== undefined && owner.startsWith('user:') ? [{ owner, of }] : []));
@@ -168,8 +171,6 @@ function ownerParts(owner: Owner): { readonly kind: string; readonly id: number 
   const [kind, id] = owner.split(':') as [string, string];
   return { kind, id: Number(id) };
 }
-
-type Spent = Readonly<Record<(typeof counted)[Counted], number>>;
 
 /** What stands in these books in the month of an instant: plan tokens of inference and of training, and US dollars. */
 async function spentIn({ db }: Access, books: readonly Book[], now: number): Promise<ReadonlyMap<string, Spent>> {

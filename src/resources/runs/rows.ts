@@ -93,8 +93,16 @@ export interface RunsWanted {
 /** One that its holder keeps while it waits is waiting too. */
 const shownState = sql`case when state = 'running' and waits_for is not null then 'waiting' else state end`;
 
-const shownColumns = sql`number, id, key_id as "keyId", kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls, plan_tokens::float8 as "planTokens",
-  cost_usd as "costUsd", request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
+/** What was booked of answers that died with a process: nobody was there to count them. */
+const lost = (sum: RawBuilder<unknown>) => sql`(
+  select ${sum} from usage
+  where usage.request_id = run.request_id and usage."end" = 'gateway-died' and usage.month >= to_char(run.started_at at time zone 'UTC', 'YYYY-MM'))`;
+const lostTokens = lost(sql`sum(usage.plan_tokens)`);
+const allUsd = sql`(select sum(usd) from (values (cost_usd), (${lost(sql`sum(usage.cost_usd)::float8`)})) as part(usd))`;
+
+const shownColumns = sql`number, id, key_id as "keyId", kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls,
+  (plan_tokens + coalesce(${lostTokens}, 0))::float8 as "planTokens", ${allUsd} as "costUsd",
+  request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
 
 /** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
 export class RunRows {

@@ -11,7 +11,7 @@ import { onBothDatabases } from '../../../test/support/databases.ts';
 import { testClock } from '../../../test/support/fakes/clock.ts';
 import { openRuns } from './store.ts';
 
-const migrations = ['../users/', '../teams/', './'].map((folder) => new URL(folder, import.meta.url));
+const migrations = ['../users/', '../teams/', '../usage/', './'].map((folder) => new URL(folder, import.meta.url));
 const mebibyte = 2 ** 20;
 const noModel: Generate = () => {
   throw new Error('No model is asked.');

@@ -247,7 +247,9 @@ async function monthOr({ from, to }: { readonly from?: string | undefined; reado
   const now = new Date(from === undefined || to === undefined ? await timeNow() : 0);
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
   const begin = from === undefined ? Date.UTC(year, month) : instantIn('from', from);
-  const end = to === undefined ? Date.UTC(year, month + 1) : instantIn('to', to);
+  const end = to === undefined ? Math.max(Date.UTC(year, month + 1), begin) : instantIn('to', to);
+  if (end < begin && from === undefined)
+    throw new Fault('invalid', 'from is needed with a to before this month, where it begins without one.', { field: 'from' });
   if (end < begin) throw new Fault('invalid', 'to must not be before from.', { field: 'to' });
   return { from: begin, to: end };
 }

@@ -6,9 +6,10 @@ import { usageRow } from '../../../test/support/usage-rows.ts';
 import { reconcile } from './reconcile.ts';
 import type { Group } from './groups.ts';
 import { itemsOf, openSums } from './sums.ts';
+import { makeMonths } from './months.ts';
 import { fold } from './upkeep.ts';
 
-const migrations = [new URL('.', import.meta.url)];
+const migrations = ['../users/', '../teams/', '../api-keys/', './'].map((folder) => new URL(folder, import.meta.url));
 const minute = 60_000;
 const hour = 60 * minute;
 const start = Date.UTC(2026, 10, 28, 5, 20);
@@ -124,5 +125,46 @@ onBothDatabases('sums of usage', ({ shared }) => {
       from usage_overall where span = 'hour' and month = '2026-12' order by hour limit 1`.execute(store().db);
     expect(await reconcile(store(), '2026-11')).toEqual([{ of: '2026-11-29T00:00:00.000Z', requests: 2, planTokens: 0, costUsd: 0 }]);
     expect(await reconcile(store(), '2026-12')).toEqual([{ of: '2026-12-31T23:00:00.000Z', requests: 5, planTokens: 0, costUsd: 0 }]);
+  });
+
+  test('what was spent before a limit is read from the sums of its owner alone, also after those of many others', async () => {
+    const { db } = store();
+    await makeMonths(store(), ['2026-03']);
+    await sql`
+      insert into usage_hour (month, hour, user_id, key_id, app, face, model, provider, region, tags, requests, input_tokens, output_tokens, plan_tokens, cost_usd,
+        errors, balance, team_ids, route, cached_tokens, first_times, total_times, series, unpriced)
+      select '2026-03', timestamptz '2026-03-01 00:00+00' + n % 700 * interval '1 hour', 1 + n % 1000, 1 + n % 2000, '', '', '', '', '', '', 1, 1, 1, 2, 0, 0, 'inference',
+        array[n % 500], 'm' || n % 3, 0, '{}', '{}', gen_random_uuid(), 0
+      from generate_series(1, 20000) as n`.execute(db);
+    await sql`insert into users (id, email, role, plan) overriding system value select n, n || '@example.org', 'user', 'p' from generate_series(1, 1000) as n`.execute(
+      db,
+    );
+    await sql`
+      insert into api_keys (id, user_id, name, digest, shown) overriding system value
+      select n, 1 + (n - 1) % 1000, 'k', n::text::bytea, 'k' from generate_series(1, 2000) as n`.execute(db);
+    await sql`analyze usage_hour`.execute(db);
+    const opened = (owner: string) =>
+      store().transaction(async (inside) => {
+        const read = async () => {
+          const { rows } = await sql<{ all: number }>`
+            select (pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid))::int as all
+            from (values ('usage_hour_2026_03'::regclass)) as part(oid)`.execute(inside.db);
+          return rows[0]!.all;
+        };
+        const before = await read();
+        const { rows } = await sql<{ tokens: number }>`select inference::int as tokens from book_so_far(${owner}, '2026-03')`.execute(inside.db);
+        return { tokens: rows[0]!.tokens, read: (await read()) - before };
+      });
+    for (let id = 1; id < 9; id++)
+      for (const [owner, tokens] of [
+        [`key:${id}`, 20],
+        [`user:${id}`, 40],
+        [`team:${id}`, 80],
+        [`user:${id + 5000}/m1`, 0],
+      ] as const) {
+        const found = await opened(owner);
+        expect([owner, found.tokens]).toEqual([owner, tokens]);
+        expect([owner, found.read < 200]).toEqual([owner, true]);
+      }
   });
 });

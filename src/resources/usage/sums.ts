@@ -87,7 +87,7 @@ export function openSums(store: Store, most = mostText): Sums {
   return {
     async usage(wanted) {
       const { from, to, groupBy, tz = 'UTC' } = wanted;
-      if (!(from < to)) return [];
+      if (!(from < to)) return groupBy.length === 0 ? [nothing] : [];
       const cuts = groupBy.some((group) => group === 'day' || group === 'hour');
       const isRaw = needsRows(wanted) || (cuts && !hasWholeHours(tz, from, to));
       const form = !isRaw && (overallOf(wanted) !== undefined || wanted.team !== undefined) ? texts : arrays;

@@ -138,7 +138,7 @@ export function userRoutes({ store, audit, passwords, removal, plans: { requireP
 function mayRaise(caller: Caller, field: 'role' | 'password'): void {
   if (!isNarrowed(caller)) return;
   const what = field === 'role' ? 'makes nobody an administrator or auditor' : 'sets no password';
-  throw new Fault('forbidden', `A key that is narrowed by scopes, models, mcpTools or an expiry ${what}.`, { field, reason: 'scope' });
+  throw new Fault('forbidden', `A key that is narrowed by scopes, models, mcpTools, limits or an expiry ${what}.`, { field, reason: 'scope' });
 }
 
 function changeOf({ plan, role, status, password: _, ...limits }: Static<typeof UserPatch>) {

@@ -218,6 +218,7 @@ onBothDatabases('administration', ({ place }) => {
       ['GET', '/votes?from=2026-02-30', undefined, /^from must be a time in ISO 8601/],
       ['GET', '/votes?to=2026-11-27T10:00:00', undefined, /^to must be a time in ISO 8601/],
       ['GET', '/usage?from=2026-02-02&to=2026-02-01', undefined, /^to must not be before from/],
+      ['GET', '/usage?to=2026-02-01', undefined, /^from is needed/],
       ['GET', '/usage?groupBy=model,secrets', undefined, /^groupBy must be words out of/],
     ];
     for (const [method, address, body, says] of wrong) {

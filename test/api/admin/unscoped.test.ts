@@ -10,6 +10,7 @@ const callers: Readonly<Record<string, Partial<Caller>>> = {
   'a key that is not narrowed': {},
   'one for some models': { models: ['m'] },
   'one that expires': { expires: true },
+  'one with limits': { keyLimits: { monthlyUsd: 5 } },
   'one with scopes': { scopes: ['admin', 'passthrough'] },
 };
 const caller: Caller = { userId: 1, email: 'a@example.org', role: 'admin', plan: 'p', teamIds: [], keyId: 1, keyName: 'k' };
@@ -43,6 +44,7 @@ test.each([
   ['a key that is not narrowed', 200, 200],
   ['one for some models', 200, 403],
   ['one that expires', 200, 403],
+  ['one with limits', 200, 403],
   ['one with scopes', 403, 403],
 ])('%s is %i at an unscoped address, and %i at one that gives rights', async (name, own, giving) => {
   const asked = async (path: string) => (await fetch(listening.url + path, { headers: { 'x-access-tokens': name.replaceAll(' ', '-') } })).status;

@@ -121,6 +121,12 @@ describe('groups', () => {
     expect(found).toContainEqual(expect.objectContaining({ day, hour: `${day}T${parts['hour']}:00` }));
   });
 
+  test('from alone in a later month finds nothing yet', async () => {
+    expect(await list('/server/admin/usage?from=2090-01-01&groupBy=model')).toEqual([]);
+    for (const path of ['/server/admin/usage?from=2090-01-01', '/server/mine/usage?from=2090-01-01&to=2090-01-01'])
+      expect(await list(path)).toEqual([expect.objectContaining({ requests: 0, planTokens: 0 })]);
+  });
+
   test.each(['Mars/Olympus', '+05:30', 'IST', 'bst', "UTC'; drop table usage", 'x'.repeat(65)])('the time zone %s is 400 naming tz', async (tz) => {
     const answer = await get(`/server/admin/usage?groupBy=day&tz=${encodeURIComponent(tz)}`);
     expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([400, expect.stringContaining('tz')]);

@@ -166,8 +166,10 @@ onBothDatabases('own keys', (database) => {
     const ada = await person(all);
     const { body: made } = await ada.ask('POST', '/server/mine/keys', { name: 'second', models: ['built-in'], monthlyTokens: 1000 });
     expect(made).toEqual({ id: expect.any(Number) as number, name: 'second', key: expect.any(String) as string, scopes: null });
+    const { body: limited } = await ada.ask('POST', '/server/mine/keys', { name: 'limited', dailyTokens: 1000 });
     const its = `/server/mine/keys/${String(made['id'])}`;
     const second = all.as(made['key'] as string);
+    const third = all.as(limited['key'] as string);
     expect((await second('POST', chat, chatBody)).status).toBe(200);
     for (const [method, path, body] of [
       ['POST', '/server/mine/keys', { name: 'n' }],
@@ -175,7 +177,10 @@ onBothDatabases('own keys', (database) => {
       ['POST', `${its}/rotate`],
       ['POST', '/user/user-api-key', { name: 'n' }],
     ] as const)
-      expect([path, (await second(method, path, body)).status]).toEqual([path, 403]);
+      for (const ask of [second, third]) expect([path, (await ask(method, path, body)).status]).toEqual([path, 403]);
+    expect((await third('PATCH', `/server/mine/keys/${String(limited['id'])}`, { dailyTokens: null })).body['message']).toMatch(/limits/);
+    expect((await third('PUT', '/server/mine/password', { new: 'a long and secret sentence' })).status).toBe(403);
+    expect((await third('GET', '/server/mine/keys')).status).toBe(200);
 
     const changed = await ada.ask('PATCH', its, { name: 'narrow', scopes: ['query'], models: null, monthlyTokens: null, requestsPerMinute: 5 });
     expect(changed.body).toMatchObject({ name: 'narrow', scopes: ['query'], models: null, requestsPerMinute: 5 });

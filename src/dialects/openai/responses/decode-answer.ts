@@ -1,6 +1,6 @@
 import { randomText } from '#kit/crypto/ids';
 import type { Citation, ForeignPart } from '#core/conversation';
-import type { GenerateEvent, TokenLogprob } from '#core/event';
+import type { GenerateEvent, TokenLogprob, Usage } from '#core/event';
 import { allMembers, isEmpty, isObject, rest, textOf, type Json } from '#core/json';
 import { textOfArguments } from '../../shared/arguments.ts';
 import type { Reader } from '../../shared/decoder.ts';
@@ -58,6 +58,8 @@ class ResponseReader implements ItemReader {
   #searches = 0;
   #started = false;
   #finished = false;
+  /** The usage of an answer that failed. */
+  #failed: Usage | undefined;
 
   constructor(model: string, ignored: readonly string[], isProgressWanted: boolean) {
     this.#model = model;
@@ -74,7 +76,9 @@ class ResponseReader implements ItemReader {
       case 'error':
         throw faultOfError(isObject(event['error']) ? event['error'] : event);
       case 'response.failed':
-        throw faultOfError(isObject(response) ? (response['error'] ?? { type: 'server_error' }) : {});
+        if (!isObject(response)) throw faultOfError({});
+        this.#failed = usageOf(response['usage'], textOf(response['service_tier']));
+        throw faultOfError(response['error'] ?? { type: 'server_error' });
       case 'response.completed':
       case 'response.incomplete':
         return [...this.#start(response), ...this.#finish(response)];
@@ -148,8 +152,9 @@ class ResponseReader implements ItemReader {
     return [];
   }
 
-  counted(): undefined {
-    return undefined;
+  /** Only the last frame has a usage; that of a complete answer is in its events. */
+  counted(): Usage | undefined {
+    return this.#failed;
   }
 
   #start(response: unknown): readonly GenerateEvent[] {
