@@ -1,7 +1,7 @@
 import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError, type SupportedFileType } from 'officeparser';
 import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
-import { datesIn, type DateAt } from './sheet-dates.ts';
+import { shownIn, type ShownAt } from './sheet-formats.ts';
 
 /** Elements of all XML of a document: each takes several hundred bytes of memory. */
 const mostElements = 600_000;
@@ -11,7 +11,7 @@ const mostCells = 500_000;
 export async function convertOffice(bytes: Uint8Array, name: string): Promise<Converted> {
   const parsed = await parse(bytes, name);
   const markdown = new Markdown();
-  const writer = new Writer(markdown, name === 'xlsx' ? datesIn(bytes) : () => undefined);
+  const writer = new Writer(markdown, name === 'xlsx' ? shownIn(bytes) : () => undefined);
   writer.document(parsed.content);
   const { title } = parsed.metadata;
   return { text: markdown.toString(), places: markdown.places, ...(title ? { title } : {}) };
@@ -63,11 +63,11 @@ function refusalOf(error: unknown): ConversionRefused {
 /** Writes what a document holds. Pages of texts are known only where the program that wrote it left breaks. */
 class Writer {
   readonly #markdown: Markdown;
-  readonly #dateAt: DateAt;
+  readonly #shownAt: ShownAt;
 
-  constructor(markdown: Markdown, dateAt: DateAt) {
+  constructor(markdown: Markdown, shownAt: ShownAt) {
     this.#markdown = markdown;
-    this.#dateAt = dateAt;
+    this.#shownAt = shownAt;
   }
 
   document(content: readonly OfficeContentNode[]): void {
@@ -105,7 +105,7 @@ class Writer {
         rest.push(row);
         continue;
       }
-      const cells = cellsOf(row, (at, column) => this.#dateAt(sheet, at, column));
+      const cells = cellsOf(row, (at, column) => this.#shownAt(sheet, at, column));
       if (cells.every((text) => text.trim() === '')) continue;
       const first = row.children?.[0];
       rows.push(cells);
@@ -187,14 +187,14 @@ function rowsOf(table: OfficeContentNode): readonly (readonly string[])[] {
   return (table.children ?? []).flatMap((row) => (row.type === 'row' ? [cellsOf(row)] : []));
 }
 
-/** By their columns where these are known: what merged cells cover is empty. @param dateAt what a cell shows as a date, by row and column */
-function cellsOf(row: OfficeContentNode, dateAt: (row: number, column: number) => string | undefined = () => undefined): string[] {
+/** By their columns where these are known: what merged cells cover is empty. @param shownAt what a number is shown as, by row and column */
+function cellsOf(row: OfficeContentNode, shownAt: (row: number, column: number) => string | undefined = () => undefined): string[] {
   const cells: string[] = [];
   for (const [at, cell] of (row.children ?? []).entries()) {
     const column = (cell.type === 'cell' ? cell.metadata?.col : undefined) ?? at;
     while (cells.length < Math.min(column, 16_384)) cells.push('');
-    const date = cell.type === 'cell' && cell.metadata ? dateAt(cell.metadata.row, column) : undefined;
-    cells.push(date ?? textOf(cell).trim());
+    const shown = cell.type === 'cell' && cell.metadata ? shownAt(cell.metadata.row, column) : undefined;
+    cells.push(shown ?? textOf(cell).trim());
   }
   return cells;
 }

@@ -136,10 +136,40 @@ describe('documents become Markdown', () => {
       return body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim()); // prettier-ignore
     };
     const row = await rowOf(false);
-    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '0.256', '1900-01-01', '2099-12-31 12:00', '732:00']);
-    expect(row.slice(8, 14)).toEqual(['45351', '45351', '2024-03-01', '45351', '-1', 'late']);
+    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '25.60%', '1900-01-01', '2099-12-31 12:00', '732:00']);
+    expect(row.slice(8, 14)).toEqual(['45351.0 days', '45,351', '2024-03-01', '45351', '-1', 'late']);
     expect([row.length, row[26]]).toEqual([27, '2024-03-01']);
     expect(await rowOf(true, cell('A', 14, 0) + cell('B', 46, 1.25))).toEqual(['1904-01-01', '30:00']);
+  });
+
+  test('percentages, currencies, thousands and units of spreadsheets as the sheet shows them, and what has no such format as it is', patient, async () => {
+    const euros = String.raw`_-* #,##0.00\ [$€-407]_-;\-* #,##0.00\ [$€-407]_-;_-* &quot;-&quot;??\ [$€-407]_-`;
+    const shown: readonly (readonly [code: string, value: number, text: string])[] = [
+      ['0%', 0.25, '25%'],
+      ['0.0%', -0.0712, '-7.1%'],
+      ['&quot;$&quot;#,##0.00', -1234.5, '-$1,234.50'],
+      ['&quot;$&quot;#,##0_);[Red](&quot;$&quot;#,##0)', -1234.5, '($1,235)'],
+      [euros, 1234.5, '1,234.50 €'],
+      [euros, 0, '- €'],
+      ['0.0,,&quot;M&quot;', 1_234_567, '1.2M'],
+      ['00000', 1234, '01234'],
+      ['0.00', 1.005, '1.01'],
+      ['0.00', 1e20, '100000000000000000000'],
+      ['0.00E+00', 1234, '1234'],
+      ['# ?/?', 0.5, '0.5'],
+      ['[&gt;=100]0;0.0', 3.14, '3.14'],
+      ['000-0000', 5_551_234, '5551234'],
+      [';;;', 7, '7'],
+    ];
+    const ownFormats = shown.map(([code], at) => `<numFmt numFmtId="${164 + at}" formatCode="${code}"/>`).join('');
+    const builtIn = [3, 4, 10, 37, 44, 11, 49] as const;
+    const styles = [...shown.map((_, at) => 164 + at), ...builtIn];
+    const cells = styles.map((_, at) => `<c r="${String.fromCharCode(65 + at)}1" s="${at}"><v>${shown[at]?.[1] ?? -1234.5}</v></c>`).join('');
+    const { body } = await send('numbers.xlsx', xlsx({ sheets: { One: cells }, formats: ownFormats, styles }));
+    expect(body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim())).toEqual([
+      ...shown.map(([, , text]) => text),
+      '-1,235', '-1,234.50', '-123450.00%', '(1,235)', '($1,234.50)', '-1234.5', '-1234.5',
+    ]); // prettier-ignore
   });
 
   test('an e-book, a web page, and a mail with what is attached to it, three deep', patient, async () => {
@@ -201,6 +231,8 @@ describe('documents become Markdown', () => {
       const whole = await send(name, new Uint8Array([...bytes, 0, 0, 1]));
       expect([name, whole.http, whole.body.text]).toEqual([name, 200, 'Pier 27']);
     }
+    const unmarked = await send('a.jpg', new Uint8Array(canvas.toBuffer('image/jpeg').subarray(0, -2)));
+    expect([unmarked.http, unmarked.body.text]).toEqual([200, 'Pier 27']);
   });
 
   test(proves('server.file-txt', 'text as it is, tables of CSV row by row, code and JSON in a fence'), patient, async () => {
