@@ -2,6 +2,7 @@ import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError
 import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
 import { shownIn, type ShownAt } from './sheet-formats.ts';
+import { withHyphens } from './word-hyphens.ts';
 
 /** Elements of all XML of a document: each takes several hundred bytes of memory. */
 const mostElements = 600_000;
@@ -9,7 +10,7 @@ const mostCells = 500_000;
 
 /** Office documents, e-books and RTF. The archive has been looked through (`zip.ts`). @throws ConversionRefused */
 export async function convertOffice(bytes: Uint8Array, name: string): Promise<Converted> {
-  const parsed = await parse(bytes, name);
+  const parsed = await parse(name === 'docx' ? withHyphens(bytes) : bytes, name);
   const markdown = new Markdown();
   const writer = new Writer(markdown, name === 'xlsx' ? shownIn(bytes) : () => undefined);
   writer.document(parsed.content);

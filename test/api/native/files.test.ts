@@ -80,6 +80,14 @@ describe('documents become Markdown', () => {
     ]);
   });
 
+  test('non-breaking hyphens of a DOCX', patient, async () => {
+    const part = (name: string, inside: string) => `<w:${name} xmlns:w="${word}">${inside}</w:${name}>`;
+    const run = '<w:r><w:t>An X</w:t><w:noBreakHyphen/><w:t>ray at 555</w:t><w:noBreakHyphen /><w:t>0100.</w:t></w:r>';
+    const more = [{ name: 'word/media/a.txt', content: Buffer.from('behind it') }];
+    const { http, body } = await send('hyphens.docx', docx(part('document', `<w:body><w:p>${run}</w:p></w:body>`), more));
+    expect([http, body.text]).toEqual([200, 'An X\u2011ray at 555\u20110100.']);
+  });
+
   test('slides by their numbers with notes, and sheets by their names with every row', patient, async () => {
     for (const name of ['slides.pptx', 'slides.odp']) {
       const { body } = await sendDocument(name);
