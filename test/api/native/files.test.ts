@@ -259,6 +259,17 @@ describe('documents become Markdown', () => {
     expect((await send('x.md', '# Title\n\ntext')).body.text).toBe('# Title\n\ntext');
   });
 
+  test('web pages and XML in the character set that they name, and no UTF-32', patient, async () => {
+    const name = Buffer.from([0x96, 0xbc, 0x91, 0x4f]); // in Shift_JIS
+    const around = (before: string, after: string) => new Uint8Array(Buffer.concat([Buffer.from(before), name, Buffer.from(after)]));
+    expect((await send('a.html', around('<html><head><meta charset="Shift_JIS"></head><h1>', '</h1></html>'))).body.text).toBe('# 名前');
+    const old = '<html><meta http-equiv="Content-Type" content="text/html; charset=shift_jis"><p>';
+    expect((await send('b.html', around(old, '</p></html>'))).body.text).toBe('名前');
+    expect((await send('c.xml', around('<?xml version="1.0" encoding="Shift_JIS"?><a>', '</a>'))).body.text).toContain('<a>名前</a>');
+    expect((await send('d.html', around('<html><meta charset="none-such"><p>', '</p></html>'))).body.text).toBe('–¼‘O');
+    expect((await send('e.txt', new Uint8Array([0xff, 0xfe, 0, 0, 72, 0, 0, 0]))).http).toBe(415);
+  });
+
   test('several files one after another, each page with its file', patient, async () => {
     const { body } = await sendFiles(server, [
       ['one.txt', 'first'],
