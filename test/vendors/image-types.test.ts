@@ -44,12 +44,21 @@ describe.each([
     ['data:image/webp;base64,', gif, 'image/gif'],
     ['data:image/jpg;base64,', unknown, 'image/jpeg'],
     ['data:IMAGE/PNG;base64,', unknown, 'image/png'],
+    ['DATA:image/png;Base64,', png, 'image/png'],
+    ['data:;base64,', webp, 'image/webp'],
     ['data:image/png;name=a.png;base64,', png, 'image/png'],
     ['data:image/webp;charset=utf-8;name=a;base64,', webp, 'image/webp'],
   ])('gets an image that begins with %s by its type', async (head, data, type) => {
     expect((await ask(model, head + data)) ?? '').not.toContain('image');
     expect(sent()).toContain(shown(type, data));
   });
+});
+
+test('an image whose data URL is not base64 is left out with a warning, and not sent as an address', async () => {
+  for (const model of ['messages', 'gemini']) {
+    expect(await ask(model, 'data:image/svg+xml,%3Csvg/%3E')).toContain("image: the provider's API does not support this address.");
+    expect(sent()).not.toContain('svg');
+  }
 });
 
 test('what a client of the same interface wrote stays as it is', async () => {

@@ -102,6 +102,10 @@ function mediaParts(part: MediaPart, { isTranslated }: ContentOptions, ignored: 
   const mimeType = isTranslated ? (typeIn(part) ?? usual) : part.mediaType;
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
   if (base64 !== undefined) return [{ inlineData: { mimeType: mimeType ?? usual, data: base64, ...(inner ? named : {}) }, ...carried }];
+  if (isTranslated && url !== undefined && /^data:/i.test(url)) {
+    ignored.add(`${kind}: the provider's API does not support this address.`);
+    return [];
+  }
   if (url !== undefined) return [{ fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url, ...(inner ? named : {}) }, ...carried }];
   ignored.add(`${kind}: the provider cannot access files uploaded to another API.`);
   return [];
