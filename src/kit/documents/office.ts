@@ -2,7 +2,7 @@ import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError
 import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
 import { shownIn, type ShownAt } from './sheet-formats.ts';
-import { withHyphens } from './word-hyphens.ts';
+import { withAllText } from './word-text.ts';
 
 /** Elements of all XML of a document: each takes several hundred bytes of memory. */
 const mostElements = 600_000;
@@ -10,7 +10,7 @@ const mostCells = 500_000;
 
 /** Office documents, e-books and RTF. The archive has been looked through (`zip.ts`). @throws ConversionRefused */
 export async function convertOffice(bytes: Uint8Array, name: string): Promise<Converted> {
-  const parsed = await parse(name === 'docx' ? withHyphens(bytes) : bytes, name);
+  const parsed = await parse(name === 'docx' ? withAllText(bytes) : bytes, name);
   const markdown = new Markdown();
   const writer = new Writer(markdown, name === 'xlsx' ? shownIn(bytes) : () => undefined);
   writer.document(parsed.content);
@@ -146,7 +146,7 @@ class Writer {
         if (node.children?.length) for (const child of node.children) this.#block(child);
         else this.#markdown.block(textOf(node));
     }
-    for (const note of [...(node.notes ?? []), ...(node.comments ?? [])]) this.#markdown.block(textOf(note).trim());
+    for (const note of notesOf(node)) this.#markdown.block(textOf(note).trim());
   }
 
   /** Headings in a numbered list are items by their kind and headings by their style. */
@@ -165,7 +165,7 @@ class Writer {
   #paragraph(node: OfficeContentNode & { readonly type: 'paragraph' }): void {
     const level = headingLevel(node.metadata?.style);
     if (level !== undefined) return this.#heading(level, textOf(node));
-    const inner = (node.children ?? []).filter(({ type }) => type === 'table' || type === 'list' || type === 'image' || type === 'drawing');
+    const inner = (node.children ?? []).filter(isBlockWithin);
     this.#markdown.block(textOf(node).trim());
     for (const child of inner) if (child.type !== 'drawing' || textOf(child) === '') this.#block(child);
   }
@@ -175,6 +175,19 @@ class Writer {
     if (title !== '') this.#markdown.block(`${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${title}`);
   }
 }
+
+/** Is it written behind the paragraph that it is in? */
+const isBlockWithin = ({ type }: OfficeContentNode): boolean => type === 'table' || type === 'list' || type === 'image' || type === 'drawing';
+
+/** The notes and comments of a block, which stand at the words that they are about; not those of the blocks within it that are written by themselves. */
+function notesOf(node: OfficeContentNode): readonly OfficeContentNode[] {
+  const own = [...(node.notes ?? []), ...(node.comments ?? [])];
+  const inner = node.type === 'paragraph' ? node.children?.filter((child) => !isBlockWithin(child)) : isWritten.has(node.type) ? node.children : undefined;
+  return [...own, ...(inner ?? []).flatMap(notesOf)];
+}
+
+/** Nodes whose text is written with that of all nodes in them. */
+const isWritten: ReadonlySet<string> = new Set(['heading', 'list', 'table', 'row', 'cell', 'text', 'code']);
 
 /** `Heading2`, `Heading_20_2`, `heading 2`, `Title`. */
 function headingLevel(style: string | undefined): number | undefined {
@@ -195,14 +208,21 @@ function cellsOf(row: OfficeContentNode, shownAt: (row: number, column: number) 
     const column = (cell.type === 'cell' ? cell.metadata?.col : undefined) ?? at;
     while (cells.length < Math.min(column, 16_384)) cells.push('');
     const shown = cell.type === 'cell' && cell.metadata ? shownAt(cell.metadata.row, column) : undefined;
-    cells.push(shown ?? textOf(cell).trim());
+    cells.push(shown ?? textOfCell(cell).trim());
   }
   return cells;
 }
 
 const blocks: ReadonlySet<string> = new Set(['paragraph', 'heading', 'list', 'row', 'table', 'note', 'comment', 'code']);
 
-/** All text within a node; tables within cells by lines. */
+/** All text within a cell; that of tables within it by lines. */
+function textOfCell(cell: OfficeContentNode): string {
+  if (!cell.children?.some(({ type }) => type === 'table')) return textOf(cell);
+  const parts = cell.children.map((child) => (child.type === 'table' ? rowsOf(child).map((cells) => cells.join(' ')) : [textOf(child)]));
+  return parts.flat().join('\n');
+}
+
+/** All text within a node, but for tables, which are written by themselves. */
 function textOf(node: OfficeContentNode): string {
   if (node.type === 'break') return node.metadata?.breakType === 'textWrapping' || node.metadata?.breakType === 'carriageReturn' ? '\n' : '';
   if (node.type === 'table' || (node.type === 'image' && !node.children?.length)) return '';

@@ -80,12 +80,47 @@ describe('documents become Markdown', () => {
     ]);
   });
 
-  test('non-breaking hyphens of a DOCX', patient, async () => {
+  test('non-breaking hyphens of a DOCX, and words that have their reading above them', patient, async () => {
     const part = (name: string, inside: string) => `<w:${name} xmlns:w="${word}">${inside}</w:${name}>`;
-    const run = '<w:r><w:t>An X</w:t><w:noBreakHyphen/><w:t>ray at 555</w:t><w:noBreakHyphen /><w:t>0100.</w:t></w:r>';
+    const run = '<w:r><w:t>An X</w:t><w:noBreakHyphen/><w:t>ray at 555</w:t><w:noBreakHyphen /><w:t>0100. </w:t></w:r>';
+    const ruby = '<w:r><w:ruby><w:rt><w:r><w:t>かん</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby></w:r>';
     const more = [{ name: 'word/media/a.txt', content: Buffer.from('behind it') }];
-    const { http, body } = await send('hyphens.docx', docx(part('document', `<w:body><w:p>${run}</w:p></w:body>`), more));
-    expect([http, body.text]).toEqual([200, 'An X\u2011ray at 555\u20110100.']);
+    const { http, body } = await send('hyphens.docx', docx(part('document', `<w:body><w:p>${run}${ruby}</w:p></w:body>`), more));
+    expect([http, body.text]).toEqual([200, 'An X\u2011ray at 555\u20110100. 漢']);
+  });
+
+  test('tables within tables, and the notes of a DOCX behind the paragraph, heading or table that they are about', patient, async () => {
+    const namespaces = `xmlns:w="${word}"`;
+    const paragraph = (inside: string) => `<w:p>${inside}</w:p>`;
+    const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
+    const noted = (id: number) => `<w:r><w:footnoteReference w:id="${id}"/></w:r>`;
+    const table = (...rows: readonly (readonly string[])[]) =>
+      `<w:tbl>${rows.map((cells) => `<w:tr>${cells.map((cell) => `<w:tc>${cell}</w:tc>`).join('')}</w:tr>`).join('')}</w:tbl>`;
+    const inner = table([paragraph(run('East')), paragraph(run('West'))], [paragraph(run('two')), paragraph(run('three'))]);
+    const content = [
+      paragraph(`<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>${run('Piers')}${noted(2)}`),
+      paragraph(`${run('They are old.')}${noted(3)}`),
+      table([paragraph(run('Side')) + inner, paragraph(run('Keeper') + noted(4))]),
+    ];
+    const notes = ['of stone', 'by far', 'since May'].map((text, at) => `<w:footnote w:id="${at + 2}">${paragraph(run(`Note: ${text}.`))}</w:footnote>`);
+    const document = `<w:document ${namespaces}><w:body>${content.join('')}</w:body></w:document>`;
+    const footnotes = `<w:footnotes ${namespaces}>${notes.join('')}</w:footnotes>`;
+    const { body } = await send('notes.docx', docx(document, [{ name: 'word/footnotes.xml', content: Buffer.from(footnotes) }]));
+    expect(body.text.split('\n').filter((line) => line !== '')).toEqual([
+      '# Piers',
+      'Note: of stone.',
+      'They are old.',
+      'Note: by far.',
+      '| Side East West two three | Keeper |',
+      '| --- | --- |',
+      'Note: since May.',
+    ]);
+  });
+
+  test('the words of a cell of a web page do not run together, and none of its strokes begins another cell', patient, async () => {
+    const cells = ['c<br>d', '<p>e</p><p>f</p>', '<ul><li>g</li><li>h</li></ul>', 'i<table><tr><td>j</td><td>k</td></tr></table>', 'l|m|n'];
+    const page = `<html><table><tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr></table></html>`;
+    expect((await send('cells.html', page)).body.text.split('\n')[0]).toBe(String.raw`| c d | e f | g h | i j k | l\|m\|n |`);
   });
 
   test('slides by their numbers with notes, and sheets by their names with every row', patient, async () => {

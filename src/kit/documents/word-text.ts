@@ -5,20 +5,35 @@ import { directoryOf, entriesOf, textOfEntry } from './zip.ts';
 const texts = /^word\/(?:document|footnotes|endnotes|comments)\d*\.xml$/;
 
 /**
- * A DOCX in which non-breaking hyphens, which are elements of their own (ECMA-376-1, 17.3.3.18), are characters: the library passes over the elements, and
- * makes `Xray` of `X‑ray`.
+ * A DOCX in which what the library passes over is text: non-breaking hyphens, which are elements of their own (ECMA-376-1, 17.3.3.18), and words with their
+ * reading above them (17.3.3.25), which stay without it.
  *
  * @param bytes an archive that `checkZip` has looked through
  */
-export function withHyphens(bytes: Uint8Array): Uint8Array {
+export function withAllText(bytes: Uint8Array): Uint8Array {
   const archive = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const parts = new Map<string, Buffer>();
   for (const entry of entriesOf(archive)) {
     if (!texts.test(entry.name)) continue;
     const text = textOfEntry(bytes, entry);
-    if (text.includes('<w:noBreakHyphen')) parts.set(entry.name, Buffer.from(text.replaceAll(/<w:noBreakHyphen\s?\/>/g, '<w:t>\u2011</w:t>')));
+    if (text.includes('<w:noBreakHyphen') || text.includes(ruby)) parts.set(entry.name, Buffer.from(withoutRuby(withHyphens(text))));
   }
   return parts.size === 0 ? bytes : withParts(archive, parts);
+}
+
+const withHyphens = (text: string) => text.replaceAll(/<w:noBreakHyphen\s?\/>/g, '<w:t>\u2011</w:t>');
+
+const [ruby, rubyBase, rubyEnd] = ['<w:ruby>', '<w:rubyBase>', '</w:ruby>'] as const;
+
+function withoutRuby(text: string): string {
+  const [first = '', ...others] = text.split(ruby);
+  const plain = others.map((piece) => {
+    const [base, end] = [piece.indexOf(rubyBase), piece.indexOf(rubyEnd)];
+    if (base < 0 || end < base) return ruby + piece;
+    const words = piece.slice(base, end).match(/<w:t(?:\s[^<>]*)?>[^<]*<\/w:t>/g) ?? [];
+    return words.join('') + piece.slice(end + rubyEnd.length);
+  });
+  return first + plain.join('');
 }
 
 /** The archive with other contents of some entries, which are not compressed (APPNOTE.TXT 4.3.7 and 4.3.12). */
