@@ -16,7 +16,7 @@ export function convertHtml(html: string): Converted {
 /** @throws ConversionRefused `too-much` for one nested so deeply that no reader follows it */
 export function htmlToMarkdown(html: string): string {
   checkTags(html);
-  return translator.translate(html).trim();
+  return translator.translate(html.replace(/^\s*<\?xml[^>]*>/i, '')).trim();
 }
 
 const ignored = ['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe', 'object', 'nav', 'title'];

@@ -101,11 +101,13 @@ class Writer {
     const rows: string[][] = [];
     const numbers: number[] = [];
     const rest: OfficeContentNode[] = [];
+    const notes: OfficeContentNode[] = [];
     for (const row of node.children ?? []) {
       if (row.type !== 'row') {
         rest.push(row);
         continue;
       }
+      notes.push(...notesOf(row));
       const cells = cellsOf(row, (at, column) => this.#shownAt(sheet, at, column));
       if (cells.every((text) => text.trim() === '')) continue;
       const first = row.children?.[0];
@@ -115,6 +117,7 @@ class Writer {
     if (rows.length === 0 && rest.length === 0) return;
     this.#markdown.at({ sheet }, () => this.#markdown.block(`## ${oneLine(sheet)}`));
     if (rows.length > 0) writeTable(this.#markdown, rows, { sheet }, numbers);
+    for (const note of notes) this.#markdown.at({ sheet }, () => this.#markdown.block(textOf(note).trim()));
     for (const one of rest) this.#block(one);
   }
 

@@ -208,8 +208,9 @@ describe('documents become Markdown', () => {
     const builtIn = [3, 4, 10, 37, 44, 11, 49] as const;
     const styles = [...shown.map((_, at) => 164 + at), ...builtIn];
     const cells = styles.map((_, at) => `<c r="${String.fromCharCode(65 + at)}1" s="${at}"><v>${shown[at]?.[1] ?? -1234.5}</v></c>`).join('');
-    const { body } = await send('numbers.xlsx', xlsx({ sheets: { One: cells }, formats: ownFormats, styles }));
-    expect(body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim())).toEqual([
+    const { body } = await send('numbers.xlsx', xlsx({ sheets: { One: cells }, formats: ownFormats, styles, comment: 'As of May.' }));
+    expect(body.text).toMatch(/\n\nAs of May\.$/);
+    expect(body.text.split('\n').at(-4)!.split('|').slice(1, -1).map((text) => text.trim())).toEqual([
       ...shown.map(([, , text]) => text),
       '-1,235', '-1,234.50', '-123450.00%', '(1,235)', '($1,234.50)', '-1234.5', '-1234.5',
     ]); // prettier-ignore
@@ -301,7 +302,7 @@ describe('documents become Markdown', () => {
     const old = '<html><meta http-equiv="Content-Type" content="text/html; charset=shift_jis"><p>';
     expect((await send('b.html', around(old, '</p></html>'))).body.text).toBe('名前');
     expect((await send('c.xml', around('<?xml version="1.0" encoding="Shift_JIS"?><a>', '</a>'))).body.text).toContain('<a>名前</a>');
-    expect((await send('d.html', around('<html><meta charset="none-such"><p>', '</p></html>'))).body.text).toBe('–¼‘O');
+    expect((await send('d.html', around('<?xml version="1.0"?><html><meta charset="none-such"><p>', '</p></html>'))).body.text).toBe('–¼‘O');
     expect((await send('e.txt', new Uint8Array([0xff, 0xfe, 0, 0, 72, 0, 0, 0]))).http).toBe(415);
   });
 
