@@ -76,6 +76,16 @@ test('what a client of the same interface wrote stays as it is', async () => {
   expect(sent()).toContain(JSON.stringify(inlineData));
 });
 
+test('a sound is called by its bare format, and one that came as a data URL is its content', async () => {
+  upstream.script(always(ok()));
+  const inlineData = { mimeType: 'audio/OGG; codecs=opus', data: 'T2dnUw==' };
+  await askFace(server, 'gencompat', { model: 'chat', content: 'x', stream: false, more: { contents: [{ role: 'user', parts: [{ inlineData }] }] } });
+  expect(sent()).toContain('{"data":"T2dnUw==","format":"ogg"}');
+  const sound = { type: 'input_audio', input_audio: { data: 'data:;base64,UklGRg==', format: 'wav' } };
+  await askFace(server, 'chat', { model: 'gemini', content: 'x', stream: false, more: { messages: [{ role: 'user', content: [sound] }] } });
+  expect(sent()).toContain('{"mimeType":"audio/wav","data":"UklGRg=="}');
+});
+
 test('a file whose address has parameters is read', async () => {
   upstream.script(always(ok()));
   const file = { filename: 'a.txt', file_data: `data:text/plain;charset=utf-8;base64,${Buffer.from('A wall.').toString('base64')}` };

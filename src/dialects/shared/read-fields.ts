@@ -89,9 +89,13 @@ export function base64At(data: string, field: string): Pick<MediaPart, 'base64'>
 export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
 
 export function audioFormat(mediaType = 'audio/wav'): string {
-  const format = mediaType.slice(mediaType.indexOf('/') + 1);
+  const format = mediaType
+    .slice(mediaType.indexOf('/') + 1)
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase();
   if (format === 'mpeg') return 'mp3';
-  return format === 'x-wav' || format === 'wave' ? 'wav' : format;
+  return format === 'x-wav' || format === 'wave' || format === 'vnd.wave' ? 'wav' : format;
 }
 
 /** A schema with its separate description moved into it, for wires that have no other place for one. */
