@@ -96,22 +96,31 @@ function sectionOf(tokens: readonly Token[]): Section | undefined {
 
 /** @param pattern such as `#,##0.00`; each comma behind its last digit divides by a thousand */
 function digitsBy(pattern: string, percents: number): Section['show'] {
-  const parts = /^([0#?,]*)(?:\.([0#?]*))?(,*)$/.exec(pattern);
-  if (!parts) return undefined;
-  const [, whole = '', decimals = '', commas = ''] = parts;
-  const thousands = commas.length + whole.length - whole.replace(/,+$/, '').length;
+  const [written = '', decimals = '', more] = bare(pattern).split('.');
+  if (more !== undefined || decimals.includes(',')) return undefined;
+  const whole = bare(written);
+  const thousands = pattern.length - bare(pattern).length + written.length - whole.length;
   const zeros = (text: string) => text.replaceAll(/[^0]/g, '').length;
   const digits = Math.max(1, zeros(whole));
-  if (digits > 20 || decimals.length > 30) return undefined;
-  const { format } = new Intl.NumberFormat('en-US', {
+  if (digits > 20 || decimals.length > 30 || percents > 2 || thousands > 4) return undefined;
+  let formatter: Intl.NumberFormat | undefined;
+  const options = {
     useGrouping: /[0#?],[0#?]/.test(whole),
     minimumIntegerDigits: digits,
     minimumFractionDigits: zeros(decimals),
     maximumFractionDigits: decimals.length,
-  });
+  };
   const scale = 100 ** percents / 1000 ** thousands;
   return (value) => {
-    const text = format(Number((value * scale).toPrecision(15)));
+    formatter ??= new Intl.NumberFormat('en-US', options); // takes some KB
+    const text = formatter.format(Number((value * scale).toPrecision(15)));
     return pattern.includes('0') || /[1-9]/.test(text) ? text : '';
   };
+}
+
+/** Without the commas at its end. */
+function bare(pattern: string): string {
+  let end = pattern.length;
+  while (pattern[end - 1] === ',') end--;
+  return pattern.slice(0, end);
 }

@@ -42,7 +42,12 @@ function formatsOf(styles: string, since: number): readonly (Show | undefined)[]
   }
   return Array.from(between(styles, '<cellXfs', '</cellXfs>').matchAll(/<xf\b([^<>]*)>/g), ([, attributes]) => {
     const id = Number(attribute(attributes!, 'numFmtId'));
-    return own.has(id) ? own.get(id) : formatOf(builtIn(id), () => builtInNumbers(id));
+    if (!own.has(id))
+      own.set(
+        id,
+        formatOf(builtIn(id), () => builtInNumbers(id)),
+      );
+    return own.get(id);
   });
 }
 
