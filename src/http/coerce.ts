@@ -9,8 +9,10 @@ interface Rule {
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly anyOf?: readonly Rule[];
+  readonly minLength?: number;
   readonly items?: Rule;
   readonly properties?: Readonly<Record<string, Rule>>;
+  readonly required?: readonly string[];
 }
 
 /** Reads JSON. @returns undefined where the text is none */
@@ -82,6 +84,17 @@ const longestText = 1_048_576;
 export function takesJson(schema: TSchema | undefined, name: string): boolean {
   const { properties = {} } = (schema ?? {}) as Rule;
   return Object.hasOwn(properties, name) && alternativesOf(properties[name]!).some(({ type }) => type === 'array' || type === 'object');
+}
+
+/** Is an empty text of a form what its field may be, or must be told of? A field that may be absent, and that nobody filled in, is absent. */
+export function takesEmpty(schema: TSchema | undefined, written: string): boolean {
+  const { properties = {}, required = [] } = (schema ?? {}) as Rule;
+  const name = Object.hasOwn(properties, written) ? written : written.replace(/\[\]$/, '');
+  if (!Object.hasOwn(properties, name) || required.includes(name)) return true;
+  return alternativesOf(properties[name]!).some(({ type, const: only, enum: some, minLength = 0 }) => {
+    if (type === undefined && only === undefined && some === undefined) return true;
+    return type === 'null' || (type === 'string' && (only ?? '') === '' && (some?.includes('') ?? true) && minLength === 0);
+  });
 }
 
 function valueOf(text: string, rule: Rule | undefined, read: JsonReader): unknown {

@@ -182,10 +182,10 @@ const refusals = {
   403: 'The key lacks the scope, or is for other models.',
   404: 'There is no such thing, or it is not yours.',
   408: 'The body arrives too slowly.',
-  409: 'It is in use, or has been changed.',
+  409: 'It is in use, is there already, or has been changed: the message says which.',
   413: 'The body is too large.',
   415: 'The body has another type than this address takes, or is compressed.',
-  422: 'Another request was sent with this Idempotency-Key.',
+  422: 'A file cannot be read, or another request was sent with this Idempotency-Key.',
   429: 'A limit is reached: the message names it, and Retry-After says when to try again.',
   501: 'No provider here does this.',
   502: 'The provider failed, or refused.',
@@ -199,14 +199,19 @@ function statusesOf(shown: Pick<Operation, 'spends' | 'input'>, route: Route, ad
   const all: readonly (readonly [boolean, readonly RefusalStatus[]])[] = [
     [shown.input !== undefined || route.query !== undefined, [400]],
     [route.scope !== 'public', [401]],
+    [route.scope === 'public' && shown.input !== undefined, [401, 429]], // a credential is in the body
     [route.scope !== 'public' && route.scope !== 'any', [403]],
     [/\{/.test(address) || route.owner === 'admin' || shown.spends === true, [404]],
     [shown.input !== undefined, [408, 413, 415]],
-    [route.owner === 'admin' && route.method !== 'GET', [409]],
+    [changesThings(route), [409]],
     [shown.spends === true, [422, 429, 501, 502, 503, 504]],
   ];
   return all.flatMap(([does, statuses]) => (does ? statuses : []));
 }
+
+/** May what it changes be in use, or be changed by others meanwhile? Conversations with models change nothing, and neither does what GET does too. */
+const changesThings = (route: Route): boolean =>
+  route.owner !== 'nobody' && !(route.spends && route.scope === 'passthrough') && addressesOf(route).every(({ method }) => method !== 'GET');
 
 function operationIdOf(face: string, method: string, address: string): string {
   const words = address.replace(/\/$/, '/slash').replaceAll(/[^a-z0-9]+/gi, '-');

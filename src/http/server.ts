@@ -160,20 +160,27 @@ function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request
   );
   const methods = new Set(all.flatMap(({ method }) => methodsOf(method)));
   for (const [url, group] of Map.groupBy(all, ({ path }) => path)) {
+    const runHere = url.includes('/:') ? withNames(run) : run;
     const usual = group.filter(({ headers }) => !headers);
     const wrong = wrongAt(usual.length > 0 ? usual : group);
     known.on('GET', url, () => {}, wrong.at);
     const byMethod = Map.groupBy(group, ({ method }) => method);
-    for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, run)) });
+    for (const [method, targets] of byMethod) app.route({ method: methodsOf(method), url, ...answeredBy(chosen(targets, wrong, runHere)) });
     const taken = new Set(Array.from(byMethod.keys(), methodsOf).flat());
     const others = [...methods].filter((method) => !taken.has(method));
-    app.route({ method: others, url, ...answeredBy((request, reply) => void run(wrong.at(request.params as Params), request, reply)) });
+    app.route({ method: others, url, ...answeredBy((request, reply) => void runHere(wrong.at(request.params as Params), request, reply)) });
   }
   return ({ url }) => {
     const found = known.find('GET', url);
     return found ? (found.store as TargetOf)(found.params) : unknown;
   };
 }
+
+/** `/things/` and `/things//files` are not addresses of a thing whose name is empty. */
+const withNames =
+  (run: Run): Run =>
+  (target, request, reply) =>
+    run(Object.values(request.params as Params).includes('') ? unknown : target, request, reply);
 
 const methodsOf = (method: Route['method']): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]);
 

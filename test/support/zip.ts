@@ -57,10 +57,12 @@ interface Workbook {
   /** The number format of each style. */
   readonly styles: readonly number[];
   readonly since1904?: boolean;
+  /** What is said of the first cell of the first sheet. */
+  readonly comment?: string;
 }
 
 /** An XLSX, each sheet of one row. */
-export function xlsx({ sheets, formats = '', styles, since1904 = false }: Workbook): Uint8Array<ArrayBuffer> {
+export function xlsx({ sheets, formats = '', styles, since1904 = false, comment }: Workbook): Uint8Array<ArrayBuffer> {
   const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
   const relations = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
   const numbered = Object.entries(sheets).map(([name, cells], at) => ({ name, cells, at: at + 1 }));
@@ -76,5 +78,9 @@ export function xlsx({ sheets, formats = '', styles, since1904 = false }: Workbo
       ]),
     ),
   };
-  return zip(Object.entries(parts).map(([name, text]) => ({ name, content: Buffer.from(text) })));
+  const said: Readonly<Record<string, string>> = {
+    'xl/comments1.xml': `<comments xmlns="${main}"><commentList><comment ref="A1"><text><t>${comment}</t></text></comment></commentList></comments>`,
+    'xl/worksheets/_rels/sheet1.xml.rels': `<Relationships><Relationship Id="rId1" Type="${relations}/comments" Target="../comments1.xml"/></Relationships>`,
+  };
+  return zip(Object.entries({ ...parts, ...(comment === undefined ? {} : said) }).map(([name, text]) => ({ name, content: Buffer.from(text) })));
 }

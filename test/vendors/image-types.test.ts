@@ -44,12 +44,21 @@ describe.each([
     ['data:image/webp;base64,', gif, 'image/gif'],
     ['data:image/jpg;base64,', unknown, 'image/jpeg'],
     ['data:IMAGE/PNG;base64,', unknown, 'image/png'],
+    ['DATA:image/png;Base64,', png, 'image/png'],
+    ['data:;base64,', webp, 'image/webp'],
     ['data:image/png;name=a.png;base64,', png, 'image/png'],
     ['data:image/webp;charset=utf-8;name=a;base64,', webp, 'image/webp'],
   ])('gets an image that begins with %s by its type', async (head, data, type) => {
     expect((await ask(model, head + data)) ?? '').not.toContain('image');
     expect(sent()).toContain(shown(type, data));
   });
+});
+
+test('an image whose data URL is not base64 is left out with a warning, and not sent as an address', async () => {
+  for (const model of ['messages', 'gemini']) {
+    expect(await ask(model, 'data:image/svg+xml,%3Csvg/%3E')).toContain("image: the provider's API does not support this address.");
+    expect(sent()).not.toContain('svg');
+  }
 });
 
 test('what a client of the same interface wrote stays as it is', async () => {
@@ -65,6 +74,16 @@ test('what a client of the same interface wrote stays as it is', async () => {
   const inlineData = { mimeType: 'image/jpg', data: png };
   await askFace(server, 'gencompat', { model: 'gemini', content: 'x', stream: false, more: { contents: [{ role: 'user', parts: [{ inlineData }] }] } });
   expect(sent()).toContain(JSON.stringify(inlineData));
+});
+
+test('a sound is called by its bare format, and one that came as a data URL is its content', async () => {
+  upstream.script(always(ok()));
+  const inlineData = { mimeType: 'audio/OGG; codecs=opus', data: 'T2dnUw==' };
+  await askFace(server, 'gencompat', { model: 'chat', content: 'x', stream: false, more: { contents: [{ role: 'user', parts: [{ inlineData }] }] } });
+  expect(sent()).toContain('{"data":"T2dnUw==","format":"ogg"}');
+  const sound = { type: 'input_audio', input_audio: { data: 'data:;base64,UklGRg==', format: 'wav' } };
+  await askFace(server, 'chat', { model: 'gemini', content: 'x', stream: false, more: { messages: [{ role: 'user', content: [sound] }] } });
+  expect(sent()).toContain('{"mimeType":"audio/wav","data":"UklGRg=="}');
 });
 
 test('a file whose address has parameters is read', async () => {

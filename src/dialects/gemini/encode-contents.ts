@@ -6,6 +6,7 @@ import { writtenArguments } from '../shared/arguments.ts';
 import { Contents, nothing, type ContentsOptions } from './contents.ts';
 import { foreignName } from '../shared/foreign-name.ts';
 import { typeIn } from '../shared/media-type.ts';
+import { dataOf } from '../shared/read-fields.ts';
 import { typeInName } from './type-in-name.ts';
 import { dialect } from './wire.ts';
 
@@ -101,7 +102,14 @@ function mediaParts(part: MediaPart, { isTranslated }: ContentOptions, ignored: 
   const usual = typeInName(url ?? name ?? '') ?? usualType[kind];
   const mimeType = isTranslated ? (typeIn(part) ?? usual) : part.mediaType;
   const named = { ...(name === undefined ? {} : { displayName: name }), ...(inner as JsonObject | undefined) };
-  if (base64 !== undefined) return [{ inlineData: { mimeType: mimeType ?? usual, data: base64, ...(inner ? named : {}) }, ...carried }];
+  if (base64 !== undefined) {
+    const data = isTranslated ? (dataOf(base64)?.base64 ?? base64) : base64; // other interfaces take a sound as a data URL, too
+    return [{ inlineData: { mimeType: mimeType ?? usual, data, ...(inner ? named : {}) }, ...carried }];
+  }
+  if (isTranslated && url !== undefined && /^data:/i.test(url)) {
+    ignored.add(`${kind}: the provider's API does not support this address.`);
+    return [];
+  }
   if (url !== undefined) return [{ fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: url, ...(inner ? named : {}) }, ...carried }];
   ignored.add(`${kind}: the provider cannot access files uploaded to another API.`);
   return [];

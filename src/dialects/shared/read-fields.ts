@@ -44,14 +44,20 @@ const mostTokens = 1_000_000_000;
 /** Is it a plausible token count: an integer from 0 to 1,000,000,000? */
 export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= mostTokens;
 
-/** The parts of `data:image/png;base64,…`; undefined for data URLs that are not base64, which stay URLs. The type keeps its parameters. */
-export function dataOf(url: string): { readonly mediaType: string; readonly base64: string } | undefined {
-  if (!url.startsWith('data:')) return undefined;
+/**
+ * The parts of `data:image/png;base64,…`, in any case (RFC 2397), and of `data:;base64,…`, whose bytes say what they are; undefined for data URLs that are
+ * not base64, which stay URLs. The type keeps its parameters.
+ */
+export function dataOf(url: string): (Pick<MediaPart, 'mediaType'> & { readonly base64: string }) | undefined {
+  if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');
   const head = url.slice('data:'.length, Math.min(comma, longestHead));
   const mark = head.lastIndexOf(';');
-  if (comma < 0 || head.slice(mark) !== ';base64' || !/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?:$|;)/.test(head)) return undefined;
-  return { mediaType: head.slice(0, mark), base64: url.slice(comma + 1) };
+  if (comma < 0 || head.slice(mark).toLowerCase() !== ';base64') return undefined;
+  const base64 = url.slice(comma + 1);
+  if (mark === 0) return { base64 };
+  const [, type, parameters] = /^([\w.+-]{1,64}\/[\w.+-]{1,64})($|;.*)/s.exec(head.slice(0, mark)) ?? [];
+  return type === undefined ? undefined : { mediaType: type.toLowerCase() + parameters!, base64 };
 }
 
 /** Characters before the data: a MIME type and its parameters. */
@@ -83,9 +89,13 @@ export function base64At(data: string, field: string): Pick<MediaPart, 'base64'>
 export const audioType = (format: string): string => (format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
 
 export function audioFormat(mediaType = 'audio/wav'): string {
-  const format = mediaType.slice(mediaType.indexOf('/') + 1);
+  const format = mediaType
+    .slice(mediaType.indexOf('/') + 1)
+    .split(';', 1)[0]!
+    .trim()
+    .toLowerCase();
   if (format === 'mpeg') return 'mp3';
-  return format === 'x-wav' || format === 'wave' ? 'wav' : format;
+  return format === 'x-wav' || format === 'wave' || format === 'vnd.wave' ? 'wav' : format;
 }
 
 /** A schema with its separate description moved into it, for wires that have no other place for one. */

@@ -140,13 +140,16 @@ async function readForm(operation: Operation, { exchange, json, files }: Asked):
   return {
     model: typeof fields['model'] === 'string' ? fields['model'] : operation.model,
     body: { type: 'form', form },
-    stream: fields['stream'] === 'true',
+    stream: truths.has(String(fields['stream']).toLowerCase()),
     texts: operation.texts.flatMap((name) => textsIn(fields[name])),
     counts: { heardSeconds: await audioSeconds(file) },
     most: operation.most(fields, file.size),
     app: undefined,
   };
 }
+
+/** As providers read a field of a form: one written by Python is `True`. */
+const truths: ReadonlySet<string> = new Set(['true', '1', 'on', 'yes']);
 
 /** Of all texts that are read together, which no model reads. */
 const mostCharacters = 8_388_608;

@@ -1,4 +1,4 @@
-import { NodeHtmlMarkdown } from 'node-html-markdown';
+import { NodeHtmlMarkdown, type TranslatorConfigFactory } from 'node-html-markdown';
 import { Markdown, type Converted } from './markdown.ts';
 import { tooMuch } from './refusal.ts';
 
@@ -16,14 +16,42 @@ export function convertHtml(html: string): Converted {
 /** @throws ConversionRefused `too-much` for one nested so deeply that no reader follows it */
 export function htmlToMarkdown(html: string): string {
   checkTags(html);
-  return NodeHtmlMarkdown.translate(html, {
-    ignore: ['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe', 'object', 'nav', 'title'],
-    bulletMarker: '-',
-    globalEscape: [/(?!)/g, ''],
-    lineStartEscape: [/(?!)/g, ''],
-    maxConsecutiveNewlines: 2,
-  }).trim();
+  return translator.translate(html.replace(/^\s*<\?xml[^>]*>/i, '')).trim();
 }
+
+const ignored = ['script', 'style', 'noscript', 'template', 'svg', 'head', 'iframe', 'object', 'nav', 'title'];
+
+const translator = new NodeHtmlMarkdown({
+  ignore: ignored,
+  blockElements: ['legend', 'option', 'summary'],
+  bulletMarker: '-',
+  globalEscape: [/(?!)/g, ''],
+  lineStartEscape: [/(?!)/g, ''],
+  maxConsecutiveNewlines: 2,
+});
+
+/** What stands on lines of its own: in a cell, whose text is one line, the words of two of them would run together. */
+const lines =
+  'address,article,aside,blockquote,dd,details,div,dl,dt,fieldset,figcaption,figure,footer,form,h1,h2,h3,h4,h5,h6,header,hr,li,main,ol,option,p,pre,section,summary,table,td,th,tr,ul';
+translator.tableCellTranslators.set(lines, { surroundingNewlines: 1 });
+translator.tableCellTranslators.set('br', { content: '\n', recurse: false });
+translator.tableCellTranslators.set(ignored.join(','), { ignore: true, recurse: false });
+
+const cell: TranslatorConfigFactory = ({ visitor }) => ({
+  surroundingNewlines: false,
+  childTranslators: visitor.instance.tableCellTranslators,
+  prefix: ' ',
+  postfix: ' |',
+  postprocess: ({ content }) => oneLine(content).replaceAll('|', String.raw`\|`),
+});
+for (const translators of [translator.tableTranslators, translator.tableRowTranslators]) translators.set('th,td', cell);
+
+const oneLine = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join(' ');
 
 function titleIn(html: string): string | undefined {
   const head = html.slice(0, 65_536);

@@ -32,19 +32,37 @@ function isPngCutOff(bytes: Buffer): boolean {
   return at > bytes.length;
 }
 
-/**
- * Behind the header of the first scan FF D9 stands at the end alone, as in the pixels FF is followed by 00 (ITU T.81, B.1.1). Where only this mark is missing,
- * nothing tells a whole image from one that is cut.
- */
+/** Behind the header of the first scan FF D9 stands at the end alone, as in the pixels FF is followed by 00 (ITU T.81, B.1.1). */
 function isJpegCutOff(bytes: Buffer): boolean {
+  const { scan, inOne } = scanOf(bytes);
+  return scan === undefined || (!inOne && !bytes.includes(endMark, scan));
+}
+
+/**
+ * Does a JPEG of one scan lack the mark of its end, as some cameras leave it out? Whether its pixels are there only who decodes it can say.
+ *
+ * @param name as of `isCutOff`
+ */
+export function lacksEndMark(content: Uint8Array, name: string): boolean {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
+  return name === 'jpg' && !bytes.includes(endMark, scanOf(bytes).scan ?? bytes.length);
+}
+
+/** The mark of the end of a JPEG. */
+export const endMark = Buffer.from([0xff, 0xd9]);
+
+/** Where the first scan of a JPEG begins, and whether it has all pixels from top to bottom. Decoders pass over bytes between segments. */
+function scanOf(bytes: Buffer): { readonly scan?: number; readonly inOne: boolean } {
+  let inOne = false;
   for (let at = 2; at + 4 <= bytes.length;) {
-    if (bytes[at] !== 0xff) return false; // decoders pass over bytes between segments
+    if (bytes[at] !== 0xff) return { scan: at, inOne: true };
     const marker = bytes[at + 1]!;
-    if (marker === 0xda) return !bytes.includes(Buffer.from([0xff, 0xd9]), at);
+    if (marker === 0xda) return { scan: at, inOne };
+    if (marker === 0xc0 || marker === 0xc1) inOne = true;
     if (marker === 0xff) at++;
     else at += 2 + (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8) ? 0 : bytes.readUInt16BE(at + 2));
   }
-  return true;
+  return { inOne };
 }
 
 /** The pixels of the first picture are blocks that say their length; the last one is empty (GIF89a, 15 to 23). */

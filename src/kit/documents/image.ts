@@ -1,5 +1,5 @@
-import { createCanvas, loadImage } from '@napi-rs/canvas';
-import { isCutOff } from './image-end.ts';
+import { createCanvas, loadImage, type Image } from '@napi-rs/canvas';
+import { endMark, isCutOff, lacksEndMark } from './image-end.ts';
 import { Markdown, type Converted } from './markdown.ts';
 import { textInImage } from './ocr.ts';
 import { corrupt, empty, tooMuch } from './refusal.ts';
@@ -15,16 +15,36 @@ export async function convertImage(bytes: Uint8Array, name: string, ocrBegins: (
   if (size.width * size.height > mostPixels) throw tooMuch(`it has ${size.width} × ${size.height} pixels, and at most ${mostPixels} are read`);
   if (isCutOff(bytes, name)) throw corrupt('it is cut off');
   ocrBegins();
-  const text = await textInImage(await asPng(bytes));
+  const text = await textInImage(await asPng(lacksEndMark(bytes, name) ? await ended(bytes) : bytes));
   if (text === '') throw empty('no text was found in the image');
   const markdown = new Markdown();
   markdown.at({ page: 1 }, () => markdown.block(text));
   return { text: markdown.toString(), places: markdown.places };
 }
 
-async function asPng(bytes: Uint8Array): Promise<Buffer> {
+/** Rows that are decoded at once, with those beside them. */
+const rowsAtOnce = 18;
+
+/** A JPEG with the mark of its end, without which its last rows are not drawn. @throws ConversionRefused where more rows than those are missing */
+async function ended(bytes: Uint8Array): Promise<Uint8Array> {
+  const image = await decoded(bytes);
+  const context = createCanvas(1, 1).getContext('2d');
+  context.drawImage(image, 0, rowsAtOnce + 1 - image.height);
+  if (image.height > rowsAtOnce && context.getImageData(0, 0, 1, 1).data[3] === 0) throw corrupt('it is cut off');
+  return Buffer.concat([bytes, endMark]);
+}
+
+async function decoded(bytes: Uint8Array): Promise<Image> {
   try {
-    const image = await loadImage(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    return await loadImage(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+  } catch (error) {
+    throw corrupt('it cannot be decoded', error);
+  }
+}
+
+async function asPng(bytes: Uint8Array): Promise<Buffer> {
+  const image = await decoded(bytes);
+  try {
     const scale = Math.min(1, Math.sqrt(bestPixels / (image.width * image.height)));
     const [width, height] = [Math.max(1, Math.floor(image.width * scale)), Math.max(1, Math.floor(image.height * scale))];
     const canvas = createCanvas(width, height);

@@ -1,7 +1,8 @@
 import { OfficeErrorType, OfficeParser, type OfficeContentNode, type OfficeError, type SupportedFileType } from 'officeparser';
 import { fenced, Markdown, tableLines, writeTable, type Converted } from './markdown.ts';
 import { corrupt, encrypted, tooMuch, type ConversionRefused } from './refusal.ts';
-import { datesIn, type DateAt } from './sheet-dates.ts';
+import { shownIn, type ShownAt } from './sheet-formats.ts';
+import { withAllText } from './word-text.ts';
 
 /** Elements of all XML of a document: each takes several hundred bytes of memory. */
 const mostElements = 600_000;
@@ -9,9 +10,9 @@ const mostCells = 500_000;
 
 /** Office documents, e-books and RTF. The archive has been looked through (`zip.ts`). @throws ConversionRefused */
 export async function convertOffice(bytes: Uint8Array, name: string): Promise<Converted> {
-  const parsed = await parse(bytes, name);
+  const parsed = await parse(name === 'docx' ? withAllText(bytes) : bytes, name);
   const markdown = new Markdown();
-  const writer = new Writer(markdown, name === 'xlsx' ? datesIn(bytes) : () => undefined);
+  const writer = new Writer(markdown, name === 'xlsx' ? shownIn(bytes) : () => undefined);
   writer.document(parsed.content);
   const { title } = parsed.metadata;
   return { text: markdown.toString(), places: markdown.places, ...(title ? { title } : {}) };
@@ -63,11 +64,11 @@ function refusalOf(error: unknown): ConversionRefused {
 /** Writes what a document holds. Pages of texts are known only where the program that wrote it left breaks. */
 class Writer {
   readonly #markdown: Markdown;
-  readonly #dateAt: DateAt;
+  readonly #shownAt: ShownAt;
 
-  constructor(markdown: Markdown, dateAt: DateAt) {
+  constructor(markdown: Markdown, shownAt: ShownAt) {
     this.#markdown = markdown;
-    this.#dateAt = dateAt;
+    this.#shownAt = shownAt;
   }
 
   document(content: readonly OfficeContentNode[]): void {
@@ -100,12 +101,14 @@ class Writer {
     const rows: string[][] = [];
     const numbers: number[] = [];
     const rest: OfficeContentNode[] = [];
+    const notes: OfficeContentNode[] = [];
     for (const row of node.children ?? []) {
       if (row.type !== 'row') {
         rest.push(row);
         continue;
       }
-      const cells = cellsOf(row, (at, column) => this.#dateAt(sheet, at, column));
+      notes.push(...notesOf(row));
+      const cells = cellsOf(row, (at, column) => this.#shownAt(sheet, at, column));
       if (cells.every((text) => text.trim() === '')) continue;
       const first = row.children?.[0];
       rows.push(cells);
@@ -114,6 +117,7 @@ class Writer {
     if (rows.length === 0 && rest.length === 0) return;
     this.#markdown.at({ sheet }, () => this.#markdown.block(`## ${oneLine(sheet)}`));
     if (rows.length > 0) writeTable(this.#markdown, rows, { sheet }, numbers);
+    for (const note of notes) this.#markdown.at({ sheet }, () => this.#markdown.block(textOf(note).trim()));
     for (const one of rest) this.#block(one);
   }
 
@@ -145,7 +149,7 @@ class Writer {
         if (node.children?.length) for (const child of node.children) this.#block(child);
         else this.#markdown.block(textOf(node));
     }
-    for (const note of [...(node.notes ?? []), ...(node.comments ?? [])]) this.#markdown.block(textOf(note).trim());
+    for (const note of notesOf(node)) this.#markdown.block(textOf(note).trim());
   }
 
   /** Headings in a numbered list are items by their kind and headings by their style. */
@@ -164,7 +168,7 @@ class Writer {
   #paragraph(node: OfficeContentNode & { readonly type: 'paragraph' }): void {
     const level = headingLevel(node.metadata?.style);
     if (level !== undefined) return this.#heading(level, textOf(node));
-    const inner = (node.children ?? []).filter(({ type }) => type === 'table' || type === 'list' || type === 'image' || type === 'drawing');
+    const inner = (node.children ?? []).filter(isBlockWithin);
     this.#markdown.block(textOf(node).trim());
     for (const child of inner) if (child.type !== 'drawing' || textOf(child) === '') this.#block(child);
   }
@@ -174,6 +178,19 @@ class Writer {
     if (title !== '') this.#markdown.block(`${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${title}`);
   }
 }
+
+/** Is it written behind the paragraph that it is in? */
+const isBlockWithin = ({ type }: OfficeContentNode): boolean => type === 'table' || type === 'list' || type === 'image' || type === 'drawing';
+
+/** The notes and comments of a block, which stand at the words that they are about; not those of the blocks within it that are written by themselves. */
+function notesOf(node: OfficeContentNode): readonly OfficeContentNode[] {
+  const own = [...(node.notes ?? []), ...(node.comments ?? [])];
+  const inner = node.type === 'paragraph' ? node.children?.filter((child) => !isBlockWithin(child)) : isWritten.has(node.type) ? node.children : undefined;
+  return [...own, ...(inner ?? []).flatMap(notesOf)];
+}
+
+/** Nodes whose text is written with that of all nodes in them. */
+const isWritten: ReadonlySet<string> = new Set(['heading', 'list', 'table', 'row', 'cell', 'text', 'code']);
 
 /** `Heading2`, `Heading_20_2`, `heading 2`, `Title`. */
 function headingLevel(style: string | undefined): number | undefined {
@@ -187,21 +204,28 @@ function rowsOf(table: OfficeContentNode): readonly (readonly string[])[] {
   return (table.children ?? []).flatMap((row) => (row.type === 'row' ? [cellsOf(row)] : []));
 }
 
-/** By their columns where these are known: what merged cells cover is empty. @param dateAt what a cell shows as a date, by row and column */
-function cellsOf(row: OfficeContentNode, dateAt: (row: number, column: number) => string | undefined = () => undefined): string[] {
+/** By their columns where these are known: what merged cells cover is empty. @param shownAt what a number is shown as, by row and column */
+function cellsOf(row: OfficeContentNode, shownAt: (row: number, column: number) => string | undefined = () => undefined): string[] {
   const cells: string[] = [];
   for (const [at, cell] of (row.children ?? []).entries()) {
     const column = (cell.type === 'cell' ? cell.metadata?.col : undefined) ?? at;
     while (cells.length < Math.min(column, 16_384)) cells.push('');
-    const date = cell.type === 'cell' && cell.metadata ? dateAt(cell.metadata.row, column) : undefined;
-    cells.push(date ?? textOf(cell).trim());
+    const shown = cell.type === 'cell' && cell.metadata ? shownAt(cell.metadata.row, column) : undefined;
+    cells.push(shown ?? textOfCell(cell).trim());
   }
   return cells;
 }
 
 const blocks: ReadonlySet<string> = new Set(['paragraph', 'heading', 'list', 'row', 'table', 'note', 'comment', 'code']);
 
-/** All text within a node; tables within cells by lines. */
+/** All text within a cell; that of tables within it by lines. */
+function textOfCell(cell: OfficeContentNode): string {
+  if (!cell.children?.some(({ type }) => type === 'table')) return textOf(cell);
+  const parts = cell.children.map((child) => (child.type === 'table' ? rowsOf(child).map((cells) => cells.join(' ')) : [textOf(child)]));
+  return parts.flat().join('\n');
+}
+
+/** All text within a node, but for tables, which are written by themselves. */
 function textOf(node: OfficeContentNode): string {
   if (node.type === 'break') return node.metadata?.breakType === 'textWrapping' || node.metadata?.breakType === 'carriageReturn' ? '\n' : '';
   if (node.type === 'table' || (node.type === 'image' && !node.children?.length)) return '';

@@ -120,15 +120,30 @@ function oldOffice(bytes: Uint8Array): ConversionRefused {
   return whole.includes(Buffer.from('EncryptedPackage', 'utf16le')) ? encrypted() : unknownType('application/x-cfb');
 }
 
-/** The text of bytes; `undefined` where they are none. A byte order mark says how it is written; else it is UTF-8 or, where that cannot be, Windows-1252. */
+/**
+ * The text of bytes; `undefined` where they are none. A byte order mark says how it is written; else it is UTF-8 or, where that cannot be, what its head
+ * says or Windows-1252.
+ */
 export function textIn(bytes: Uint8Array): string | undefined {
+  if (startsWith(bytes, '\u00ff\u00fe\u0000\u0000')) return undefined; // UTF-32
   const mark = startsWith(bytes, '\u00ff\u00fe') ? 'utf-16le' : startsWith(bytes, '\u00fe\u00ff') ? 'utf-16be' : undefined;
   if (mark) return clean(new TextDecoder(mark).decode(bytes));
   if (hasControls(bytes)) return undefined;
   try {
     return clean(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    return clean(new TextDecoder('windows-1252').decode(bytes));
+    return clean(decoderOf(bytes).decode(bytes));
+  }
+}
+
+/** By the declaration in the head of an HTML or XML document (HTML 13.2.3.2, XML 4.3.3). */
+function decoderOf(bytes: Uint8Array): TextDecoder {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString('latin1');
+  const [, page, xml] = /<meta\s[^<>]{0,200}\bcharset\s?=\s?["']?([\w.:-]{1,40})|^<\?xml\s[^<>]{0,200}\bencoding\s?=\s?["']([\w.:-]{1,40})/i.exec(head) ?? [];
+  try {
+    return new TextDecoder(page ?? xml ?? 'windows-1252');
+  } catch {
+    return new TextDecoder('windows-1252');
   }
 }
 

@@ -35,8 +35,7 @@ export async function checkZip(bytes: Uint8Array): Promise<readonly ZipEntry[]> 
 
 /** What the directory of an archive names. @throws ConversionRefused as `checkZip` */
 export function entriesOf(bytes: Buffer): readonly ZipEntry[] {
-  const end = endOf(bytes);
-  const [count, start] = [bytes.readUInt16LE(end + 10), bytes.readUInt32LE(end + 16)];
+  const { end, count, start } = directoryOf(bytes);
   if (count > mostEntries || start === 0xffffffff) throw tooMuch(`it is an archive of more than ${mostEntries} entries`);
   const entries: ZipEntry[] = [];
   for (let at = start, left = count; left > 0; left--) {
@@ -59,6 +58,12 @@ export function textOfEntry(bytes: Uint8Array, { method, from, to }: ZipEntry): 
   const packed = bytes.subarray(from, to);
   const content = method === 0 ? packed : inflateRawSync(packed, { maxOutputLength: mostBytes });
   return Buffer.from(content.buffer, content.byteOffset, content.length).toString('utf8');
+}
+
+/** Where the directory of an archive begins and ends, and how many entries it says it has. @throws ConversionRefused `corrupt` */
+export function directoryOf(bytes: Buffer): { readonly start: number; readonly end: number; readonly count: number } {
+  const end = endOf(bytes);
+  return { start: bytes.readUInt32LE(end + 16), end, count: bytes.readUInt16LE(end + 10) };
 }
 
 /** A comment of up to 65,535 bytes may stand behind the record of the end. */

@@ -42,7 +42,8 @@ export function builtIn({ clock, tokens, sentences = openSentences(), voice = op
     const { signal, strict } = context;
     signal.throwIfAborted();
     const ignored = unhonoured(call);
-    if (strict && ignored[0]) throw new Fault('invalid', `The built-in model does not support ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    if (strict && ignored[0])
+      throw new Fault('invalid', `The built-in model does not support ${ignored[0].replace(/\.$/, '')}.`, { field: ignored[0].split(':', 1)[0]! });
     await checkMedia(call, signal);
     const answers = candidates(call);
     const counter = await orAborted(tokens(), signal);

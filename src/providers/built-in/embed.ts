@@ -42,7 +42,8 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
       ...(dimensions < sentenceDimensions ? [`dimensions: the first ${dimensions} of ${sentenceDimensions}`] : []),
       ...texts.flatMap((text, at) => (text.length > mostCharacters ? [`input[${at}]: its first ${mostCharacters} characters are read`] : [])).slice(0, 5),
     ];
-    if (strict && ignored[0]) throw new Fault('invalid', `${embeddingName} does not support ${ignored[0]}.`, { field: ignored[0].split(':', 1)[0]! });
+    if (strict && ignored[0])
+      throw new Fault('invalid', `${embeddingName} does not support ${ignored[0].replace(/\.$/, '')}.`, { field: ignored[0].split(':', 1)[0]! });
     const owner = String(caller.userId);
     const size = texts.reduce((sum, text) => sum + Math.min(text.length, mostCharacters), 0);
     const input = await shared((await tokens()).countAll(texts, { owner, signal }));

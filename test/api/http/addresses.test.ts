@@ -184,3 +184,18 @@ test('the document has each address of an operation, and says which are aliases'
   );
   for (const alias of operations) if (alias['x-alias-of'] !== undefined) expect(ids).toContain(alias['x-alias-of']);
 });
+
+test.each([
+  ['GET', '/v1/models/'],
+  ['POST', '/v1/chat/completions/'],
+  ['GET', '/v1/responses/'],
+  ['GET', '/v1/conversations//items'],
+  ['GET', '/server/mine/keys/'],
+  ['POST', '/server/mine/datasets/'],
+  ['DELETE', '/server/mine/datasets//files'],
+  ['GET', '/server/admin/plans/'],
+  ['PUT', '/server/admin/plans/'],
+])('%s %s is no address: an empty name is nobody’s', async (method, path) => {
+  const answer = await get(path, { 'x-access-tokens': server.key }, method);
+  expect([answer.status, answer.headers.get('allow'), await answer.text()]).toEqual([404, null, expect.stringContaining('There is nothing at this address.')]);
+});

@@ -25,6 +25,7 @@ const Fields = Type.Object({
   streaming: Type.Optional(Type.Boolean()),
   variables: Type.Optional(Type.Object({})),
   live: Type.Optional(Type.Union([Type.Literal(0), Type.Literal(1)])),
+  strategy: Type.Optional(Type.Union([Type.Literal('fast'), Type.Literal('auto')])),
 });
 
 type Body = NonNullable<RequestInit['body']>;
@@ -133,6 +134,7 @@ test.each<[string, unknown]>([
   ['names%5B%5D=x&names[]=y', { names: ['x', 'y'] }],
   ['streaming=false&live=0', { streaming: false, live: 0 }],
   ['temperature=', { temperature: null }],
+  ['limit=&streaming=&variables=&live=&strategy=&names=&names%5B%5D=&dataset=&message=', { dataset: '', message: '' }],
   ['limit=five&streaming=maybe', { limit: 'five', streaming: 'maybe' }],
   ['limit=1e9&temperature=1e-1', { limit: '1e9', temperature: 0.1 }],
   ['limit=-9007199254740991', { limit: -9_007_199_254_740_991 }],

@@ -75,3 +75,16 @@ test('a stored response that is streamed again is answered with a type that the 
   expect(Object.keys(paths[`${path}/{id}`]!['get']!.responses[answer.status]!.content)).toContain(answer.headers.get('content-type')!.split(';')[0]);
   await answer.text();
 });
+
+test.each([
+  ['/server/session', { email: 'nobody@example.org', password: 'wrong' }, 401],
+  ['/user/get-token-with-api-key', { email: 'nobody@example.org', api_key: 'wrong' }, 401],
+  ['/server/mine/secrets', { name: 'TWICE', value: 'x' }, 409],
+  ['/user/add-dataset', { dataset: 'twice' }, 409],
+])('a refusal of POST %s has a status that the document has', async (path, body, status) => {
+  await (await server.ask(path, body)).text();
+  const answer = await server.ask(path, body);
+  expect(answer.status).toBe(status);
+  expect(Object.keys(paths[path]!['post']!.responses)).toContain(String(status));
+  await kept(path, answer);
+});

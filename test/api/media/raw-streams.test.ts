@@ -112,6 +112,16 @@ describe.each(Object.entries(kinds))('%s in events', (kind, { ask, first, last }
   });
 });
 
+test.each(['true', 'True', '1'])('a transcript is streamed where a form has %j for stream', async (stream) => {
+  const { first, last } = kinds.transcript;
+  upstream.script(events(first, last));
+  const form = new FormData();
+  for (const [name, text] of Object.entries({ model: 'one', stream })) form.append(name, text);
+  form.append('file', new File(['RIFF'], 'a.wav'));
+  const answer = await fetch(`${server.url}/v1/audio/transcriptions`, { method: 'POST', headers: { authorization: `Bearer ${server.key}` }, body: form });
+  expect([answer.status, await answer.text()]).toEqual([200, textOf(first) + textOf(last)]);
+});
+
 test('the SDK throws where a stream of pictures fails', async () => {
   upstream.script(events(kinds.pictures.first, failure('server_error')));
   const seen: string[] = [];

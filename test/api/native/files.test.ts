@@ -80,6 +80,49 @@ describe('documents become Markdown', () => {
     ]);
   });
 
+  test('non-breaking hyphens of a DOCX, and words that have their reading above them', patient, async () => {
+    const part = (name: string, inside: string) => `<w:${name} xmlns:w="${word}">${inside}</w:${name}>`;
+    const run = '<w:r><w:t>An X</w:t><w:noBreakHyphen/><w:t>ray at 555</w:t><w:noBreakHyphen /><w:t>0100. </w:t></w:r>';
+    const ruby = '<w:r><w:ruby><w:rt><w:r><w:t>かん</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>漢</w:t></w:r></w:rubyBase></w:ruby></w:r>';
+    const more = [{ name: 'word/media/a.txt', content: Buffer.from('behind it') }];
+    const { http, body } = await send('hyphens.docx', docx(part('document', `<w:body><w:p>${run}${ruby}</w:p></w:body>`), more));
+    expect([http, body.text]).toEqual([200, 'An X\u2011ray at 555\u20110100. 漢']);
+  });
+
+  test('tables within tables, and the notes of a DOCX behind the paragraph, heading or table that they are about', patient, async () => {
+    const namespaces = `xmlns:w="${word}"`;
+    const paragraph = (inside: string) => `<w:p>${inside}</w:p>`;
+    const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`;
+    const noted = (id: number) => `<w:r><w:footnoteReference w:id="${id}"/></w:r>`;
+    const table = (...rows: readonly (readonly string[])[]) =>
+      `<w:tbl>${rows.map((cells) => `<w:tr>${cells.map((cell) => `<w:tc>${cell}</w:tc>`).join('')}</w:tr>`).join('')}</w:tbl>`;
+    const inner = table([paragraph(run('East')), paragraph(run('West'))], [paragraph(run('two')), paragraph(run('three'))]);
+    const content = [
+      paragraph(`<w:pPr><w:pStyle w:val="Heading1"/></w:pPr>${run('Piers')}${noted(2)}`),
+      paragraph(`${run('They are old.')}${noted(3)}`),
+      table([paragraph(run('Side')) + inner, paragraph(run('Keeper') + noted(4))]),
+    ];
+    const notes = ['of stone', 'by far', 'since May'].map((text, at) => `<w:footnote w:id="${at + 2}">${paragraph(run(`Note: ${text}.`))}</w:footnote>`);
+    const document = `<w:document ${namespaces}><w:body>${content.join('')}</w:body></w:document>`;
+    const footnotes = `<w:footnotes ${namespaces}>${notes.join('')}</w:footnotes>`;
+    const { body } = await send('notes.docx', docx(document, [{ name: 'word/footnotes.xml', content: Buffer.from(footnotes) }]));
+    expect(body.text.split('\n').filter((line) => line !== '')).toEqual([
+      '# Piers',
+      'Note: of stone.',
+      'They are old.',
+      'Note: by far.',
+      '| Side East West two three | Keeper |',
+      '| --- | --- |',
+      'Note: since May.',
+    ]);
+  });
+
+  test('the words of a cell of a web page do not run together, and none of its strokes begins another cell', patient, async () => {
+    const cells = ['c<br>d', '<p>e</p><p>f</p>', '<ul><li>g</li><li>h</li></ul>', 'i<table><tr><td>j</td><td>k</td></tr></table>', 'l|m|n'];
+    const page = `<html><table><tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr></table></html>`;
+    expect((await send('cells.html', page)).body.text.split('\n')[0]).toBe(String.raw`| c d | e f | g h | i j k | l\|m\|n |`);
+  });
+
   test('slides by their numbers with notes, and sheets by their names with every row', patient, async () => {
     for (const name of ['slides.pptx', 'slides.odp']) {
       const { body } = await sendDocument(name);
@@ -136,10 +179,41 @@ describe('documents become Markdown', () => {
       return body.text.split('\n').at(-2)!.split('|').slice(1, -1).map((text) => text.trim()); // prettier-ignore
     };
     const row = await rowOf(false);
-    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '0.256', '1900-01-01', '2099-12-31 12:00', '732:00']);
-    expect(row.slice(8, 14)).toEqual(['45351', '45351', '2024-03-01', '45351', '-1', 'late']);
+    expect(row.slice(0, 8)).toEqual(['2024-02-29', '2024-02-29 13:05', '01:02:03', '30:00', '25.60%', '1900-01-01', '2099-12-31 12:00', '732:00']);
+    expect(row.slice(8, 14)).toEqual(['45351.0 days', '45,351', '2024-03-01', '45351', '-1', 'late']);
     expect([row.length, row[26]]).toEqual([27, '2024-03-01']);
     expect(await rowOf(true, cell('A', 14, 0) + cell('B', 46, 1.25))).toEqual(['1904-01-01', '30:00']);
+  });
+
+  test('percentages, currencies, thousands and units of spreadsheets as the sheet shows them, and what has no such format as it is', patient, async () => {
+    const euros = String.raw`_-* #,##0.00\ [$€-407]_-;\-* #,##0.00\ [$€-407]_-;_-* &quot;-&quot;??\ [$€-407]_-`;
+    const shown: readonly (readonly [code: string, value: number, text: string])[] = [
+      ['0%', 0.25, '25%'],
+      ['0.0%', -0.0712, '-7.1%'],
+      ['&quot;$&quot;#,##0.00', -1234.5, '-$1,234.50'],
+      ['&quot;$&quot;#,##0_);[Red](&quot;$&quot;#,##0)', -1234.5, '($1,235)'],
+      [euros, 1234.5, '1,234.50 €'],
+      [euros, 0, '- €'],
+      ['0.0,,&quot;M&quot;', 1_234_567, '1.2M'],
+      ['00000', 1234, '01234'],
+      ['0.00', 1.005, '1.01'],
+      ['0.00', 1e20, '100000000000000000000'],
+      ['0.00E+00', 1234, '1234'],
+      ['# ?/?', 0.5, '0.5'],
+      ['[&gt;=100]0;0.0', 3.14, '3.14'],
+      ['000-0000', 5_551_234, '5551234'],
+      [';;;', 7, '7'],
+    ];
+    const ownFormats = shown.map(([code], at) => `<numFmt numFmtId="${164 + at}" formatCode="${code}"/>`).join('');
+    const builtIn = [3, 4, 10, 37, 44, 11, 49] as const;
+    const styles = [...shown.map((_, at) => 164 + at), ...builtIn];
+    const cells = styles.map((_, at) => `<c r="${String.fromCharCode(65 + at)}1" s="${at}"><v>${shown[at]?.[1] ?? -1234.5}</v></c>`).join('');
+    const { body } = await send('numbers.xlsx', xlsx({ sheets: { One: cells }, formats: ownFormats, styles, comment: 'As of May.' }));
+    expect(body.text).toMatch(/\n\nAs of May\.$/);
+    expect(body.text.split('\n').at(-4)!.split('|').slice(1, -1).map((text) => text.trim())).toEqual([
+      ...shown.map(([, , text]) => text),
+      '-1,235', '-1,234.50', '-123450.00%', '(1,235)', '($1,234.50)', '-1234.5', '-1234.5',
+    ]); // prettier-ignore
   });
 
   test('an e-book, a web page, and a mail with what is attached to it, three deep', patient, async () => {
@@ -201,6 +275,8 @@ describe('documents become Markdown', () => {
       const whole = await send(name, new Uint8Array([...bytes, 0, 0, 1]));
       expect([name, whole.http, whole.body.text]).toEqual([name, 200, 'Pier 27']);
     }
+    const unmarked = await send('a.jpg', new Uint8Array(canvas.toBuffer('image/jpeg').subarray(0, -2)));
+    expect([unmarked.http, unmarked.body.text]).toEqual([200, 'Pier 27']);
   });
 
   test(proves('server.file-txt', 'text as it is, tables of CSV row by row, code and JSON in a fence'), patient, async () => {
@@ -217,6 +293,17 @@ describe('documents become Markdown', () => {
     expect((await send('x.py', 'def f():\n    return "```"\n')).body.text).toBe('````python\ndef f():\n    return "```"\n````');
     expect((await send('x.json', '{"a":1}')).body.text).toBe('```json\n{"a":1}\n```');
     expect((await send('x.md', '# Title\n\ntext')).body.text).toBe('# Title\n\ntext');
+  });
+
+  test('web pages and XML in the character set that they name, and no UTF-32', patient, async () => {
+    const name = Buffer.from([0x96, 0xbc, 0x91, 0x4f]); // in Shift_JIS
+    const around = (before: string, after: string) => new Uint8Array(Buffer.concat([Buffer.from(before), name, Buffer.from(after)]));
+    expect((await send('a.html', around('<html><head><meta charset="Shift_JIS"></head><h1>', '</h1></html>'))).body.text).toBe('# 名前');
+    const old = '<html><meta http-equiv="Content-Type" content="text/html; charset=shift_jis"><p>';
+    expect((await send('b.html', around(old, '</p></html>'))).body.text).toBe('名前');
+    expect((await send('c.xml', around('<?xml version="1.0" encoding="Shift_JIS"?><a>', '</a>'))).body.text).toContain('<a>名前</a>');
+    expect((await send('d.html', around('<?xml version="1.0"?><html><meta charset="none-such"><p>', '</p></html>'))).body.text).toBe('–¼‘O');
+    expect((await send('e.txt', new Uint8Array([0xff, 0xfe, 0, 0, 72, 0, 0, 0]))).http).toBe(415);
   });
 
   test('several files one after another, each page with its file', patient, async () => {

@@ -1,43 +1,53 @@
+import { builtInNumbers, numbersBy, type Show } from './number-format.ts';
 import { entriesOf, textOfEntry, type ZipEntry } from './zip.ts';
 
-/** The text of a cell that shows a date or time; undefined for every other cell. Row and column from 0. */
-export type DateAt = (sheet: string, row: number, column: number) => string | undefined;
+/** What a number, date or time is shown as; undefined for every other cell. Row and column from 0. */
+export type ShownAt = (sheet: string, row: number, column: number) => string | undefined;
 
 /**
- * Dates and times in an XLSX, which are numbers in it: only the number format of a cell says that they are days (ECMA-376-1, 18.8.30 and 18.17.4.1).
+ * What the cells of an XLSX show. Dates, times and percentages are numbers in it: only the format of a cell says what they mean (ECMA-376-1, 18.8.30 and 18.17.4.1).
  *
  * @param bytes an archive that `checkZip` has looked through
  */
-export function datesIn(bytes: Uint8Array): DateAt {
+export function shownIn(bytes: Uint8Array): ShownAt {
   const entries = new Map(entriesOf(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).map((entry) => [entry.name, entry]));
   const part = (name: string) => textOf(bytes, entries.get(name));
-  const kinds = kindsOf(part('xl/styles.xml'));
-  if (kinds.every((kind) => kind === undefined)) return () => undefined;
   const workbook = part('xl/workbook.xml');
   const since = /<workbookPr\b[^<>]*\bdate1904="(?:1|true)"/.test(workbook) ? daysBefore1904 : 0;
+  const formats = formatsOf(part('xl/styles.xml'), since);
+  if (formats.every((show) => show === undefined)) return () => undefined;
   const names = namesOf(workbook, part('xl/_rels/workbook.xml.rels'));
   const sheets = new Map<string, ReadonlyMap<string, string>>();
   for (const name of entries.keys()) {
     const file = /^xl\/worksheets\/([^/]{1,200}\.xml)$/.exec(name)?.[1];
-    if (file !== undefined) sheets.set(names.get(file) ?? file, datesOf(part(name), kinds, since));
+    if (file !== undefined) sheets.set(names.get(file) ?? file, cellsOf(part(name), formats));
   }
   return (sheet, row, column) => sheets.get(sheet)?.get(`${letters(column)}${row + 1}`);
 }
 
 const textOf = (bytes: Uint8Array, entry: ZipEntry | undefined): string => (entry ? textOfEntry(bytes, entry) : '');
 
-/** What a number is shown as. */
+/** What days are shown as. */
 type Kind = 'date' | 'time' | 'both' | 'duration';
 
-/** By the index of a cell's style. */
-function kindsOf(styles: string): readonly (Kind | undefined)[] {
-  const own = new Map<number, Kind | undefined>();
+/** By the index of a cell's style. @param since days to be added to dates */
+function formatsOf(styles: string, since: number): readonly (Show | undefined)[] {
+  const own = new Map<number, Show | undefined>();
+  const days = (kind: Kind): Show => (value) => shown(value + (kind === 'date' || kind === 'both' ? since : 0), kind); // prettier-ignore
+  const formatOf = (kind: Kind | undefined, numbers: () => Show | undefined) => (kind ? days(kind) : numbers());
   // Those of conditional styles and tables, which stand elsewhere, may have the numbers of other formats.
-  for (const [, attributes] of between(styles, '<numFmts', '</numFmts>').matchAll(/<numFmt\s([^<>]*)>/g))
-    own.set(Number(attribute(attributes!, 'numFmtId')), kindOf(attribute(attributes!, 'formatCode')));
+  for (const [, attributes] of between(styles, '<numFmts', '</numFmts>').matchAll(/<numFmt\s([^<>]*)>/g)) {
+    const code = attribute(attributes!, 'formatCode');
+    own.set(Number(attribute(attributes!, 'numFmtId')), formatOf(kindOf(code), () => numbersBy(code))); // prettier-ignore
+  }
   return Array.from(between(styles, '<cellXfs', '</cellXfs>').matchAll(/<xf\b([^<>]*)>/g), ([, attributes]) => {
     const id = Number(attribute(attributes!, 'numFmtId'));
-    return own.has(id) ? own.get(id) : builtIn(id);
+    if (!own.has(id))
+      own.set(
+        id,
+        formatOf(builtIn(id), () => builtInNumbers(id)),
+      );
+    return own.get(id);
   });
 }
 
@@ -76,16 +86,16 @@ function namesOf(workbook: string, relations: string): ReadonlyMap<string, strin
   return new Map(sheets.map((attributes) => [files.get(attribute(attributes, 'r:id')) ?? '', attribute(attributes, 'name')]));
 }
 
-/** The dates of a sheet, by the reference of their cells. */
-function datesOf(sheet: string, kinds: readonly (Kind | undefined)[], since: number): ReadonlyMap<string, string> {
-  const dates = new Map<string, string>();
+/** What the formatted numbers of a sheet are shown as, by the reference of their cells. */
+function cellsOf(sheet: string, formats: readonly (Show | undefined)[]): ReadonlyMap<string, string> {
+  const cells = new Map<string, string>();
   for (const [, attributes, value] of sheet.matchAll(/<c\s([^<>]*)>\s*(?:<f\b[^<>]*(?:\/>|>[^<]*<\/f>)\s*)?<v>([^<]{1,40})<\/v>/g)) {
-    const kind = kinds[Number(/(?:^|\s)s="(\d{1,9})"/.exec(attributes!)?.[1] ?? NaN)];
-    if (kind === undefined || !/^(?:n|)$/.test(attribute(attributes!, 't'))) continue;
-    const text = shown(Number(value) + (kind === 'date' || kind === 'both' ? since : 0), kind);
-    if (text !== undefined) dates.set(attribute(attributes!, 'r'), text);
+    const show = formats[Number(/(?:^|\s)s="(\d{1,9})"/.exec(attributes!)?.[1] ?? NaN)];
+    if (!show || !/^(?:n|)$/.test(attribute(attributes!, 't'))) continue;
+    const text = show(Number(value));
+    if (text !== undefined && text !== value) cells.set(attribute(attributes!, 'r'), text);
   }
-  return dates;
+  return cells;
 }
 
 const secondsOfDay = 86_400;
