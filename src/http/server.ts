@@ -103,11 +103,7 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
     inFlight: () => open.size,
     waiting: () => requests.waiting,
     connections: () => connections.connections,
-    ongoing() {
-      const all: Exchange[] = [];
-      open.forEach((exchange) => exchange.caller && all.push(exchange));
-      return all;
-    },
+    ongoing: () => ofCallers(open),
     async close(graceSeconds) {
       requests.isDraining = true;
       let emptied = () => {};
@@ -133,6 +129,12 @@ export async function serve(deps: HttpServerDeps, { host, port }: { host: string
       await app.close();
     },
   };
+}
+
+function ofCallers(open: Requests['open']): readonly Exchange[] {
+  const all: Exchange[] = [];
+  open.forEach((exchange) => exchange.caller && all.push(exchange));
+  return all;
 }
 
 const urlOf = ({ family, address, port }: AddressInfo) => `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
