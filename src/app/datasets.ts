@@ -189,9 +189,10 @@ function wordsOf({ pipeline, countTokens }: Calls, settings: () => Settings): Pi
   return {
     requestSeconds: () => settings().limits.requestSeconds,
     countTokens: (text, { userId }, signal) => countTokens([text], { owner: String(userId), signal }),
-    async summarize({ text, model = settings().defaults.chat, caller, requestId, signal, choices }) {
+    async summarize({ text, model = settings().defaults.chat, caller, requestId, address, signal, choices }) {
       const events = await wholeAnswer(pipeline.chatcompat, plainCall({ model, turns: [textTurn('user', instruction + text)] }), {
         ...nativeContext({ caller, requestId, signal }),
+        address,
         ...choices,
         app: choices?.app ?? caller.keyName,
         told: inOwnCodes,

@@ -51,9 +51,9 @@ export function deepRunsBy(runs: Runs, settings: () => Pick<Settings, 'limits'>)
     return run?.kind === 'deep_agent' ? run : undefined;
   };
   return {
-    async begin(question, { caller, requestId, app, tags, targets, strict, cacheSeconds }) {
+    async begin(question, { caller, requestId, address, app, tags, targets, strict, cacheSeconds }) {
       const limits = deepLimits(settings().limits.agentSeconds);
-      const asked = { ...askedOf(question), tags, targets, strict, cacheSeconds };
+      const asked = { ...askedOf(question), address, tags, targets, strict, cacheSeconds };
       return Number(await runs.begin({ kind: 'deep_agent', agentId: null, version: null, asked, limits, requestId, caller, app }));
     },
     async find(userId, id) {

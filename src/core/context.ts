@@ -70,8 +70,8 @@ export interface Context {
   readonly step: number;
   readonly caller: Caller;
   readonly face: string;
-  /** Of the client; absent in runs in the background. */
-  readonly address?: string;
+  /** Of the client; absent where it is not known. */
+  readonly address?: string | undefined;
   /** The caller's application, by which usage is grouped. */
   readonly app: string;
   /** The balance that is charged the plan tokens; absent: inference. */

@@ -202,6 +202,8 @@ export interface Run {
 /** What a run is begun with; sealed at rest. */
 export interface RunAsked extends Omit<Choices, 'app'> {
   readonly message: string;
+  /** Of the client. */
+  readonly address?: string | undefined;
   /** What its loop needs besides, such as the definition of the agent. */
   readonly more: JsonObject;
 }

@@ -1,3 +1,14 @@
+/** The spellings of a name in Unicode: as it is, with composed characters, and with decomposed ones, as macOS has them. All of them name the same. */
+export const spellingsOf = (name: string): readonly string[] => [...new Set([name, name.normalize('NFC'), name.normalize('NFD')])];
+
+const sayNothing = new Set(['', 'none', 'null', 'undefined']);
+
+/** Does a name say that no dataset is meant? In whatever letters: Python writes `None`. */
+export const namesNothing = (name: string): boolean => sayNothing.has(name.toLowerCase());
+
+/** Does a name mean all datasets that its user may read? */
+export const namesAll = (name: string): boolean => name.toLowerCase() === 'all';
+
 /** The names of datasets in a text with commas between them. A full name (`user_custom_<user>_<short name>_content`) may have commas in its short name. */
 export function datasetNamesIn(text: string): readonly string[] {
   const names: string[] = [];

@@ -27,7 +27,7 @@ export interface DeepQuestion {
 /** The deep runs of users, as questions begin them and go on from them. */
 export interface DeepRuns {
   /** @returns the id of the run, which is worked on from now on. @throws Fault `rate-limited` where the user has as many as may be */
-  begin(question: DeepQuestion, context: Pick<Context, 'caller' | 'requestId' | keyof Choices>): Promise<number>;
+  begin(question: DeepQuestion, context: Pick<Context, 'caller' | 'requestId' | 'address' | keyof Choices>): Promise<number>;
   /** @returns undefined where there is no such run of this user */
   find(userId: number, id: number): Promise<EarlierRun | undefined>;
   /** Answers the question that a run waits for. @throws Fault `conflict` where it does not wait for it any more, `forbidden` for a key that may do less than the run's */

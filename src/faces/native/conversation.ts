@@ -92,7 +92,7 @@ function framesOf({ framed, isByPiece }: Framing, { conversation, clock, need, s
   return {
     encode(event) {
       keep(kept, event, need);
-      if (event.type !== 'text' || event.candidate !== 0 || event.text === '') return '';
+      if ((event.type !== 'text' && event.type !== 'refusal') || event.candidate !== 0 || event.text === '') return '';
       text += event.text;
       if (isByPiece) return framed({ type: 'yield', delta: text === event.text ? conversation.before + text : event.text });
       const now = clock.monotonic();

@@ -3,9 +3,9 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
-import { isRecord, type McpDefinition } from './definitions.ts';
+import { isRecord, mostTools, type McpDefinition } from './definitions.ts';
 import type { Elicit } from './elicitation.ts';
-import { callMilliseconds, fetcher, notingLimits, signedIn, streamEnded, type Bearer, type Noted } from './exchanges.ts';
+import { callMilliseconds, fetcher, notingLimits, signedIn, streamEnded, type Bearer, type ExchangesDeps, type Noted } from './exchanges.ts';
 import { forget, leftOutOf, nothingYet, plainMessage, type Collected } from './plain-message.ts';
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
@@ -85,7 +85,7 @@ const listenMilliseconds = 2000;
 export async function connectMcp(server: RemoteServer | Program, deps: McpConnectionDeps, signal: AbortSignal): Promise<McpConnection> {
   const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
   const closing = new AbortController();
-  const noted: Noted = { pending: new Set() };
+  const noted: Noted = { pending: new Set(), listeners: 0 };
   const collected = nothingYet();
   let leftOut: string | null = null;
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
@@ -101,16 +101,13 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       const start = () => watched<ChildTransport>(childTransport(server, notingLimits(noted)));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
-      const asker = fetcher({ ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true });
-      const options = {
-        fetch: server.bearer ? signedIn(sdk, asker, { url: server.url, bearer: server.bearer, noted }) : asker,
-        requestInit: { headers: { ...server.headers } },
-      };
+      const options = (answersEach: boolean) =>
+        transportOptions(sdk, server, { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true, answersEach });
       const url = new URL(server.url);
-      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionOptions })), 'auto').catch((error: unknown) => {
+      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions })), 'auto').catch((error: unknown) => {
         if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
         // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
-        return attempt(watched(new sdk.SSEClientTransport(url, options)), 'legacy');
+        return attempt(watched(new sdk.SSEClientTransport(url, options(false))), 'legacy');
       });
     }
   } catch (error) {
@@ -133,13 +130,17 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
         asking.throwIfAborted();
         forgetWhy(noted);
         forget(collected);
+        const within = { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds };
         try {
-          await client.listTools(undefined, { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds, cacheMode: 'refresh' });
+          await client.listTools(undefined, { ...within, cacheMode: 'refresh' }).catch((error: unknown) => {
+            asking.throwIfAborted();
+            if (!noted.isTooLarge) throw failed(error);
+            // of the connection, only the answer to this one request is broken then
+            collected.isBroken = client.transport instanceof sdk.StreamableHTTPClientTransport && collected.definitions.length > 0;
+            if (!collected.isBroken) throw tooLarge(aList, error);
+          });
           leftOut = leftOutOf(collected);
           return firstOfEachName(collected.definitions);
-        } catch (error) {
-          asking.throwIfAborted();
-          throw noted.isTooLarge ? tooLarge(aList, error) : failed(error);
         } finally {
           forget(collected);
         }
@@ -168,6 +169,11 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   };
 }
 
+function transportOptions(sdk: typeof Sdk, { url, headers, bearer }: RemoteServer, exchanges: ExchangesDeps) {
+  const asker = fetcher(exchanges);
+  return { fetch: bearer ? signedIn(sdk, asker, { url, bearer, noted: exchanges.noted }) : asker, requestInit: { headers: { ...headers } } };
+}
+
 function firstOfEachName(definitions: readonly McpDefinition[]): readonly McpDefinition[] {
   const names = new Set<string>();
   return definitions.filter(({ name }) => !names.has(name) && names.add(name));
@@ -190,6 +196,7 @@ async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, si
       jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
       cachePartition: deps.owner,
+      listMaxPages: mostTools, // of one tool each
     },
   );
   if (questions) client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => questions.ask(params, mcpReq.signal));

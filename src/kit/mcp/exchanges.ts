@@ -36,6 +36,8 @@ export interface Noted {
   status?: number | undefined;
   /** A message had more bytes than are read. */
   isTooLarge?: boolean;
+  /** Streams in which the server tells what it tells by itself, those that are being opened among them. */
+  listeners: number;
   /** Ids of requests that have no answer yet. */
   readonly pending: Set<unknown>;
   /** Hands a message to the client as if the server had sent it. */
@@ -55,10 +57,16 @@ export interface ExchangesDeps {
   readonly noted: Noted;
   /** A call may wait for its user, who is asked. */
   readonly isPatient: boolean;
+  /** Each request is answered by the response to it; else in a stream that was opened before. */
+  readonly answersEach: boolean;
 }
 
+/** Until the client has read an answer whose bytes have come. */
+const readMilliseconds = 1000;
+
 /** The exchanges of a connection, through the guarded streams. */
-export function fetcher({ streams, owner, closing, noted, isPatient }: ExchangesDeps): Fetcher {
+export function fetcher({ streams, owner, closing, noted, isPatient, answersEach }: ExchangesDeps): Fetcher {
+  const unanswered = (id: unknown) => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } });
   return async (url, init = {}) => {
     const { method = 'GET', body, signal } = init;
     const text = typeof body === 'string' ? body : '';
@@ -66,15 +74,24 @@ export function fetcher({ streams, owner, closing, noted, isPatient }: Exchanges
     const headers = Object.fromEntries(new Headers(init.headers));
     const asked = { url, owner, method, headers, ...(body ? { body: text } : {}), signal: signal ? AbortSignal.any([signal, closing]) : closing };
     const patience = isPatient && text.includes('"tools/call"') ? { seconds: patientSeconds } : {};
-    const response = await streams.open({ ...asked, ...patience, maxBytes: isLong ? mostStream : mostAnswer, isLong });
+    const isListening = answersEach && method === 'GET';
+    if (isListening) noted.listeners++;
+    const heard = () => void (isListening && noted.listeners--);
+    const response = await streams.open({ ...asked, ...patience, maxBytes: isLong ? mostStream : mostAnswer, isLong }).catch((error: unknown) => {
+      heard();
+      throw error;
+    });
     if (method === 'GET') noted.listening?.();
     // 405 to GET says no more than that the server tells nothing by itself
     if (response.status >= 400 && !(method === 'GET' && response.status === 405)) noted.status = response.status;
     const id = idIn(text);
     if (id !== undefined) noted.pending.add(id);
-    return withMessageLimit(response, notingLimits(noted), () => {
-      if (id !== undefined)
-        setImmediate(() => noted.pending.delete(id) && noted.receive?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: streamEnded } }));
+    return withMessageLimit(response, notingLimits(noted), (isStream) => {
+      heard();
+      if (id === undefined) return;
+      if (isStream) setImmediate(unanswered, id);
+      // some servers answer in the stream in which they tell what they tell by themselves
+      else if (answersEach && response.ok && noted.listeners === 0) setTimeout(unanswered, readMilliseconds, id).unref();
     });
   };
 }

@@ -18,19 +18,20 @@ export interface MessageLimits {
  * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it: that would hold the event loop. What is no JSON
  * is let through, as it is refused soon.
  *
- * @param ended called when an event stream has ended, or broken
+ * @param ended called when the body has ended, or broken
  */
-export function withMessageLimit(response: Response, limits: MessageLimits, ended: () => void = () => {}): Response {
-  if (!response.body) return response;
+export function withMessageLimit(response: Response, limits: MessageLimits, ended: (isStream: boolean) => void = () => {}): Response {
+  if (!response.body) {
+    ended(false);
+    return response;
+  }
   // the text of an error is read as JSON, whatever type it has
   const isStream = response.ok && (response.headers.get('content-type') ?? '').toLowerCase().startsWith('text/event-stream');
   const [input, output] = checked(limits, isStream);
   response.body
     .pipeTo(input)
     .catch(() => {}) // the reader gets the error
-    .finally(() => {
-      if (isStream) ended();
-    });
+    .finally(() => ended(isStream));
   return new Response(output, { status: response.status, headers: response.headers });
 }
 

@@ -12,21 +12,27 @@ export interface Collected {
   bytes: number;
   isCut: boolean;
   isFull: boolean;
+  /** A page of it is larger than what is read at once. */
+  isBroken: boolean;
   unusable: string[];
 }
 
-export const nothingYet = (): Collected => ({ definitions: [], bytes: 0, isCut: false, isFull: false, unusable: [] });
+export const nothingYet = (): Collected => ({ definitions: [], bytes: 0, isCut: false, isFull: false, isBroken: false, unusable: [] });
 export const forget = (collected: Collected) => void Object.assign(collected, nothingYet());
 
 /** What is left out of a list, for the owner of the server; null: nothing. */
-export function leftOutOf({ isCut, isFull, unusable }: Collected): string | null {
+export function leftOutOf({ isCut, isFull, isBroken, unusable }: Collected): string | null {
   const notes = [
     ...(unusable.length > 0 ? [unusableNote(unusable)] : []),
     ...(isCut ? ['The definitions of the tools of the MCP server have more than 512 KB together: the tools behind these are left out.'] : []),
     ...(isFull && !isCut ? [`The MCP server has more than ${mostTools} tools: the tools behind these are left out.`] : []),
+    ...(isBroken ? [aPage] : []),
   ];
   return notes.length === 0 ? null : notes.join(' ');
 }
+
+const aPage =
+  'A page of the list of tools of the MCP server is larger than 1 MB, which is the most that is read at once: its tools and those behind it are left out.';
 
 /** Names in a note. */
 const mostNamed = 5;

@@ -8,7 +8,7 @@ import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { invalidField } from '../invalid-field.ts';
 import { nativeContext } from '../native-context.ts';
-import type { AgentAsked } from './loop.ts';
+import { turnsOf, type AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
 import type { AgentToolsDeps } from './tools.ts';
 import { isOwn, type Agent, type AgentDefinition, type OwnAgent } from './types.ts';
@@ -36,25 +36,36 @@ export interface Beginning {
   readonly files: readonly UploadedFile[];
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** Of the client. */
+  readonly address?: string | undefined;
   readonly choices?: Choices | undefined;
 }
 
 const [usualSteps, usualCalls, usualTokens] = [25, 100, 1_000_000];
 
 /** Begins a run of a stored version: of the request it takes what it is to be told, and nothing else. @throws Fault `invalid` naming the field */
-export async function begun({ caller, agent, input, files, signal, requestId, choices = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
+export async function begun({ caller, agent, input, files, signal, requestId, address, choices = {} }: Beginning, deps: NativeAgentDeps): Promise<string> {
   const { definition, version } = agent;
   if (input.message.trim() === '') throw invalidField('message', 'must have a question in it');
   const variables = await variablesOf(input.variables, definition, { owner: String(caller.userId), signal }, deps);
   const { app = caller.keyName, ...chosen } = choices;
-  await deps.affords(firstCall(definition.model ?? deps.defaultModel(), input.message), { ...nativeContext({ caller, requestId, signal }), ...chosen });
+  const history = (input.conversation_history ?? [])
+    .filter(({ message }) => message.trim() !== '')
+    .map(({ user, message }) => ({ isUser: user === 'me', message }));
+  const affords = (texts: AgentAsked['files']) => {
+    const turns = [textTurn('system', definition.instructions), ...turnsOf({ history, variables: variables ?? null, files: texts }, input.message)];
+    const call = plainCall({ model: definition.model ?? deps.defaultModel(), turns, stream: true });
+    return deps.affords(call, { ...nativeContext({ caller, requestId, signal }), ...chosen });
+  };
+  await affords([]);
   const texts = await textsOf(files, caller, signal, deps);
+  if (texts.length > 0) await affords(texts);
   const more: AgentAsked = {
     agentId: agent.id,
     definition,
     ownerId: 'owner' in agent ? agent.owner : null,
     isOwn: isOwn(agent, caller.userId),
-    history: (input.conversation_history ?? []).filter(({ message }) => message.trim() !== '').map(({ user, message }) => ({ isUser: user === 'me', message })),
+    history,
     variables: variables ?? null,
     files: texts,
   };
@@ -62,7 +73,7 @@ export async function begun({ caller, agent, input, files, signal, requestId, ch
     kind: 'agent',
     agentId: agent.id,
     version,
-    asked: { message: input.message, more: more as unknown as JsonObject, ...chosen },
+    asked: { message: input.message, address, more: more as unknown as JsonObject, ...chosen },
     limits: limitsOf(definition, deps.seconds()),
     requestId,
     caller,
@@ -76,8 +87,6 @@ const limitsOf = ({ limits = {} }: AgentDefinition, seconds: number): RunLimits 
   seconds: Math.min(limits.seconds ?? seconds, seconds),
   tokens: limits.tokens ?? usualTokens,
 });
-
-const firstCall = (model: string, message: string): GenerateCall => plainCall({ model, turns: [textTurn('user', message)], stream: true });
 
 /** Bytes of all variables as JSON. */
 const mostVariables = 262_144;

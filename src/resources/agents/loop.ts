@@ -59,12 +59,19 @@ export const agentLoop =
   (deps: AgentLoopDeps): RunLoop =>
   async (run) => {
     const { agentId, definition, ownerId, isOwn: isTrusted, ...asked } = run.asked.more as unknown as AgentAsked;
-    const turns = [...asked.history.map(({ isUser, message }) => said(isUser ? 'user' : 'model', message)), ...given(asked), said('user', run.asked.message)];
+    const turns = turnsOf(asked, run.asked.message);
     const { text, citations } = await worked({ run, agentId, definition, ownerId, isTrusted, depth: 0, turns, files: asked.files }, deps);
     const marked = citedIn(text, citations);
     await run.step('citations', async () => marked.forEach((data) => run.emit({ event: 'citation', data })));
     return { message: text, citations: marked };
   };
+
+/** What a run begins with, behind the instructions of its agent. */
+export const turnsOf = ({ history, ...asked }: Pick<AgentAsked, 'history' | 'variables' | 'files'>, message: string): readonly Turn[] => [
+  ...history.map((one) => said(one.isUser ? 'user' : 'model', one.message)),
+  ...given(asked),
+  said('user', message),
+];
 
 function worked(working: Working, deps: AgentLoopDeps): Promise<AgentAnswer> {
   switch (working.definition.mode) {

@@ -97,7 +97,7 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       sends: ['text/event-stream', 'text/plain'],
       async answer({ caller, by, input, files, signal, framing, choices }) {
         const agent = await deps.agents.runnable(caller, input.agent_id);
-        const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '', choices }, deps);
+        const id = await begun({ caller, agent, input, files, signal, requestId: by.requestId ?? '', address: by.address ?? undefined, choices }, deps);
         const execution = { runs: deps.runs, userId: caller.userId, id, agent, signal };
         return (input.streaming ?? framing !== undefined) ? new Updates(executing(execution)) : executed(execution);
       },

@@ -63,10 +63,10 @@ function inputOf({ message, variables, ...others }: Readonly<Record<string, unkn
 async function answered(
   agent: Agent,
   input: ReturnType<typeof inputOf>,
-  { caller, requestId, signal, app, tags }: Context,
+  { caller, requestId, address, signal, app, tags }: Context,
   deps: NativeAgentDeps,
 ): Promise<ToolAnswer> {
-  const id = await begun({ caller, agent, input, files: [], signal, requestId, choices: { app, tags } }, deps);
+  const id = await begun({ caller, agent, input, files: [], signal, requestId, address, choices: { app, tags } }, deps);
   await executed({ runs: deps.runs, userId: caller.userId, id, agent, signal });
   return answerOf(await deps.runs.one(caller.userId, id));
 }

@@ -5,6 +5,7 @@ import type { OfferedFile } from '#core/mcp-offers';
 import { unknownThing } from '#http/noun-route';
 import { readableFiles, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
+import { spellingsOf } from '../dataset-names.ts';
 import { forbidden } from './store.ts';
 
 export type Stage = 'store' | 'parse' | 'chunk' | 'embed' | 'index';
@@ -67,10 +68,10 @@ export function openFiles(store: Store): Files {
     const { rows } = await sql<Row>`select ${what} from ${tables} where ${where}`.execute(store.db);
     return rows;
   };
-  const seen = async (reader: Reader, where: RawBuilder<unknown>, right: Right, missing: () => Fault): Promise<DatasetFile> => {
+  const seen = async (reader: Reader, where: RawBuilder<unknown>, right: Right, missing: () => Fault, preferred = ''): Promise<DatasetFile> => {
     const [row] = await found<DatasetFile & { isAllowed: boolean }>(
       sql`${columns}, ${readableFiles(reader, right)} as "isAllowed"`,
-      sql`${where} and ${readableFiles(reader)} limit 1`,
+      sql`${where} and ${readableFiles(reader)} order by filename = ${preferred} desc limit 1`,
     );
     if (!row) throw missing();
     const { isAllowed, ...file } = row;
@@ -83,9 +84,10 @@ export function openFiles(store: Store): Files {
     named: (reader, datasetId, filename, right = 'read', field = 'filename') =>
       seen(
         reader,
-        sql`dataset_files.dataset_id = ${datasetId} and filename = ${filename}`,
+        sql`dataset_files.dataset_id = ${datasetId} and filename = any(${[...spellingsOf(filename)]}::text[])`,
         right,
         () => new Fault('not-found', `There is no such file in the dataset: see ${field}.`, { field }),
+        filename,
       ),
     list: (reader, datasetId, { after, limit }) =>
       found(

@@ -5,6 +5,7 @@ import { unknownThing } from '#http/noun-route';
 import { allows, includes, levelOf, readableFiles, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
+import { spellingsOf } from '../dataset-names.ts';
 import { fullNameOf, type Classification } from './names.ts';
 
 /** A dataset as somebody sees it. */
@@ -75,6 +76,9 @@ const sizesFor = (reader: Reader | undefined) => sql`
   (select jsonb_build_object('files', count(*), 'passages', coalesce(sum(passages), 0), 'bytes', coalesce(sum(bytes), 0))
     from dataset_files where dataset_id = datasets.id and ${reader ? readableFiles(reader) : sql`dataset_files.deleted_at is null`}) as sizes`;
 
+/** For `any`: all spellings of a name. */
+const spelled = (name: string) => sql`${[...spellingsOf(name)]}::text[]`;
+
 export function openDatasets(store: Store): Datasets {
   const find = async (reader: Reader, where: RawBuilder<unknown>, { db }: Access): Promise<Row | undefined> => {
     const { rows } = await sql<Row>`select ${own(reader)} from datasets where deleted_at is null and ${where} order by id limit 1`.execute(db);
@@ -86,14 +90,15 @@ export function openDatasets(store: Store): Datasets {
       const { name, classification, isTabular, model } = dataset;
       const { rows } = await sql<{ id: number }>`
         insert into datasets (owner_id, name, full_name, classification, is_tabular, embedding_model)
-        select id, ${name}, ${fullNameOf(ownerId, name)}, ${classification}, ${isTabular}::boolean, ${model} from users where id = ${ownerId} and removed_at is null
+        select id, ${name}, ${fullNameOf(ownerId, name)}, ${classification}, ${isTabular}::boolean, ${model} from users where id = ${ownerId} and removed_at is null and not exists (
+          select from datasets where full_name = any(${spelled(fullNameOf(ownerId, name))}) and deleted_at is null)
         on conflict (full_name) where deleted_at is null do nothing returning id`.execute(store.db);
       if (rows[0]) return one({ userId: ownerId, teamIds: [] }, rows[0].id);
-      const there = await find({ userId: ownerId, teamIds: [] }, sql`full_name = ${fullNameOf(ownerId, name)}`, store);
+      const there = await find({ userId: ownerId, teamIds: [] }, sql`full_name = any(${spelled(fullNameOf(ownerId, name))})`, store);
       throw there ? taken(field) : unknownThing('user');
     },
     async named(reader, name, right = 'read', field = 'dataset') {
-      const where = sql`(full_name = ${name} or (owner_id = ${reader.userId} and name = ${name}))`;
+      const where = sql`(full_name = any(${spelled(name)}) or (owner_id = ${reader.userId} and name = any(${spelled(name)})))`;
       return allowed(await find(reader, where, store), right, { field, name });
     },
     one,

@@ -11,6 +11,7 @@ import type { Store } from '#store/open';
 import type { AffordTraining, EmbeddingCache, EmbedText, PassageIndex } from './search/types.ts';
 import { payloadOf, progressOf, type Ingestion } from './ingestion.ts';
 import { jobOf } from './job-routes.ts';
+import { namesNothing } from '../dataset-names.ts';
 import { faultOfFile, filenameOf } from './names.ts';
 import type { Dataset, Datasets } from './store.ts';
 import { storable } from './texts.ts';
@@ -33,7 +34,7 @@ export interface TrainingDeps {
   readonly requestSeconds: () => number;
 }
 
-interface ToSummarize extends Pick<Context, 'caller' | 'requestId' | 'signal'> {
+interface ToSummarize extends Pick<Context, 'caller' | 'requestId' | 'address' | 'signal'> {
   readonly text: string;
   readonly model: string | undefined;
   readonly choices: Choices | undefined;
@@ -64,7 +65,7 @@ async function wanted(
   name: string | null | undefined,
   field: string,
 ): Promise<Dataset | undefined> {
-  if (name === undefined || name === null || name === '' || name === 'none') return undefined;
+  if (name === undefined || name === null || namesNothing(name)) return undefined;
   return datasets.named(caller, name, 'edit', field);
 }
 
@@ -95,7 +96,9 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
       const content =
         input.summarize === true
           ? storable(
-              await deps.summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, signal, choices }).catch(inSummarizeModel),
+              await deps
+                .summarize({ text: given, model: input.summarize_model ?? undefined, caller, requestId, address: by.address ?? undefined, signal, choices })
+                .catch(inSummarizeModel),
             )
           : given;
       const title = storable(input.context ?? '').trim();

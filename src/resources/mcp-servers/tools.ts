@@ -253,13 +253,24 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
     inTime,
     async call(reader, { server: id, tool, args, digest }, signal, elicit) {
       const server = await servers.one(reader, id);
-      const result = await using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
-        const definitions = await session.list(signal);
-        const [found] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
+      const called = using<McpResult>(reader, server, { signal, ...(elicit ? { group: elicit.group } : {}) }, async (session) => {
+        const look = async (isNew: boolean) => {
+          const definitions = await session.list(signal, isNew);
+          const [one] = await judged(reader, await servers.one(reader, id), definitions.filter(({ name }) => name === tool)); // prettier-ignore
+          return one;
+        };
+        const known = await look(false);
+        // what was approved may be newer than the list of this session
+        const found = digest !== undefined && known?.definition.digest !== digest ? await look(true) : known;
         if (!found) throw unknownThing('tool');
         if (!found.isAllowed) throw new Fault('forbidden', `The tool ${tool} is not allowed.`);
         if (digest !== undefined && found.definition.digest !== digest) throw new Fault('conflict', `The tool ${tool} has changed since it was approved.`);
         return session.call(tool, args, signal, elicit);
+      });
+      const result = await called.catch(async (error: unknown) => {
+        // what is offered next is to be what there is now
+        if (error instanceof Fault && error.code === 'conflict') await of(reader, server, { signal, refresh: true }).catch(() => {});
+        throw error;
       });
       // many servers list their tools for everybody, and want a sign-in for calls
       if (!result.isError && server.signIn !== null && server.signIn !== 'connected')

@@ -3,7 +3,7 @@ import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { CountTokens } from '#core/measure';
 import type { Passage } from '#core/passages';
-import { datasetNamesIn } from '../dataset-names.ts';
+import { datasetNamesIn, namesAll, namesNothing } from '../dataset-names.ts';
 import type { QueryDeps } from './deps.ts';
 import { questionFor } from './question.ts';
 import { foundOnWeb, type Live } from './web.ts';
@@ -28,8 +28,8 @@ const mostDatasets = 100;
 /** The datasets of a request: names as a list, or in one text with commas between them. @throws Fault `invalid` */
 export function datasetsOf(given: string | readonly string[] | null | undefined): LookedUp['datasets'] {
   const names = (typeof given === 'string' ? datasetNamesIn(given) : (given ?? [])).map((name) => name.trim());
-  if (names.includes('all')) return 'all';
-  const chosen = [...new Set(names)].filter((name) => name !== '' && name !== 'none');
+  if (names.some(namesAll)) return 'all';
+  const chosen = [...new Set(names)].filter((name) => !namesNothing(name));
   if (chosen.length > mostDatasets)
     throw new Fault('invalid', `dataset must have at most ${mostDatasets} names; "all" means all that you may read.`, { field: 'dataset' });
   return chosen;

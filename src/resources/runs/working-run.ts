@@ -249,6 +249,7 @@ export class WorkingRun implements Run, Toolbox {
       step: stepOf(0, 'run', number),
       caller,
       face: 'native',
+      address: asked.address,
       app: taken.app,
       tags: asked.tags,
       targets: asked.targets,

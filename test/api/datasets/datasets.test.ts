@@ -142,6 +142,27 @@ onBothDatabases('datasets', (database) => {
     },
   );
 
+  test('are found by their name, and files by theirs, in whichever form of Unicode it is written', { timeout: long }, async () => {
+    const { ada } = await twoPeopleOf(together());
+    const forms = ['caf\u00E9s', 'cafe\u0301s'] as const;
+    for (const [made, other] of [forms, [forms[1], forms[0]]] as const) {
+      const name = await newDataset(ada, made);
+      expect(name).toContain(made);
+      const otherName = name.replace(made, other);
+      expect((await ada.ask('POST', '/user/add-dataset', { dataset: other })).status).toBe(409);
+      expect((await ada.ask('POST', '/server/get-dataset-info', { dataset: otherName })).body['response']).toMatchObject({ name });
+      const trained = { data: ['The mill is old.'], dataset: otherName, filename: `${made}.json` };
+      expect((await ada.ask('POST', '/server/train-with-array', trained)).status).toBe(200);
+      expect(await ada.ask('POST', '/server/query', { message: 'Is the mill old?', dataset: otherName })).toMatchObject({
+        status: 200,
+        body: { citations: [{ dataset: name, filename: `${made}.json` }] },
+      });
+      expect((await ada.ask('POST', '/server/get-dataset-results', { message: 'Is the mill old?', dataset: otherName })).body).toMatchObject({ count: 1 });
+      expect((await ada.ask('POST', '/server/delete-filename-from-dataset', { dataset: otherName, filename: `${other}.json` })).status).toBe(200);
+      expect((await ada.ask('DELETE', '/server/dataset', { dataset: otherName })).status).toBe(200);
+    }
+  });
+
   test('of somebody who is deleted are nobody’s any more', { timeout: long }, async () => {
     const { all, ada, bob } = await twoPeopleOf(together());
     const name = await newDataset(ada, 'left behind');

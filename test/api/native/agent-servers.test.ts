@@ -1,4 +1,4 @@
-/* Agents whose MCP servers fail, or answer late. */
+/* Agents whose MCP servers fail, answer late, or change their tools. */
 import { expect, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
 import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
@@ -36,4 +36,43 @@ test('a server that fails is told of in a warning, and the servers of an agent a
   const told = await runs(ada, all.server.url).events(body['execution_id'] as string);
   const warnings = told.flatMap(({ event, data }) => (event === 'warning' ? [(data['data'] as { message: string }).message] : []));
   expect(warnings).toEqual(['A tool of the type mcp is left out: The MCP server bad cannot be used: The MCP server answered with status 503.']);
+});
+
+test('a tool that changes without a word from its server is called as it is now by the next run', { timeout: 120_000 }, async () => {
+  const mcp = await startScriptedMcp([]);
+  const all = await visited(await anyPlace(), { yaml: `mcp: { approval: never }\noutbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  let described = 'first';
+  const held: (() => void)[] = [];
+  let holds = false;
+  mcp.script(({ method }, response, id) => {
+    if (method === 'tools/list') return { tools: [toolNamed('one', { description: described })] };
+    if (!holds) return { content: [{ type: 'text', text: 'done' }] };
+    held.push(() => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'late' }] } }));
+    });
+    return undefined;
+  });
+  const server = (await ada.ask('POST', '/server/mine/mcp-servers', { name: 's', url: mcp.url })).body['id'];
+  const agent = { name: 'Worker', mode: 'single', instructions: 'Work.', model: 'built-in', tools: [{ type: 'mcp', server, approval: 'never' }] };
+  const { id } = (await ada.ask('POST', '/server/mine/agents', agent)).body;
+  const said = async () => {
+    const { body } = await ada.ask('POST', '/server/execute-agent', { agent_id: id, message: 'Call s__one now.', streaming: false });
+    return (body['response'] as { response: string }).response;
+  };
+  expect(await said()).toBe('done');
+  described = 'second';
+  await ada.ask('GET', '/server/list-mcp-tools?refresh=true');
+  expect(await said()).toBe('done'); // the session of runs had the first list
+
+  holds = true;
+  const late = said();
+  await expect.poll(() => held.length).toBe(1);
+  holds = false;
+  described = 'third';
+  expect(await said()).toContain('has changed since it was approved'); // in another session, which has the third list
+  expect(await said()).toBe('done');
+  held[0]!();
+  expect(await late).toBe('late');
 });

@@ -86,6 +86,30 @@ onBothDatabases('agents', ({ place }) => {
     },
   );
 
+  test('a run whose beginning costs more than what is left of the quota is refused with 429 in each form, and is none', { timeout: long }, async () => {
+    const all = await visited(await place());
+    await all.admin('PUT', '/server/admin/plans/tiny', { monthlyTokens: 3000 });
+    const poor = await person(all, { plan: 'tiny' });
+    const long = 'Be kind. '.repeat(4000);
+    const [wordy, short] = [await made(poor, { instructions: long }), await made(poor, {})];
+    const history = { conversation_history: [{ user: 'me', message: long }] };
+    for (const streaming of [false, true])
+      for (const [id, more] of [
+        [wordy, {}],
+        [short, history],
+        [short, { variables: { text: long } }],
+      ] as const)
+        // prettier-ignore
+        expect(await execute(poor, id, { ...more, streaming })).toMatchObject({ status: 429, body: { status: 429, details: null } });
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ agent_id: String(short), message: 'hi' })) form.set(name, value);
+    form.set('file', new Blob([long]), 'long.txt');
+    const withFile = await fetch(`${all.server.url}/server/execute-agent`, { method: 'POST', headers: { 'x-access-tokens': poor.key }, body: form });
+    expect(withFile.status).toBe(429);
+    expect((await poor.ask('GET', '/server/mine/runs')).body).toMatchObject({ items: [] });
+    expect(await execute(poor, short)).toMatchObject({ status: 200, body: { execution_status: 'completed' } });
+  });
+
   test('a run with several rounds is booked as steps of one request, each once', { timeout: long }, async () => {
     const mcp = await startScriptedMcp([toolNamed('one', { annotations: { readOnlyHint: true } })]);
     const all = await visited(await place(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });

@@ -19,9 +19,6 @@ test('many who sign in at once are checked a few at a time, and too many from on
     statuses = (await Promise.all(Array.from({ length: 60 }, (_, at) => asked(at)))).map(({ status }) => status);
   });
   const count = (wanted: number) => statuses.filter((status) => status === wanted).length;
-  const checked = count(401); // 20 at a time: on a busy machine one may be done before the last has asked
-  expect(checked + count(503)).toBe(60);
-  expect(checked).toBeGreaterThanOrEqual(20);
-  expect(checked).toBeLessThan(30);
-  expect(spent).toBeLessThan(10 * onThisThread); // their hashes are made on other threads
+  expect([count(401), count(503)]).toEqual([20, 40]);
+  expect(spent).toBeLessThan(10 * onThisThread); // 20 hashes are made, on other threads
 });

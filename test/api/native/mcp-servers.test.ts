@@ -271,6 +271,27 @@ test(
     expect(await testing({})).toMatchObject({ state: 'unreachable', error: expect.stringMatching(/^The list of tools .* is larger than 1 MB/) as string });
     expect((await ada.ask('GET', `${root}/${id}`)).body).toMatchObject({ lastError: expect.stringMatching(/^The list of tools .* 1 MB/) as string });
 
+    evil.script(({ params }) => (params['cursor'] === undefined ? { tools: [toolNamed('one')], nextCursor: '2' } : { tools: listing }));
+    expect(await testing({})).toMatchObject({ state: 'ok', tools: ['one'] });
+    expect((await ada.ask('GET', `${root}/${id}`)).body).toMatchObject({ lastError: expect.stringMatching(/^A page of the list .* 1 MB/) as string });
+    page = 0;
+    evil.script(() => ({ tools: [toolNamed(`small-${page++}`)], ...(page < 100 ? { nextCursor: String(page) } : {}) }));
+    expect(await tools()).toHaveLength(100);
+
+    evil.script(() => ({ tools: [toolNamed('one')] }));
+    expect(await tools()).toHaveLength(1);
+    const unanswered: readonly (readonly [number, string])[] = [[202, ''], [200, '{"jsonrpc":"2.0","id":"another","result":{"content":[]}}']]; // prettier-ignore
+    for (const [status, body] of unanswered) {
+      evil.script(({ method }, response) => {
+        if (method === 'tools/list') return { tools: [toolNamed('one')] };
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+        return undefined;
+      });
+      const { milliseconds, ...tested } = await testing();
+      expect(tested).toMatchObject({ state: 'unreachable' });
+      expect(milliseconds).toBeLessThan(30_000); // a call may take a minute
+    }
+
     const huge = 'x'.repeat(1_048_577);
     const calling = (answer: Parameters<typeof evil.script>[0]) =>
       evil.script((asked, response, key) => (asked.method === 'tools/list' ? { tools: [toolNamed('one')] } : answer(asked, response, key)));

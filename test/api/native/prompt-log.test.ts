@@ -122,6 +122,13 @@ onBothDatabases('the prompt log', (database) => {
     await expect
       .poll(async () => (await logsOf(ada.ask)).find(({ model }) => model === 'built-in'), soon)
       .toMatchObject({ prompt: 'When does the canteen open?', response: answer.body['message'], ip: '127.0.0.1' });
+
+    await ada.ask('POST', '/server/execute-agent', { agent_id: 2, message: 'Say exactly: agent' });
+    await ada.ask('POST', '/server/query', { message: 'Say exactly: research', mode: 'deep_agent' });
+    await ada.ask('POST', '/server/train', { content: 'The canteen opens at eight.', summarize: true });
+    await expect
+      .poll(async () => (await logsOf(ada.ask)).filter(({ ip }) => ip !== '').map(({ prompt }) => prompt), soon)
+      .toEqual(expect.arrayContaining(['Say exactly: agent', 'Say exactly: research', expect.stringMatching(/^Summarise .*eight\.$/s)]));
   });
 
   test('nobody but the user sees them, unless `bodies` is all: then administrators do, which is noted, and auditors never', { timeout: 120_000 }, async () => {

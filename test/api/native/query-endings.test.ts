@@ -1,6 +1,6 @@
 /* How answers of the native interface end that have nothing to read. */
 import { expect, test } from 'vitest';
-import { ok, toolCalls } from '../../support/fakes/upstream/index.ts';
+import { ok, replay, toolCalls } from '../../support/fakes/upstream/index.ts';
 import { everyWire, scriptedServer } from '../../support/scripted-server.ts';
 
 const { upstream, server } = await scriptedServer((fake) => ({ yaml: everyWire(fake) }));
@@ -22,6 +22,20 @@ test.each([
     upstream.script(ok({ text: '', finish }));
     expect(await ask(model, { streaming })).toMatchObject({ type: 'completion', message: '', error, status: 200 });
   }
+});
+
+test('the text of a refusal is streamed as it comes, in both forms', async () => {
+  const said = (refusal: string) => JSON.stringify({ choices: [{ index: 0, delta: { refusal } }] });
+  const lines = [said('I will '), said('not.'), JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })];
+  const streamed = async (accept: string) => {
+    upstream.script(replay(lines));
+    return (await server.ask('/server/query_stream', { message: 'Do it.', model: 'chat' }, { headers: { accept } })).text();
+  };
+  const frames = (await streamed('text/plain')).split('@|@sep@|@').map((frame) => JSON.parse(frame) as object);
+  expect(frames[0]).toMatchObject({ type: 'yield', message: 'I will ' }); // the second piece may come too soon for a frame of its own
+  expect(frames.at(-1)).toMatchObject({ type: 'completion', message: 'I will not.', error: null });
+  const events = [...(await streamed('text/event-stream')).matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!) as object);
+  expect(events).toMatchObject([{ delta: 'I will ' }, { delta: 'not.' }, { type: 'completion', message: 'I will not.' }]);
 });
 
 test('an answer with text or calls has no error, however it ends', async () => {

@@ -209,8 +209,8 @@ test(
       const { status, body } = await ada.ask('POST', '/server/query', { message: heron, ...more });
       return status === 200 ? (body['provenance'] as { datasets: string }).datasets : [status, body['error']];
     };
-    for (const dataset of [undefined, null, '', 'none', [], ['none']]) expect(await ask({ dataset })).toBe('none');
-    for (const dataset of ['all', ['all']]) expect(await ask({ dataset })).toBe('all');
+    for (const dataset of [undefined, null, '', 'none', 'None', 'null', [], ['none'], ['None']]) expect(await ask({ dataset })).toBe('none');
+    for (const dataset of ['all', 'All', ['all']]) expect(await ask({ dataset })).toBe('all');
     for (const dataset of ['a,b', ['a', 'b'], 'a, b']) {
       expect(await ask({ dataset })).toEqual([404, 'There is no dataset a.']);
       expect(await ask({ dataset, limit_references: 0 })).toEqual([404, 'There is no dataset a.']);

@@ -4,7 +4,7 @@ import type { SearchPassages } from '#core/passages';
 import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
-import { datasetNamesIn } from '../../dataset-names.ts';
+import { datasetNamesIn, namesAll, namesNothing } from '../../dataset-names.ts';
 
 const rank = nullable(Type.Integer({ minimum: 1 }), { description: 'From 1; null where that channel did not find it or did not run.' });
 
@@ -88,8 +88,8 @@ const mostNames = 1000;
 /** Names as a list, or in one text with commas between them; `none` names nothing. */
 function namesIn(given: string | readonly string[]): 'all' | readonly string[] {
   const names = (typeof given === 'string' ? datasetNamesIn(given) : given).map((name) => name.trim()).filter((name) => name !== '');
-  if (names.includes('all')) return 'all';
+  if (names.some(namesAll)) return 'all';
   if (names.length === 0 || names.length > mostNames)
     throw new Fault('invalid', `dataset must have 1 to ${mostNames} names; "all" means all that you may read.`, { field: 'dataset' });
-  return names.filter((name) => name !== 'none');
+  return names.filter((name) => !namesNothing(name));
 }

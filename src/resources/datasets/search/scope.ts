@@ -3,6 +3,7 @@ import { Fault } from '#core/fault';
 import type { Caller } from '#core/context';
 import { allows, readableFiles } from '#store/grants';
 import type { Database } from '#store/open';
+import { spellingsOf } from '../../dataset-names.ts';
 import { partPassages } from './postings.ts';
 
 /** A dataset that is searched. */
@@ -37,7 +38,10 @@ const mostNames = 1000;
 /** @throws Fault `not-found` for a dataset that the caller may not read, as for one that does not exist; `invalid` for too many */
 export async function scopeOf(db: Database, { caller, datasets: names }: { caller: Caller; datasets: 'all' | readonly string[] }): Promise<Scope> {
   if (names !== 'all' && names.length > mostNames) throw new Fault('invalid', `At most ${mostNames} datasets are searched at once.`, { field: 'dataset' });
-  const wanted = names === 'all' ? sql`true` : sql`datasets.full_name = any(${[...new Set(names)].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])`;
+  const wanted =
+    names === 'all'
+      ? sql`true`
+      : sql`datasets.full_name = any(${[...new Set(names.flatMap(spellingsOf))].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])`;
   const inDatasets = (which: RawBuilder<unknown>) => sql`
     select editions.id, editions.dataset_id, editions.file_id, editions.passages, editions.terms, editions.language, datasets.full_name as dataset, dataset_files.filename
     from datasets join dataset_files on dataset_files.dataset_id = datasets.id
@@ -55,7 +59,7 @@ export async function scopeOf(db: Database, { caller, datasets: names }: { calle
   const datasets = rows.filter(({ id }, at) => id !== rows[at - 1]?.id).map(({ id, name, model, dimensions }) => ({ id, name, model, dimensions }));
   if (names !== 'all') {
     const found = new Set(datasets.map(({ name }) => name));
-    const missing = names.find((name) => !found.has(name));
+    const missing = names.find((name) => !spellingsOf(name).some((spelling) => found.has(spelling)));
     if (missing !== undefined) throw new Fault('not-found', `There is no dataset ${shortened(missing)}.`, { field: 'dataset' });
   }
   const languages = rows.flatMap(({ id: datasetId, language, passages, parts, terms }) =>
