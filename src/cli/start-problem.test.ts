@@ -34,3 +34,12 @@ test.each([
 ])('%s names the folder and what to do', (code, said) => {
   expect(startProblem(failed(code, { path: '/mnt/data', syscall: 'mkdir' }))).toMatch(new RegExp(`^/mnt/data ${said}.*name another folder`));
 });
+
+test('a file of the program that is missing is told of with what brings it back', () => {
+  const error = Object.assign(new Error("Cannot find module '@electric-sql/pglite'\nRequire stack:\n- /opt/dragoman/dist/store/engine.js"), {
+    code: 'MODULE_NOT_FOUND',
+  });
+  expect(startProblem(error)).toBe(
+    'This installation is incomplete: Cannot find module \'@electric-sql/pglite\'. Run "npm ci" in the folder of Dragoman, or install its package again.',
+  );
+});

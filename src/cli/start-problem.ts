@@ -9,6 +9,8 @@ export function startProblem(error: unknown): string {
     return 'This process may not open enough files at once. Raise its limit (ulimit -n 65536 in the shell that starts it, LimitNOFILE=65536 in a systemd unit), and start again.';
   if (causeWithCode(error, 'ENFILE'))
     return 'The system has no room for another open file: end what holds many open, or raise its limit (sysctl fs.file-max), and start again.';
+  if (causeWithCode(error, 'MODULE_NOT_FOUND') || causeWithCode(error, 'ERR_MODULE_NOT_FOUND'))
+    return `This installation is incomplete: ${error.message.split('\n', 1)[0]}. Run "npm ci" in the folder of Dragoman, or install its package again.`;
   const fromPostgres = causeWith(error, 'severity');
   if (!fromPostgres && causeWithCode(error, '25006'))
     return `The embedded database cannot be written: the disk of the data folder is nearly full. Free some space, or ${other}.`;
