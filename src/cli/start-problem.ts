@@ -18,6 +18,10 @@ export function startProblem(error: unknown): string {
     return `${error.message}${databaseSays(error, fromPostgres)} Check DATABASE_URL (databaseUrl in the settings file); ${program} doctor says more.`;
   if (codeOf(error) === '42501')
     return `The database refuses: ${error.message}. Make the role of DATABASE_URL the owner of the database, or let its owner run: GRANT USAGE, CREATE ON SCHEMA public TO the role.`;
+  if (fromPostgres && causeWithCode(error, '22P05'))
+    return `The database refuses: ${fromPostgres.message}. It is not in UTF-8: make one (CREATE DATABASE dragoman ENCODING 'UTF8' TEMPLATE template0), and name it in DATABASE_URL (databaseUrl in the settings file).`;
+  if (fromPostgres && codeOf(error)?.startsWith('42'))
+    return `The database refuses: ${error.message}. Its tables are those of another program, or a part of a backup: name an empty database in DATABASE_URL (databaseUrl in the settings file), or restore the whole backup.`;
   if (error.message.startsWith('The embedded database in '))
     return `${error.message.replace(/\.$/, '')}. Restore the data folder from a backup, or name another with --data or DRAGOMAN_DATA: a server starts afresh there.`;
   const { path, syscall } = error as NodeJS.ErrnoException;
