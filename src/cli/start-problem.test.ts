@@ -43,3 +43,10 @@ test('a file of the program that is missing is told of with what brings it back'
     'This installation is incomplete: Cannot find module \'@electric-sql/pglite\'. Run "npm ci" in the folder of Dragoman, or install its package again.',
   );
 });
+
+test('an embedded database with files of another user needs them given to this one, and no backup', () => {
+  const said = startProblem(
+    new Error('The embedded database in /data/database cannot be opened: PANIC:  could not open file "global/pg_control": Permission denied'),
+  );
+  expect(said).toMatch(/Permission denied\. Give that folder and all that is in it to the user /);
+});

@@ -22,6 +22,8 @@ export function startProblem(error: unknown): string {
     return `The database refuses: ${fromPostgres.message}. It is not in UTF-8: make one (CREATE DATABASE dragoman ENCODING 'UTF8' TEMPLATE template0), and name it in DATABASE_URL (databaseUrl in the settings file).`;
   if (fromPostgres && codeOf(error)?.startsWith('42'))
     return `The database refuses: ${error.message}. Its tables are those of another program, or a part of a backup: name an empty database in DATABASE_URL (databaseUrl in the settings file), or restore the whole backup.`;
+  if (error.message.startsWith('The embedded database in ') && error.message.includes('Permission denied'))
+    return `${error.message.replace(/\.$/, '')}. Give that folder and all that is in it to the user ${userInfo().username}, or ${other}.`;
   if (error.message.startsWith('The embedded database in '))
     return `${error.message.replace(/\.$/, '')}. Restore the data folder from a backup, or name another with --data or DRAGOMAN_DATA: a server starts afresh there.`;
   const { path, syscall } = error as NodeJS.ErrnoException;
