@@ -42,6 +42,20 @@ export function refuseWindows() {
   if (process.platform === 'win32') refuse('Dragoman runs on Linux and macOS. On Windows, use it inside WSL.');
 }
 
+/**
+ * Prints a sentence and ends the process where half of the program is missing.
+ *
+ * @param {string[]} programs paths of which one must exist
+ */
+export function refuseIncomplete(programs) {
+  if (!programs.some((path) => existsSync(path))) refuse(`This copy of Dragoman is incomplete, ${programs.join(' and ')} are missing: get it again.`);
+  try {
+    createRequire(import.meta.url).resolve('commander');
+  } catch {
+    refuse('The packages that Dragoman needs are not installed: run "npm ci" in its folder.');
+  }
+}
+
 /** A folder of this user for compiled code; `undefined` for a user without a home. In a folder that others can write to, their code would run. */
 export function compileCache() {
   if (process.env.NODE_COMPILE_CACHE) return process.env.NODE_COMPILE_CACHE;
@@ -78,9 +92,10 @@ export async function become(options, program, args) {
  *
  * @param {string} node the Node to run it with
  * @param {string[]} args the arguments of Node
- * @param {{ connected?: boolean }} [options] `connected: false` for tools that would use the channel for something else
+ * @param {{ connected?: boolean, serves?: boolean }} [options] `connected: false` for tools that would use the channel for something else; `serves` for a server,
+ * which a signal that it was sent ends well, however early
  */
-export function launch(node, args, { connected = true } = {}) {
+export function launch(node, args, { connected = true, serves = false } = {}) {
   const folder = compileCache();
   const child = spawn(node, args, {
     stdio: connected ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
@@ -95,9 +110,14 @@ export function launch(node, args, { connected = true } = {}) {
         : `Dragoman could not start ${node}: ${error.message}.`,
     );
   });
-  child.on('exit', (code, signal) => process.exit(signal ? 128 + os.signals[signal] : code));
+  const passedOn = new Set();
+  child.on('exit', (code, signal) => process.exit(signal ? (serves && passedOn.has(signal) ? 0 : 128 + os.signals[signal]) : code));
 
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.on(signal, () => {
+      passedOn.add(signal);
+      child.kill(signal);
+    });
   process.on('SIGHUP', () => {
     child.kill('SIGHUP');
     if (child.connected) child.disconnect(); // a SIGHUP alone makes the server reload its settings; the closed channel ends it

@@ -19,6 +19,7 @@ import { logsCommand } from './cli/logs-command.ts';
 import { Fault } from './core/fault.ts';
 import { CliError } from './cli/cli-error.ts';
 import { endWithoutOutput } from './cli/output.ts';
+import { stopWhileLoading } from './process/signals.ts';
 import { startProblem } from './cli/start-problem.ts';
 import { WrongMasterKey } from './store/master-key.ts';
 import { userCommands } from './cli/user-commands.ts';
@@ -47,6 +48,7 @@ async function main(): Promise<void> {
     .allowExcessArguments() // a misspelt command ends up here
     .action(async (options: SettingsArgs, { args: [word] }: Command) => {
       if (word !== undefined) refuseCommand(word, program);
+      stopWhileLoading();
       return (await import('./cli/serve.ts')).run(options);
     });
   for (const { flags, description } of settingsOptions) serve.option(flags, description);
@@ -66,7 +68,10 @@ async function main(): Promise<void> {
   const work = program
     .command('work')
     .description('Work on jobs (files of datasets, background responses) without listening: a further process for a PostgreSQL database and a bucket.')
-    .action(async (options: SettingsArgs) => (await import('./cli/serve.ts')).run(options, { listens: false }));
+    .action(async (options: SettingsArgs) => {
+      stopWhileLoading();
+      return (await import('./cli/serve.ts')).run(options, { listens: false });
+    });
   for (const { flags, description } of settingsOptions) if (!/--(host|port|workers)\b/.test(flags)) work.option(flags, description);
 
   userCommands(program);

@@ -34,3 +34,19 @@ test.each([
 ])('%s names the folder and what to do', (code, said) => {
   expect(startProblem(failed(code, { path: '/mnt/data', syscall: 'mkdir' }))).toMatch(new RegExp(`^/mnt/data ${said}.*name another folder`));
 });
+
+test('a file of the program that is missing is told of with what brings it back', () => {
+  const error = Object.assign(new Error("Cannot find module '@electric-sql/pglite'\nRequire stack:\n- /opt/dragoman/dist/store/engine.js"), {
+    code: 'MODULE_NOT_FOUND',
+  });
+  expect(startProblem(error)).toBe(
+    'This installation is incomplete: Cannot find module \'@electric-sql/pglite\'. Run "npm ci" in the folder of Dragoman, or install its package again.',
+  );
+});
+
+test('an embedded database with files of another user needs them given to this one, and no backup', () => {
+  const said = startProblem(
+    new Error('The embedded database in /data/database cannot be opened: PANIC:  could not open file "global/pg_control": Permission denied'),
+  );
+  expect(said).toMatch(/Permission denied\. Give that folder and all that is in it to the user /);
+});

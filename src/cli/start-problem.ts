@@ -9,6 +9,8 @@ export function startProblem(error: unknown): string {
     return 'This process may not open enough files at once. Raise its limit (ulimit -n 65536 in the shell that starts it, LimitNOFILE=65536 in a systemd unit), and start again.';
   if (causeWithCode(error, 'ENFILE'))
     return 'The system has no room for another open file: end what holds many open, or raise its limit (sysctl fs.file-max), and start again.';
+  if (causeWithCode(error, 'MODULE_NOT_FOUND') || causeWithCode(error, 'ERR_MODULE_NOT_FOUND'))
+    return `This installation is incomplete: ${error.message.split('\n', 1)[0]}. Run "npm ci" in the folder of Dragoman, or install its package again.`;
   const fromPostgres = causeWith(error, 'severity');
   if (!fromPostgres && causeWithCode(error, '25006'))
     return `The embedded database cannot be written: the disk of the data folder is nearly full. Free some space, or ${other}.`;
@@ -16,6 +18,12 @@ export function startProblem(error: unknown): string {
     return `${error.message}${databaseSays(error, fromPostgres)} Check DATABASE_URL (databaseUrl in the settings file); ${program} doctor says more.`;
   if (codeOf(error) === '42501')
     return `The database refuses: ${error.message}. Make the role of DATABASE_URL the owner of the database, or let its owner run: GRANT USAGE, CREATE ON SCHEMA public TO the role.`;
+  if (fromPostgres && causeWithCode(error, '22P05'))
+    return `The database refuses: ${fromPostgres.message}. It is not in UTF-8: make one (CREATE DATABASE dragoman ENCODING 'UTF8' TEMPLATE template0), and name it in DATABASE_URL (databaseUrl in the settings file).`;
+  if (fromPostgres && codeOf(error)?.startsWith('42'))
+    return `The database refuses: ${error.message}. Its tables are those of another program, or a part of a backup: name an empty database in DATABASE_URL (databaseUrl in the settings file), or restore the whole backup.`;
+  if (error.message.startsWith('The embedded database in ') && error.message.includes('Permission denied'))
+    return `${error.message.replace(/\.$/, '')}. Give that folder and all that is in it to the user ${userInfo().username}, or ${other}.`;
   if (error.message.startsWith('The embedded database in '))
     return `${error.message.replace(/\.$/, '')}. Restore the data folder from a backup, or name another with --data or DRAGOMAN_DATA: a server starts afresh there.`;
   const { path, syscall } = error as NodeJS.ErrnoException;

@@ -3,6 +3,14 @@ import { whenLauncherDies } from './launcher.ts';
 /** Ctrl-C arrives three times through npm: signals within this time count as one. */
 const sameMilliseconds = 1000;
 
+const nothingToStop = () => process.exit(0);
+
+/** A signal that comes before `stopOnSignals` was called ends the process at once, and well. */
+export function stopWhileLoading(): void {
+  process.on('SIGTERM', nothingToStop);
+  process.on('SIGINT', nothingToStop);
+}
+
 /**
  * Calls `stop` once, on SIGTERM, SIGINT or the death of the launcher, and exits with 0 after it. A later second signal ends the process at once.
  *
@@ -31,6 +39,8 @@ export function stopOnSignals(stop: () => Promise<void>, mostSeconds: number): (
     firstAt ??= now;
     stopOnce();
   };
+  process.off('SIGTERM', nothingToStop);
+  process.off('SIGINT', nothingToStop);
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   whenLauncherDies(onSignal);

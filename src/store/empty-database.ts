@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
-import { exists, syncFolder } from '#store/files';
+import { exists, hasCode, syncFolder } from '#store/files';
 
 /*
  * A new embedded database is unpacked from an image (0.2 s) rather than made by initdb (2.5 s and 790 MB of memory). `test/support/make-empty-database.ts` makes the
@@ -23,7 +23,10 @@ export type Entry = { readonly path: string; readonly size?: number };
 /** Makes the database folder where there is none. Killed at any point, it starts again the next time. @throws Error for a folder of something else, or of a broken database */
 export async function ensureDatabase(folder: string): Promise<void> {
   if (await exists(join(folder, 'PG_VERSION'))) return;
-  const found = await readdir(folder).catch(() => []);
+  const found = await readdir(folder).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error; // a folder that may not be read is not an empty one
+  });
   if (found.length > 0) throw new Error(`The embedded database in ${folder} cannot be opened: its file PG_VERSION is missing.`);
   const unfinished = `${folder}.new`;
   await rm(unfinished, { recursive: true, force: true });

@@ -16,13 +16,18 @@ import { tighten } from '#store/private-folder';
 export function lockFolder(folder: string): () => void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const owner = join(folder, 'lock.owner');
-  const lock = new DatabaseSync(privateFile(join(folder, 'lock')));
+  const path = privateFile(join(folder, 'lock'));
+  let lock: DatabaseSync | undefined;
   try {
+    lock = new DatabaseSync(path);
     lock.exec('begin exclusive');
   } catch (error) {
-    lock.close();
+    lock?.close();
     const isTaken = error instanceof Error && 'errcode' in error && error.errcode === 5; // SQLITE_BUSY
-    if (!isTaken) throw error;
+    if (!isTaken) {
+      accessSync(path, constants.R_OK | constants.W_OK); // names the file, which SQLite does not
+      throw error;
+    }
     throw new Fault(
       'conflict',
       `The data folder ${folder} is in use by another Dragoman${ownerText(owner)}. Stop it first, or choose another folder with DRAGOMAN_DATA.`,

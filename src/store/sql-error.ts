@@ -8,6 +8,8 @@ export interface RawSqlError {
   readonly constraint?: string | undefined;
   readonly table?: string | undefined;
   readonly column?: string | undefined;
+  /** Of a server alone. */
+  readonly severity?: string | undefined;
 }
 
 /** A statement that the database understood and refused. Its `detail` stays behind: it quotes the row. */
@@ -16,6 +18,7 @@ export class SqlError extends Error {
   readonly constraint: string | undefined;
   readonly table: string | undefined;
   readonly column: string | undefined;
+  declare readonly severity?: string; // only there where a server gave it
 
   constructor(raw: RawSqlError) {
     super(raw.message);
@@ -24,6 +27,7 @@ export class SqlError extends Error {
     this.constraint = raw.constraint;
     this.table = raw.table;
     this.column = raw.column;
+    if (raw.severity !== undefined) this.severity = raw.severity;
   }
 }
 

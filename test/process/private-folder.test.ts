@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -39,18 +39,21 @@ test.skipIf(process.getuid?.() !== 0)(
     const text = `The data folder ${data} belongs to another user: run as that user, or name another with --data.`;
     await chmod(folder, 0o755);
     const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-    for (const words of [
-      ['serve', '--port', '0'],
-      ['user', 'list'],
-    ]) {
-      const { stderr, status } = spawnSync(process.execPath, [...ofNode, main, ...words, '--data', data], {
-        uid: 65534,
-        gid: 65534,
-        cwd: '/tmp',
-        env: { PATH: process.env.PATH },
-        encoding: 'utf8',
-      });
-      expect([status, stderr.trim()]).toEqual([1, `dragoman: ${text}`]);
+    const ran = (...words: string[]) => {
+      const as = { uid: 65534, gid: 65534, cwd: '/tmp', env: { PATH: process.env.PATH }, encoding: 'utf8' } as const;
+      const { stderr, status } = spawnSync(process.execPath, [...ofNode, main, ...words, '--data', data], as);
+      return [status, stderr.trim()];
+    };
+    expect(ran('serve', '--port', '0')).toEqual([1, `dragoman: ${text}`]);
+    expect(ran('user', 'list')).toEqual([1, `dragoman: ${text}`]);
+
+    // what is in the folder may belong to another user too, as after one start by root
+    for (const name of ['', ...(await readdir(data))]) await chown(join(data, name), 65534, 65534);
+    const said = (name: string) => `dragoman: ${join(data, name)} may not be used by the user nobody: give it to that user`;
+    for (const name of ['database', 'lock']) {
+      await chown(join(data, name), 0, 0);
+      expect(ran('serve', '--port', '0')).toEqual([1, expect.stringContaining(said(name))]);
+      await chown(join(data, name), 65534, 65534);
     }
   },
   120_000,
