@@ -2,14 +2,13 @@ import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 
-/** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. */
+/** Requests that begin in one turn of the event loop. Each takes the loop 0.1 to 1 ms, and whoever else wants an answer waits for all of them. As many are refused at most, so that there is time for the others. */
 const fewEachTurn = 16;
-/** In a turn in which a connection was accepted: the runtime accepts one a turn, and more may wait for that, health checks among them. */
+/** The same in a turn in which a connection was accepted: the runtime accepts one a turn, and more may wait for that, health checks among them. */
 const fewestEachTurn = 2;
-/** Requests that are refused in one turn, as long as no more than `burstPlaces` are left for later ones. Refusing all that have come would leave no time for the others. */
-const mostRefusedEachTurn = 32;
-/** What refusing a request costs, as a part of what answering one does. */
+/** What refusing a request costs, as a part of what answering one does; and what a connection costs, with the shorter turn. */
 const costOfRefusal = 0.25;
+const costOfConnection = 2;
 /** Requests that may wait when a burst arrives: as many as there are connections by default. */
 const burstPlaces = 10_000;
 /** Milliseconds of uninterrupted waiting from which it is no burst any more: more arrives than can be answered. */
@@ -67,7 +66,7 @@ export class FairQueue {
   /** Monotonic milliseconds: when the first of those came who have waited without a pause since, and when the counting of `#worked` began. */
   #waitingSince = 0;
   #countedSince = 0;
-  /** Requests begun, and what refusals cost, in requests. */
+  /** Requests begun, and what refusals and connections cost, in requests. */
   #worked = 0;
 
   constructor({ clock, chance = Math.random, atTurnEnd = setImmediate }: FairQueueDeps) {
@@ -92,7 +91,7 @@ export class FairQueue {
       return undefined;
     }
     const hasRoom = this.#hasRoom(request);
-    if (!hasRoom && (this.#refused < mostRefusedEachTurn || this.#left.length === burstPlaces)) throw this.#refusal();
+    if (!hasRoom && (this.#refused < this.#mostNow || this.#left.length === burstPlaces)) throw this.#refusal();
     return new Promise((enter, refuse) => {
       const place = { request, enter, refuse };
       if (hasRoom) this.#put(place);
@@ -103,6 +102,7 @@ export class FairQueue {
   /** A connection has been accepted in this turn. */
   accepted(): void {
     this.#hasAccepted = true;
+    this.#worked += costOfConnection;
   }
 
   /** When all places are taken, a user with less than an equal share of them still gets one, of as many again. */
@@ -120,6 +120,10 @@ export class FairQueue {
     else this.#lines.set(owner, new Set([place]));
   }
 
+  get #mostNow(): number {
+    return this.#hasAccepted ? fewestEachTurn : fewEachTurn;
+  }
+
   #refusal(): Fault {
     this.#refused++;
     this.#worked += costOfRefusal;
@@ -134,7 +138,7 @@ export class FairQueue {
 
   readonly #nextTurn = (): void => {
     this.#isTurnEndAwaited = false;
-    const most = this.#hasAccepted ? fewestEachTurn : fewEachTurn;
+    const most = this.#mostNow;
     this.#begun = this.#refused = 0;
     this.#hasAccepted = false;
     if (this.#waiting === 0 && this.#left.length === 0) return;
@@ -144,16 +148,16 @@ export class FairQueue {
       this.#begin(line);
       if (line.size > 0) this.#lines.set(owner, line);
     }
-    this.#lookAtLeft();
+    this.#lookAtLeft(most);
     this.#measure();
     this.#awaitTurnEnd();
   };
 
   /** Puts those that were left in the places that are free now, and refuses some of the others. */
-  #lookAtLeft(): void {
+  #lookAtLeft(most: number): void {
     let looked = 0;
     for (const place of this.#left) {
-      if (this.#refused === mostRefusedEachTurn) break;
+      if (this.#refused === most) break;
       looked++;
       if (place.request.signal.aborted) place.enter();
       else if (this.#hasRoom(place.request)) this.#put(place);
