@@ -20,10 +20,10 @@ export function startProblem(error: unknown): string {
     return `The database refuses: ${error.message}. Make the role of DATABASE_URL the owner of the database, or let its owner run: GRANT USAGE, CREATE ON SCHEMA public TO the role.`;
   if (fromPostgres && causeWithCode(error, '22P05'))
     return `The database refuses: ${fromPostgres.message}. It is not in UTF-8: make one (CREATE DATABASE dragoman ENCODING 'UTF8' TEMPLATE template0), and name it in DATABASE_URL (databaseUrl in the settings file).`;
-  if (fromPostgres && codeOf(error)?.startsWith('42'))
+  if (fromPostgres && otherTables.has(codeOf(error) ?? ''))
     return `The database refuses: ${error.message}. Its tables are those of another program, or a part of a backup: name an empty database in DATABASE_URL (databaseUrl in the settings file), or restore the whole backup.`;
   if (error.message.startsWith('The embedded database in ') && error.message.includes('Permission denied'))
-    return `${error.message.replace(/\.$/, '')}. Give that folder and all that is in it to the user ${userInfo().username}, or ${other}.`;
+    return `${error.message.replace(/\.$/, '')}. Give that folder and all that is in it to the user ${ownName()}, or ${other}.`;
   if (error.message.startsWith('The embedded database in '))
     return `${error.message.replace(/\.$/, '')}. Restore the data folder from a backup, or name another with --data or DRAGOMAN_DATA: a server starts afresh there.`;
   const { path, syscall } = error as NodeJS.ErrnoException;
@@ -48,12 +48,24 @@ const advices: Readonly<Record<string, (path: string) => string>> = {
   ESTALE: gone,
   ENODEV: gone,
   ENOTDIR: () => `leads through a file where a folder is needed: ${other}.`,
-  EACCES: () => `may not be used by the user ${userInfo().username}: give it to that user, or ${other}.`,
+  EACCES: () => `may not be used by the user ${ownName()}: give it to that user, or ${other}.`,
   EPERM: () => `may not be changed, not even by its owner: ${other}.`,
   EROFS: () => `is on a file system that is read-only: ${other}.`,
   ENOSPC: () => `cannot be written: the disk is full. Free some space, or ${other}.`,
   EDQUOT: () => `cannot be written: the disk quota of the user is used up. Free some space, or ${other}.`,
 };
+
+/** A table or a column that is missing, there already, or of another type. */
+const otherTables: ReadonlySet<string> = new Set(['42P01', '42P07', '42703', '42804']);
+
+/** The user of this process; by number where it has no name, as in some containers. */
+function ownName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
+}
 
 const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 

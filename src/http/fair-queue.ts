@@ -6,7 +6,7 @@ import type { Clock } from '#kit/async/clock';
 const fewEachTurn = 16;
 /** The same in a turn in which a connection was accepted: the runtime accepts one a turn, and more may wait for that, health checks among them. */
 const fewestEachTurn = 2;
-/** What refusing a request costs, as a part of what answering one does; and what a connection costs, with the shorter turn. */
+/** What refusing a request costs, as a part of what answering one does; and what accepting a connection costs, with the shorter turn that it causes. */
 const costOfRefusal = 0.25;
 const costOfConnection = 2;
 /** Requests that may wait when a burst arrives: as many as there are connections by default. */
@@ -75,7 +75,7 @@ export class FairQueue {
 
   /** Requests that wait. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#waiting + this.#left.length;
   }
 
   /**
@@ -114,7 +114,10 @@ export class FairQueue {
 
   #put(place: Place): void {
     const owner = ownerOf(place.request);
-    if (this.#waiting++ === 0) this.#waitingSince = this.#countedSince = this.#deps.clock.monotonic();
+    if (this.#waiting++ === 0) {
+      this.#waitingSince = this.#countedSince = this.#deps.clock.monotonic();
+      this.#worked = 0;
+    }
     const line = this.#lines.get(owner);
     if (line) line.add(place);
     else this.#lines.set(owner, new Set([place]));

@@ -18,7 +18,7 @@ export interface Ledger {
   reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
   /** For a call that costs nothing: what is left of the caller's limits is noted, and none of them applies. @throws Fault `overloaded` while nothing can be booked */
   free(call: RoutedCall, context: Context): Reservation;
-  /** Notes what is left of the caller's limits, for a request that makes no call. @throws Fault `quota-spent` where they are not known */
+  /** Notes what is left of the caller's limits, if this process knows of all, for a request that makes no call. @throws Fault `quota-spent` where they are not known */
   left(call: RoutedCall, context: Context): void;
   /** Could a call be paid for now? Nothing is set aside: that follows when it runs. @throws as `reserve` does */
   affords(call: RoutedCall, context: Context): Promise<void>;
@@ -77,8 +77,6 @@ export function openLedger(deps: LedgerDeps): Ledger {
     return new Reservation(reservationDeps, context, estimate, holds, { at, waited, written, books });
   };
 
-  const left: Ledger['left'] = (call, context) => noteAllowances(context.progress, limits.holdsOf(call, context, clock.now()), clock);
-
   /** Takes what a call needs of some of its limits, and gives it back, but for the permit of a request. */
   const check = async (call: RoutedCall, context: Context, isMeant: (hold: Hold) => boolean): Promise<void> => {
     requireOpen();
@@ -112,12 +110,15 @@ export function openLedger(deps: LedgerDeps): Ledger {
       return begin(admission, 0);
     },
 
-    left,
+    left(call, context) {
+      const holds = limits.holdsOf(call, context, clock.now());
+      if (holds.every(({ lease }) => lease.isKnown)) noteAllowances(context.progress, holds, clock);
+    },
 
     free(call, context) {
       requireOpen();
       const at = clock.now();
-      left(call, context);
+      noteAllowances(context.progress, limits.holdsOf(call, context, at), clock);
       return begin({ call, context, estimate: new CostEstimate(call, reserveOutput()), holds: noHolds, at }, 0);
     },
 

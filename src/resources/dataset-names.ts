@@ -1,5 +1,7 @@
+import { normalized } from '#kit/text/normalized';
+
 /** The spellings of a name in Unicode: as it is, with composed characters, and with decomposed ones, as macOS has them. All of them name the same. */
-export const spellingsOf = (name: string): readonly string[] => [...new Set([name, name.normalize('NFC'), name.normalize('NFD')])];
+export const spellingsOf = (name: string): readonly string[] => [...new Set([name, normalized(name, 'NFC'), normalized(name, 'NFD')])];
 
 const sayNothing = new Set(['', 'none', 'null', 'undefined']);
 

@@ -8,7 +8,7 @@ export interface RawSqlError {
   readonly constraint?: string | undefined;
   readonly table?: string | undefined;
   readonly column?: string | undefined;
-  /** Of a server alone. */
+  /** Only a PostgreSQL server sends it; the embedded database does not. */
   readonly severity?: string | undefined;
 }
 

@@ -266,3 +266,25 @@ test.each([
   expect({ text, error }).toEqual({ text: 'Well, ', error: '' });
   expect(raw).toContain(refused);
 });
+
+test('a long text in the place of a delta is left out, and does not grow on its way to the client', async () => {
+  const odd = { id: 'c1', model: 'm', choices: [{ delta: 'a'.repeat(500_000) }] };
+  upstream.script(framed([odd, chunk({ role: 'assistant', content: 'Hi' }), chunk({}, 'stop')]));
+  const { raw, text, complete } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
+  expect({ text, complete }).toEqual({ text: 'Hi', complete: true });
+  expect(raw.length).toBeLessThan(600_000);
+});
+
+test('a part of the Responses API whose end comes twice is said once', async () => {
+  const done = { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'Hi' };
+  upstream.script(framed([done, done, { type: 'response.completed', response: { ...response, output: [] } }]));
+  const { text } = await askFace(server, 'chat', { model: 'responses', content: 'hello', stream: true });
+  expect(text).toBe('Hi');
+});
+
+test('empty arguments of a Gemini call are an empty object', async () => {
+  const call = { functionCall: { name: 'weather', args: '' } };
+  upstream.script(whole({ candidates: [{ content: { role: 'model', parts: [call] }, finishReason: 'STOP', index: 0 }] }));
+  const { raw } = await askFace(server, 'chat', { model: 'gemini', content: 'hello', stream: false });
+  expect(argumentsIn(raw)).toEqual([{}]);
+});

@@ -232,7 +232,7 @@ class ContentReader implements Reader {
       if (willContinue) state.open = { call: number, id, args: partialArgs() };
       else return;
     }
-    if (name === '' && !state.open && isObject(call['args']) && !isEmpty(call['args'])) throw malformed(); // of what?
+    if (!state.open && isObject(call['args']) && !isEmpty(call['args'])) throw malformed(); // of what?
     state.open?.args.take(call['partialArgs']);
     if (call['willContinue'] !== true) this.#closeCall(candidate, state, events);
   }

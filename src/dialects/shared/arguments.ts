@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from '#core/json';
 export const textOfArguments = (value: unknown): string => (typeof value === 'string' ? value : isObject(value) ? JSON.stringify(value) : '');
 
 /** The same where the wire has an object, whose numbers stay as they were written; some servers send text. */
-export const writtenOfArguments = (value: unknown): string => (typeof value === 'string' ? value : textAsWritten(value ?? {}));
+export const writtenOfArguments = (value: unknown): string => (typeof value === 'string' ? value || '{}' : textAsWritten(isObject(value) ? value : {}));
 
 /** @returns undefined where the text is no JSON object, or one that takes too long to parse */
 export function argumentsOf(json: string): JsonObject | undefined {

@@ -132,19 +132,26 @@ export function textIn(bytes: Uint8Array): string | undefined {
   try {
     return clean(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    return clean(decoderOf(bytes).decode(bytes));
+    const decoder = decoderOf(bytes);
+    const text = decoder.decode(bytes);
+    return clean(decoder.encoding === 'utf-8' && isMostlyWrong(text) ? new TextDecoder('windows-1252').decode(bytes) : text);
   }
 }
+
+/** Is most of what is not ASCII no UTF-8? */
+const isMostlyWrong = (text: string): boolean => (text.match(/\ufffd/g)?.length ?? 0) > (text.match(/[\x80-\ufffc]/g)?.length ?? 0);
 
 /** By the declaration in the head of an HTML or XML document (HTML 13.2.3.2, XML 4.3.3). */
 function decoderOf(bytes: Uint8Array): TextDecoder {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).toString('latin1');
   const [, page, xml] = /<meta\s[^<>]{0,200}\bcharset\s?=\s?["']?([\w.:-]{1,40})|^<\?xml\s[^<>]{0,200}\bencoding\s?=\s?["']([\w.:-]{1,40})/i.exec(head) ?? [];
   try {
-    return new TextDecoder(page ?? xml ?? 'windows-1252');
+    const decoder = new TextDecoder(page ?? xml ?? 'windows-1252');
+    if (!decoder.encoding.startsWith('utf-16')) return decoder; // what says so in ASCII is not UTF-16
   } catch {
-    return new TextDecoder('windows-1252');
+    // a name that nobody knows
   }
+  return new TextDecoder('windows-1252');
 }
 
 const clean = (text: string) => text.replaceAll('\r\n', '\n').replaceAll('\r', '\n');

@@ -36,7 +36,7 @@ export interface Noted {
   status?: number | undefined;
   /** A message had more bytes than are read. */
   isTooLarge?: boolean;
-  /** Streams in which the server tells what it tells by itself, those that are being opened among them. */
+  /** Open streams for the server's own notifications, those that are being opened among them. */
   listeners: number;
   /** Ids of requests that have no answer yet. */
   readonly pending: Set<unknown>;
@@ -90,7 +90,7 @@ export function fetcher({ streams, owner, closing, noted, isPatient, answersEach
       heard();
       if (id === undefined) return;
       if (isStream) setImmediate(unanswered, id);
-      // some servers answer in the stream in which they tell what they tell by themselves
+      // some servers answer in the stream of their notifications
       else if (answersEach && response.ok && noted.listeners === 0) setTimeout(unanswered, readMilliseconds, id).unref();
     });
   };

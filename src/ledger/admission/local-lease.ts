@@ -151,7 +151,7 @@ export class LocalLease {
     const { least, most } = hold;
     const monthly = this.account.month !== '';
     if (this.limit === 0) return monthly ? 'spent' : 'minute';
-    if (monthly ? this.answered === 0 : this.isOutOfContact(now)) return 'elsewhere';
+    if (monthly ? !this.isKnown : this.isOutOfContact(now)) return 'elsewhere';
     if (monthly && least > this.limit - this.spent + drift) return 'spent';
     const room = this.room(now);
     if (least > room + drift) return this.minute && least > room + this.reserved ? 'minute' : 'here';
@@ -161,6 +161,11 @@ export class LocalLease {
     const isFresh = this.isAnswered(hold);
     if ((isFresh || (hold.isPatient && now < this.quietUntil)) && free + drift >= least) return undefined;
     return isFresh && this.minute && this.#lastUsed > this.limit - least ? 'minute' : 'elsewhere';
+  }
+
+  /** Has the source answered yet, so that it is known here what was spent elsewhere? */
+  get isKnown(): boolean {
+    return this.answered > 0;
   }
 
   /** Has the source answered since the hold first lacked something? The rest of a lease is granted first, so a patient hold waits for a second answer. */

@@ -1,3 +1,4 @@
+import { normalized } from '#kit/text/normalized';
 import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Tokens } from '#kit/tokens/index';
 import { purposesIgnored, unknownIgnored, type EmbedCall, type Embedded } from '#core/embed';
@@ -50,7 +51,7 @@ export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, co
     const vectors = await shared(
       sentences.reading({ owner, size, signal, isUrgent: isQuestion(call) }, (read) =>
         // the normalization that the model expects
-        fewAtOnce(texts, sentences.threads, async (text) => unit(await mean(text.slice(0, mostCharacters).normalize('NFKC'), read), dimensions)),
+        fewAtOnce(texts, sentences.threads, async (text) => unit(await mean(normalized(text.slice(0, mostCharacters), 'NFKC'), read), dimensions)),
       ),
     );
     return { model: embeddingName, ignored, usage: { input, output: 0, source: 'provider' }, answer: { vectors } };

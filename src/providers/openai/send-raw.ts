@@ -8,7 +8,7 @@ import { isObject } from '#core/json';
 import type { RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
 import { answerFault, asRefusal, AwaitingWords, whole } from '../shared/post.ts';
-import { beginsWithEvents, isEventStream } from '../shared/read-answer.ts';
+import { beginsWithEvents } from '../shared/read-answer.ts';
 import { Forwarder } from '../shared/forwarder.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
@@ -29,7 +29,7 @@ type Forwarded = Pick<RawRequest, 'operation' | 'body' | 'stream' | 'saysText' |
 export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const { body, contentType } = await bodyOf(call.body, endpoint.model);
   const { response } = await attempt(endpoint, { operation: call.operation, body, contentType, ignored: [] }, context);
-  const isFlowing = call.operation === speech || (call.stream && (isEventStream(response) || (await beginsWithEvents(response))));
+  const isFlowing = call.operation === speech || (call.stream && (isEvents(response.headers['content-type'] ?? '') || (await beginsWithEvents(response))));
   const events = isFlowing ? flowing(response, endpoint.model, clock, call, context) : complete(response, endpoint.model, call, context);
   try {
     yield* events;

@@ -80,8 +80,8 @@ const sizesFor = (reader: Reader | undefined) => sql`
 const spelled = (name: string) => sql`${[...spellingsOf(name)]}::text[]`;
 
 export function openDatasets(store: Store): Datasets {
-  const find = async (reader: Reader, where: RawBuilder<unknown>, { db }: Access): Promise<Row | undefined> => {
-    const { rows } = await sql<Row>`select ${own(reader)} from datasets where deleted_at is null and ${where} order by id limit 1`.execute(db);
+  const find = async (reader: Reader, where: RawBuilder<unknown>, { db }: Access, first = sql`id`): Promise<Row | undefined> => {
+    const { rows } = await sql<Row>`select ${own(reader)} from datasets where deleted_at is null and ${where} order by ${first} limit 1`.execute(db);
     return rows[0];
   };
   const one: Datasets['one'] = async (reader, id, right = 'read', inside = store) => allowed(await find(reader, sql`id = ${id}`, inside), right);
@@ -99,7 +99,8 @@ export function openDatasets(store: Store): Datasets {
     },
     async named(reader, name, right = 'read', field = 'dataset') {
       const where = sql`(full_name = any(${spelled(name)}) or (owner_id = ${reader.userId} and name = any(${spelled(name)})))`;
-      return allowed(await find(reader, where, store), right, { field, name });
+      const first = sql`full_name = ${name} desc, name = ${name} desc, id`; // there may be two that are spelled differently
+      return allowed(await find(reader, where, store, first), right, { field, name });
     },
     one,
     async list(reader, { after, limit }) {
@@ -126,8 +127,10 @@ export function openDatasets(store: Store): Datasets {
           await sql`select from datasets where id = ${id} for update`.execute(inside.db);
           const before = await one(reader, id, 'edit', inside);
           const { name, classification, isTabular, model } = { ...before, ...change };
+          const fullName = fullNameOf(before.ownerId, name);
+          if (name !== before.name && (await find(reader, sql`full_name = any(${spelled(fullName)}) and datasets.id <> ${id}`, inside))) throw taken();
           await sql`
-            update datasets set name = ${name}, full_name = ${fullNameOf(before.ownerId, name)}, classification = ${classification}, is_tabular = ${isTabular}::boolean,
+            update datasets set name = ${name}, full_name = ${fullName}, classification = ${classification}, is_tabular = ${isTabular}::boolean,
               embedding_model = ${model}, embedding_dimensions = case when embedding_model = ${model} then embedding_dimensions end, updated_at = now()
             where id = ${id}`.execute(inside.db);
           return one(reader, id, 'edit', inside);

@@ -31,8 +31,8 @@ export interface ApprovedCallsDeps {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
-/** A call takes no longer; the result of one that another request is making is awaited. */
-const longestSeconds = 70;
+/** A call takes no longer, with connecting and two lists before it; the result of one that another request is making is awaited. */
+const longestSeconds = 125;
 const lookMilliseconds = 200;
 /** Results are wanted where the answer is asked for again. */
 const [resultDays, callDays] = [1, 400];

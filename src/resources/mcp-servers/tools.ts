@@ -268,8 +268,8 @@ export function openMcpTools(deps: McpToolsDeps): McpTools {
         return session.call(tool, args, signal, elicit);
       });
       const result = await called.catch(async (error: unknown) => {
-        // what is offered next is to be what there is now
-        if (error instanceof Fault && error.code === 'conflict') await of(reader, server, { signal, refresh: true }).catch(() => {});
+        // what is offered next is to be what there is now: another session lists it than the one that waits for users
+        if (elicit && error instanceof Fault && error.code === 'conflict') await of(reader, server, { signal, refresh: true }).catch(() => {});
         throw error;
       });
       // many servers list their tools for everybody, and want a sign-in for calls

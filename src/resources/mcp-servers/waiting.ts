@@ -12,7 +12,7 @@ export interface WaitingStore {
    * such thing.
    */
   take(userId: number, conversation: string, ids: readonly string[]): Promise<TakenCalls | undefined>;
-  /** An answer came of what was taken: nobody takes it again. */
+  /** An answer came of what was taken: nobody takes it again, nor what waited before in the same conversation for calls with these ids. */
   over(userId: number, id: number): Promise<void>;
   /** Deletes what has waited longer than its hour, some at a time. @returns false where there may be more */
   forgetOld(): Promise<boolean>;
@@ -57,7 +57,10 @@ export function openWaiting({ store, seal }: WaitingDeps): WaitingStore {
       return row && { ...(JSON.parse(seal.open(row.sealed, contextOf(userId)).toString()) as WaitingCalls), id: row.id };
     },
     async over(userId, id) {
-      await sql`delete from mcp_waiting where user_id = ${userId} and id = ${id}`.execute(store.db);
+      await sql`
+        delete from mcp_waiting as one using mcp_waiting as taken
+        where taken.user_id = ${userId} and taken.id = ${id} and one.user_id = taken.user_id and one.conversation = taken.conversation
+          and (one.id = taken.id or (one.id < taken.id and one.calls && taken.approved))`.execute(store.db);
     },
     async forgetOld() {
       const gone = await sql`

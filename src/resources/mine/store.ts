@@ -30,8 +30,6 @@ export interface Balance {
 export interface Limited {
   readonly owner: Owner;
   readonly limits: Plan;
-  /** Whose key it is; absent for users and teams. */
-  readonly userId?: number;
 }
 
 /** Limits of a month or a day, and what they count of what was spent. */

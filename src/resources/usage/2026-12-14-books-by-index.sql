@@ -1,5 +1,5 @@
--- As before, by the index of whose sums they are: those of a key are among those of its user. Planned anew each time: one plan for all owners would read the
--- sums of everybody, while nobody books.
+-- As before, by the index on the owner: the sums of a key are among those of its user. Planned anew each time: a generic plan would scan everybody's sums
+-- while booking is locked.
 create or replace function book_so_far(the_owner text, the_month text)
 returns table (inference bigint, train bigint, usd numeric, requests bigint, input_tokens bigint, output_tokens bigint) language plpgsql stable as $$
 declare

@@ -151,6 +151,9 @@ onBothDatabases('datasets', (database) => {
       const otherName = name.replace(made, other);
       expect((await ada.ask('POST', '/user/add-dataset', { dataset: other })).status).toBe(409);
       expect((await ada.ask('POST', '/server/get-dataset-info', { dataset: otherName })).body['response']).toMatchObject({ name });
+      const third = (await ada.ask('POST', '/server/mine/datasets', { name: 'third' })).body['id'] as number;
+      expect((await ada.ask('PUT', `/server/mine/datasets/${third}`, { name: other })).status).toBe(409);
+      expect((await ada.ask('DELETE', `/server/mine/datasets/${third}`)).status).toBe(200);
       const trained = { data: ['The mill is old.'], dataset: otherName, filename: `${made}.json` };
       expect((await ada.ask('POST', '/server/train-with-array', trained)).status).toBe(200);
       expect(await ada.ask('POST', '/server/query', { message: 'Is the mill old?', dataset: otherName })).toMatchObject({
@@ -161,6 +164,14 @@ onBothDatabases('datasets', (database) => {
       expect((await ada.ask('POST', '/server/delete-filename-from-dataset', { dataset: otherName, filename: `${other}.json` })).status).toBe(200);
       expect((await ada.ask('DELETE', '/server/dataset', { dataset: otherName })).status).toBe(200);
     }
+  });
+
+  test('with a name of many marks are looked for at once', { timeout: long }, async () => {
+    const { ada } = await twoPeopleOf(together());
+    const name = `a${'\u0301'.repeat(30_000)}${'\u0323'.repeat(30_000)}`;
+    const began = performance.now();
+    expect((await ada.ask('POST', '/server/get-dataset-results', { message: name, dataset: [name, `${name}b`] })).status).toBe(404);
+    expect(performance.now() - began).toBeLessThan(5000); // to put the marks in order takes seven seconds for each
   });
 
   test('of somebody who is deleted are nobody’s any more', { timeout: long }, async () => {

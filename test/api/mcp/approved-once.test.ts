@@ -59,6 +59,14 @@ onBothDatabases('calls that were approved', ({ place }) => {
   });
 });
 
+test('are made once though their question was asked twice', { timeout: long }, async () => {
+  const { ada, calls, executing } = await asked(await anyPlace());
+  const { tools_to_execute: _, ...again } = executing;
+  expect((await ada.ask('POST', '/server/query', again)).status).toBe(200);
+  const statuses = [(await ada.ask('POST', '/server/query', executing)).status, (await ada.ask('POST', '/server/query', executing)).status];
+  expect([statuses, calls()]).toEqual([[200, 404], 1]);
+});
+
 test('are not made where the minute of their user is full, and a response in the background waits for the next one', { timeout: long }, async () => {
   const { all, ada, calls, approving, executing } = await asked(await anyPlace());
   await all.admin('PATCH', `/server/admin/users/${ada.id}`, { requestsPerMinute: 1 });

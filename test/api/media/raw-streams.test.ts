@@ -160,6 +160,15 @@ test('a long transcript without usage and without a blank line behind it costs i
   }
 });
 
+test('a transcript that comes whole though events were asked for is given as it came, whatever its type', async () => {
+  const body = JSON.stringify({ text: 'hello' });
+  for (const type of ['application/json', 'application/octet-stream', undefined]) {
+    const answered = says(/./, type ?? '', body);
+    upstream.script(type === undefined ? { ...answered, answer: async (asked) => ({ ...(await answered.answer(asked)), headers: {} }) } : answered);
+    expect(await (await kinds.transcript.ask('one')).text()).toBe(body);
+  }
+});
+
 test('of a transcript whose client leaves within a long event, what it has got of that is booked', async () => {
   const half = `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: 'four'.repeat(2000) })}`.slice(0, 4000);
   upstream.script(neverEnds(says(/./, 'text/event-stream', half)));

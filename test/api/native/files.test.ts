@@ -303,6 +303,10 @@ describe('documents become Markdown', () => {
     expect((await send('b.html', around(old, '</p></html>'))).body.text).toBe('名前');
     expect((await send('c.xml', around('<?xml version="1.0" encoding="Shift_JIS"?><a>', '</a>'))).body.text).toContain('<a>名前</a>');
     expect((await send('d.html', around('<?xml version="1.0"?><html><meta charset="none-such"><p>', '</p></html>'))).body.text).toBe('–¼‘O');
+    for (const named of ['utf-16', 'utf-8'])
+      expect((await send('w.html', new Uint8Array(Buffer.from(`<html><meta charset="${named}"><p>Käse über</p></html>`, 'latin1')))).body.text).toBe(
+        'Käse über',
+      );
     expect((await send('e.txt', new Uint8Array([0xff, 0xfe, 0, 0, 72, 0, 0, 0]))).http).toBe(415);
   });
 

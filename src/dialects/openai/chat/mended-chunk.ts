@@ -1,9 +1,10 @@
 import type { Events, GenerateEvent } from '#core/event';
 import { isObject, textOf } from '#core/json';
 import { encodeCallPiece, finishReasonOf, isOlderCall } from './encode-answer.ts';
+import { isCount } from '../../shared/read-fields.ts';
 import type { Choice, Chunk } from './wire.ts';
 
-/** What SDKs need of answers that are forwarded as they came, and some servers do not keep to. */
+/** What SDKs need of an answer that is forwarded as it came, and some servers leave out. */
 
 type ToolCallEvent = Extract<GenerateEvent, { type: 'tool-call' }>;
 
@@ -22,25 +23,34 @@ export function mendedChunk(chunk: Chunk, events: Events): Chunk | undefined {
   const { choices } = chunk;
   if (!Array.isArray(choices)) return { ...chunk, choices: [] };
   const isFirst = events.some(({ type }) => type === 'started');
-  const mended = choices.map((one: Choice, at) => mendedChoice(one, at, events, isFirst));
+  const calls = Map.groupBy(events.filter(isCall), ({ candidate }) => candidate);
+  const mended = choices.map((one: Choice, at) => mendedChoice(one, { index: isCount(one.index) ? one.index : at, isFirst, events, calls }));
   return mended.every((one, at) => one === choices[at]) ? undefined : { ...chunk, choices: mended };
 }
 
-function mendedChoice(choice: Choice, at: number, events: Events, isFirst: boolean): Choice {
-  const { index: given, delta: its, message, finish_reason: reason, ...rest } = choice;
-  const index = given ?? at;
-  const delta = its ?? message ?? {};
-  const needsRole = isFirst && isObject(delta) && textOf(delta['role']) === '';
-  const calls = events.filter((event): event is ToolCallEvent => event.type === 'tool-call' && event.candidate === index && !isOlderCall(event));
-  const pieces: unknown = isObject(delta) ? (delta['tool_calls'] ?? []) : [];
-  const arePlain = Array.isArray(pieces) && arePieces(pieces, calls);
-  if (arePlain && index === given && delta === its && !needsRole) return choice;
-  const { tool_calls: _, ...others } = delta as Readonly<Record<string, unknown>>;
+interface Meant {
+  readonly index: number;
+  readonly isFirst: boolean;
+  readonly events: Events;
+  /** Those of `events` that have newer tool calls, by their candidate. */
+  readonly calls: ReadonlyMap<number, readonly ToolCallEvent[]>;
+}
+
+function mendedChoice(choice: Choice, { index, isFirst, events, calls: all }: Meant): Choice {
+  const { index: given, delta: written, message, finish_reason: reason, ...rest } = choice;
+  const delta = isObject(written) ? written : isObject(message) ? message : {};
+  const needsRole = isFirst && textOf(delta['role']) === '';
+  const calls = all.get(index) ?? [];
+  const pieces: unknown = delta['tool_calls'] ?? [];
+  if (Array.isArray(pieces) && arePieces(pieces, calls) && index === given && delta === written && !needsRole) return choice;
+  const { tool_calls: _, ...others } = delta;
   const words = needsRole ? { ...others, role: 'assistant' } : others;
   const ended = events.find((event) => event.type === 'finished' && event.candidate === index);
-  const told = typeof reason === 'string' && reason !== '' ? reason : ended?.type === 'finished' ? finishReasonOf(ended.reason, ended.raw) : null;
-  return { ...rest, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: told };
+  const finishReason = typeof reason === 'string' && reason !== '' ? reason : ended?.type === 'finished' ? finishReasonOf(ended.reason, ended.raw) : null;
+  return { ...rest, index, delta: calls.length > 0 ? { ...words, tool_calls: calls.map(encodeCallPiece) } : words, finish_reason: finishReason };
 }
+
+const isCall = (event: GenerateEvent): event is ToolCallEvent => event.type === 'tool-call' && !isOlderCall(event);
 
 /** Do these pieces say the same as the events that they were decoded to, in a form that clients can put together? */
 function arePieces(pieces: readonly unknown[], calls: readonly ToolCallEvent[]): boolean {

@@ -17,6 +17,9 @@ const frameEnd = Buffer.from('\n\n');
 const maxFrame = 1_048_576;
 const bytesPerToken = 4;
 
+const someChoices = /"choices"\s*:\s*\[/;
+const someCalls = /"tool_calls"\s*:\s*(?:\[\s*)?\{/;
+
 /** What precedes a text in a frame. */
 const beforeText = /"(content|refusal|reasoning|reasoning_content)"\s*:\s*"(?!")/g;
 
@@ -212,7 +215,7 @@ export class PassingFrames {
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
     const mayBeOdd =
-      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || line.includes('"tool_calls"') || !line.includes('"choices":[');
+      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line);
     if (!mayBeOdd) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);

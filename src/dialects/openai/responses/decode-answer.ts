@@ -28,6 +28,8 @@ interface Open {
   streamed: boolean;
   /** In pieces? */
   hasDeltas: boolean;
+  /** The parts that came whole. */
+  readonly ended: Set<number>;
   /** The thought is reasoning content, and not a summary. */
   inContent: boolean;
   /** The arguments of a function. */
@@ -35,7 +37,7 @@ interface Open {
   done: boolean;
 }
 
-const newOpen = (): Open => ({ streamed: false, hasDeltas: false, inContent: false, unclosed: new UnclosedJson(), done: false });
+const newOpen = (): Open => ({ streamed: false, hasDeltas: false, ended: new Set(), inContent: false, unclosed: new UnclosedJson(), done: false });
 
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
@@ -205,7 +207,11 @@ class ResponseReader implements ItemReader {
     const { type, output_index: index } = event;
     if (!isCount(index)) return [];
     const known = this.#known(index);
-    const events = known?.hasDeltas || known?.done ? [] : this.#said(event, textOf(event['text']) || textOf(event['refusal']), false);
+    const given = event['content_index'] ?? event['summary_index'];
+    const part = isCount(given) ? given : 0;
+    const isKnown = known?.hasDeltas || known?.done || known?.ended.has(part);
+    const events = isKnown ? [] : this.#said(event, textOf(event['text']) || textOf(event['refusal']), false);
+    this.#known(index)?.ended.add(part);
     if (!textOf(type).startsWith('response.reasoning')) this.#incomplete.delete(this.#known(index)!); // until another part of the item begins
     return events;
   }

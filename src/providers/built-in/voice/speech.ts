@@ -1,3 +1,4 @@
+import { normalized } from '#kit/text/normalized';
 import { QueueFull, type Job } from '#kit/async/fair-semaphore';
 import { spokenPieces } from '#kit/text/spoken-pieces';
 import type { Tokens } from '#kit/tokens/index';
@@ -107,8 +108,7 @@ function weight(character: string): number {
 
 /** Letters without their accents, and typographic marks as plain ones; what is left has no sound here. */
 function inAscii(text: string): string {
-  return text
-    .normalize('NFKD')
+  return normalized(text, 'NFKD')
     .replace(/\p{M}+/gu, '')
     .replace(/[^\x20-\x7e\n]/g, (character) => plain.get(character) ?? ' ')
     .trimStart();

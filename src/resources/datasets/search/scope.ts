@@ -38,10 +38,8 @@ const mostNames = 1000;
 /** @throws Fault `not-found` for a dataset that the caller may not read, as for one that does not exist; `invalid` for too many */
 export async function scopeOf(db: Database, { caller, datasets: names }: { caller: Caller; datasets: 'all' | readonly string[] }): Promise<Scope> {
   if (names !== 'all' && names.length > mostNames) throw new Fault('invalid', `At most ${mostNames} datasets are searched at once.`, { field: 'dataset' });
-  const wanted =
-    names === 'all'
-      ? sql`true`
-      : sql`datasets.full_name = any(${[...new Set(names.flatMap(spellingsOf))].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])`;
+  const spelled = names === 'all' ? undefined : names.map(spellingsOf);
+  const wanted = spelled ? sql`datasets.full_name = any(${[...new Set(spelled.flat())].map((name) => name.replaceAll('\0', '\ufffd'))}::text[])` : sql`true`;
   const inDatasets = (which: RawBuilder<unknown>) => sql`
     select editions.id, editions.dataset_id, editions.file_id, editions.passages, editions.terms, editions.language, datasets.full_name as dataset, dataset_files.filename
     from datasets join dataset_files on dataset_files.dataset_id = datasets.id
@@ -56,13 +54,10 @@ export async function scopeOf(db: Database, { caller, datasets: names }: { calle
     ) as texts on texts.dataset_id = datasets.id
     where ${wanted} and deleted_at is null and ${allows('dataset', 'read', caller, { id: sql.ref('datasets.id'), owner: sql.ref('datasets.owner_id') })}
     order by id`.execute(db);
-  const datasets = rows.filter(({ id }, at) => id !== rows[at - 1]?.id).map(({ id, name, model, dimensions }) => ({ id, name, model, dimensions }));
-  if (names !== 'all') {
-    const found = new Set(datasets.map(({ name }) => name));
-    const missing = names.find((name) => !spellingsOf(name).some((spelling) => found.has(spelling)));
-    if (missing !== undefined) throw new Fault('not-found', `There is no dataset ${shortened(missing)}.`, { field: 'dataset' });
-  }
-  const languages = rows.flatMap(({ id: datasetId, language, passages, parts, terms }) =>
+  const meant = spelled && namesMeant(spelled, new Set(rows.map(({ name }) => name)));
+  const inScope = meant ? rows.filter(({ name }) => meant.has(name)) : rows;
+  const datasets = inScope.filter(({ id }, at) => id !== inScope[at - 1]?.id).map(({ id, name, model, dimensions }) => ({ id, name, model, dimensions }));
+  const languages = inScope.flatMap(({ id: datasetId, language, passages, parts, terms }) =>
     language === null ? [] : { datasetId, language, passages: passages!, parts: parts!, terms: terms! },
   );
   return { datasets, languages, editions: inDatasets(sql`datasets.id = any(${datasets.map(({ id }) => id)}::bigint[])`) };
@@ -70,5 +65,16 @@ export async function scopeOf(db: Database, { caller, datasets: names }: { calle
 
 /** A dataset, with its texts in one language; without them where it has none. */
 type ScopeRow = ScopedDataset & { readonly [Name in keyof Omit<Language, 'datasetId'>]: Language[Name] | null };
+
+/** The names of the datasets that are meant: in the spelling that was given, if there is such a dataset. @throws Fault `not-found` */
+function namesMeant(spelled: readonly (readonly string[])[], found: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set(
+    spelled.map((spellings) => {
+      const name = spellings.find((one) => found.has(one));
+      if (name === undefined) throw new Fault('not-found', `There is no dataset ${shortened(spellings[0]!)}.`, { field: 'dataset' });
+      return name;
+    }),
+  );
+}
 
 const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);

@@ -1,3 +1,5 @@
+import { normalized } from '#kit/text/normalized';
+
 /** The text search configurations of PostgreSQL 15 by language; other languages have `simple`, which only folds case. */
 const configurations: Readonly<Record<string, string>> = {
   ar: 'arabic',
@@ -43,7 +45,7 @@ const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script
  * without spaces is given as overlapping pairs of characters.
  */
 export const wordsOf = (text: string): string =>
-  text.normalize('NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
+  normalized(text, 'NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
 
 function pairs(run: string): string {
   const points = Array.from(run);
