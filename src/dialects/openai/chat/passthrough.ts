@@ -214,8 +214,7 @@ export class PassingFrames {
   /** @returns undefined for a chunk that can go as it came */
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
-    const mayBeOdd =
-      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line);
+    const mayBeOdd = isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line);
     if (!mayBeOdd) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);
