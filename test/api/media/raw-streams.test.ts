@@ -48,13 +48,6 @@ describe.each(Object.entries(kinds))('%s in events', (kind, { ask, first, last }
     expect(await bookedOf(answer)).toMatchObject({ end: 'completed', attempts: 2, inputTokens: 5, outputTokens: 7 });
   });
 
-  test.skipIf(kind === 'speech')('are events whatever their type is called', async () => {
-    upstream.script(says(/./, 'text/plain', textOf(first) + textOf(last)));
-    const answer = await ask('one');
-    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, 'text/event-stream', textOf(first) + textOf(last)]);
-    expect(await bookedOf(answer)).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
-  });
-
   test('that are broken off by an error without the framing of events end with one in our words', async () => {
     upstream.script(says(/./, 'text/event-stream', textOf(first) + JSON.stringify({ error: failure('server_error').error }, undefined, 2)));
     const answer = await ask('one');
@@ -158,6 +151,15 @@ test('a long transcript without usage and without a blank line behind it costs i
     const { end, outputTokens } = await loggedAs(server, answer.headers.get('x-request-id')!);
     expect([end, Number(outputTokens) >= 1000]).toEqual(['completed', true]);
   }
+});
+
+test.each(['pictures', 'transcript'] as const)('%s in events are events whatever their type is called', async (kind) => {
+  const { ask, first, last } = kinds[kind];
+  upstream.script(says(/./, 'text/plain', textOf(first) + textOf(last)));
+  const answer = await ask('one');
+  expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, 'text/event-stream', textOf(first) + textOf(last)]);
+  const booked = await loggedAs(server, answer.headers.get('x-request-id')!);
+  expect(booked).toMatchObject({ end: 'completed', inputTokens: 5, outputTokens: 7 });
 });
 
 test('a transcript that comes whole though events were asked for is given as it came, whatever its type', async () => {
