@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * Files that look at no process as such and replace no module, or all the same one. Those of a project share three processes, so that each need not load the
+ * Files that look at no process as such and replace no module, or all the same one. Those of a project share four processes, so that each need not load the
  * program again, which costs a second; the next project has new ones, so that none of them grows without end.
  */
 const together: Readonly<Record<string, readonly string[]>> = {
@@ -47,7 +47,7 @@ export default defineConfig(({ mode }) => {
   const inCompany = Object.values(together).flatMap(files);
   return {
     test: {
-      maxWorkers: 3, // on two cores: most tests wait for processes and databases
+      maxWorkers: 4, // on two cores: most tests wait for processes and databases, and three leave a sixth of the time unused
       globalSetup: ['test/support/temporary.ts', 'test/support/postgres.ts'],
       passWithNoTests: mode === 'long',
       projects: [
