@@ -21,8 +21,8 @@ export interface RecordsDeps {
   readonly settings: () => Settings;
   readonly clock: Clock;
   readonly log: Log;
-  /** Notes what is left of the caller's limits. @throws Fault where they are not known */
-  readonly left: (context: Context) => void;
+  /** Notes what is left of the caller's limits. @returns false where that is not known here. @throws Fault where the limits are not known */
+  readonly left: (context: Context) => boolean;
 }
 
 /** Opens the stores of answers: responses that requests continue, and answers to requests with an Idempotency-Key. */
@@ -55,7 +55,7 @@ export async function openRecords({ database: { store, seal }, boot, settings, c
 function limitHeaders(caller: Caller, left: RecordsDeps['left']): Headers {
   const context = nativeContext({ caller, requestId: '', signal: never });
   try {
-    left(context);
+    if (!left(context)) return [];
   } catch (error) {
     if (error instanceof Fault) return [];
     throw error;

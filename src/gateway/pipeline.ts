@@ -75,8 +75,8 @@ export interface Pipeline {
   affordsVectors(call: EmbedCall, context: Context): Promise<void>;
   /** Counts a request that may ask no model at all. @throws Fault `rate-limited`, `quota-spent`, `overloaded` */
   enters(context: Context): Promise<void>;
-  /** Notes what is left of the caller's limits. @throws Fault `quota-spent` where they are not known */
-  left(context: Context): void;
+  /** Notes what is left of the caller's limits. @returns false where that is not known yet. @throws Fault `quota-spent` where the limits are not known */
+  left(context: Context): boolean;
 }
 
 /**

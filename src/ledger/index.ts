@@ -18,8 +18,13 @@ export interface Ledger {
   reserve(call: RoutedCall, context: Context): Reservation | Promise<Reservation>;
   /** For a call that costs nothing: what is left of the caller's limits is noted, and none of them applies. @throws Fault `overloaded` while nothing can be booked */
   free(call: RoutedCall, context: Context): Reservation;
-  /** Notes what is left of the caller's limits, if this process knows of all, for a request that makes no call. @throws Fault `quota-spent` where they are not known */
-  left(call: RoutedCall, context: Context): void;
+  /**
+   * Notes what is left of the caller's limits, for a request that makes no call.
+   *
+   * @returns false where this process does not know yet what was spent of them
+   * @throws Fault `quota-spent` where the limits themselves are not known
+   */
+  left(call: RoutedCall, context: Context): boolean;
   /** Could a call be paid for now? Nothing is set aside: that follows when it runs. @throws as `reserve` does */
   affords(call: RoutedCall, context: Context): Promise<void>;
   /** As `affords`, within the limits of a minute too: the call takes its permit of a request, which its answer does not take again. @throws as `reserve` does */
@@ -112,7 +117,8 @@ export function openLedger(deps: LedgerDeps): Ledger {
 
     left(call, context) {
       const holds = limits.holdsOf(call, context, clock.now());
-      if (holds.every(({ lease }) => lease.isKnown)) noteAllowances(context.progress, holds, clock);
+      noteAllowances(context.progress, holds, clock);
+      return holds.every(({ lease }) => lease.isKnown);
     },
 
     free(call, context) {

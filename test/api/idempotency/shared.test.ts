@@ -6,6 +6,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { systemClock } from '#kit/async/clock';
 import { onServer, type Place } from '../../support/databases.ts';
 import { hang, slowThinker } from '../../support/fakes/upstream/index.ts';
+import { askWith, fixed, fixedCost, newMember } from '../../support/members.ts';
 import { chat } from '../../support/server.ts';
 import { lineTo } from '../../support/tcp-proxy.ts';
 import { server, isReplayed, keyed, request, scripted, streamed } from './idempotent.ts';
@@ -90,6 +91,16 @@ describe.skipIf(!address)('two servers on one database', () => {
     const again = await second.ask(chat, request, keyed('ends-away'));
     expect([isReplayed(again), await again.text()]).toEqual([true, text]);
     expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('say with an answer that is given again what is left of the limits, where they know it', async () => {
+    const { first, second } = await two();
+    const { keys, ask } = await newMember(first, { monthlyTokens: 1_000_000 });
+    const leftIn = (answer: Response) => [isReplayed(answer), answer.headers.get('x-ratelimit-remaining-tokens')];
+    await ask(fixed, keyed('left'));
+    const left = 1_000_000 - (await fixedCost(first));
+    expect(leftIn(await ask(fixed, keyed('left')))).toEqual([true, String(left)]);
+    expect(leftIn(await askWith(second, keys[0]!, fixed, keyed('left')))).toEqual([true, null]);
   });
 
   test('hand over: when the try of one fails, one request at the other is next', async () => {
