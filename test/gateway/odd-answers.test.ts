@@ -282,6 +282,15 @@ test('a part of the Responses API whose end comes twice is said once', async () 
   expect(text).toBe('Hi');
 });
 
+test('summary and content of a thought of the Responses API that come whole are both thought', async () => {
+  const summary = { type: 'response.reasoning_summary_text.done', output_index: 0, summary_index: 0, text: 'In short.' };
+  const thought = { type: 'response.reasoning_text.done', output_index: 0, content_index: 0, text: 'At length.' };
+  const said = { type: 'response.output_text.done', output_index: 1, content_index: 0, text: 'Hi' };
+  upstream.script(framed([summary, thought, said, { type: 'response.completed', response: { ...response, output: [] } }]));
+  const { raw, text } = await askFace(server, 'messages', { model: 'responses', content: 'hello', stream: true });
+  expect([text, raw.includes('In short.'), raw.includes('At length.')]).toEqual(['Hi', true, true]);
+});
+
 test('empty arguments of a Gemini call are an empty object', async () => {
   const call = { functionCall: { name: 'weather', args: '' } };
   upstream.script(whole({ candidates: [{ content: { role: 'model', parts: [call] }, finishReason: 'STOP', index: 0 }] }));

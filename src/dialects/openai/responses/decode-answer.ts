@@ -28,8 +28,8 @@ interface Open {
   streamed: boolean;
   /** In pieces? */
   hasDeltas: boolean;
-  /** The parts that came whole. */
-  readonly ended: Set<number>;
+  /** The parts that came whole, by their kind and number. */
+  readonly ended: Set<string>;
   /** The thought is reasoning content, and not a summary. */
   inContent: boolean;
   /** The arguments of a function. */
@@ -208,7 +208,7 @@ class ResponseReader implements ItemReader {
     if (!isCount(index)) return [];
     const known = this.#known(index);
     const given = event['content_index'] ?? event['summary_index'];
-    const part = isCount(given) ? given : 0;
+    const part = `${textOf(type)} ${isCount(given) ? given : 0}`;
     const isKnown = known?.hasDeltas || known?.done || known?.ended.has(part);
     const events = isKnown ? [] : this.#said(event, textOf(event['text']) || textOf(event['refusal']), false);
     this.#known(index)?.ended.add(part);
