@@ -109,7 +109,8 @@ function promptOf(turns: readonly Turn[]): string {
   for (let at = turns.length - 1; at >= 0; at--) {
     const { role, parts } = turns[at]!;
     if (role !== 'user') continue;
-    const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? part.text : []));
+    const texts: string[] = [];
+    for (const part of parts) if (part.type === 'text' && part.text !== '') texts.push(part.text);
     if (texts.length > 0) return texts.length === 1 ? texts[0]! : texts.join('\n');
   }
   return '';
