@@ -10,6 +10,7 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
   const path = route?.path ?? 'unknown';
   metrics.answered(face, path, status, milliseconds);
   if (fault?.details.limit !== undefined) metrics.refused(fault.details.limit);
+  const { model, provider, attempts, flags, cache, replayed } = exchange.notes;
   const line = {
     id: exchange.id,
     method: exchange.method,
@@ -18,7 +19,12 @@ export function requestLine({ log, metrics, clock }: { log: Log; metrics: Metric
     ms: Math.round(milliseconds * 10) / 10,
     user: caller?.userId,
     key: caller?.keyId,
-    ...exchange.notes,
+    model,
+    provider,
+    attempts,
+    flags,
+    cache,
+    replayed,
     fault: fault?.code,
   };
   if (fault && fault.status >= 500) log.error({ ...line, ...causeOf(fault) }, 'request');

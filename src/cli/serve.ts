@@ -4,7 +4,7 @@ import { readSettings, runningOllama, unreadSaid, watchSettings, type Reading, t
 import { greeting } from './greeting.ts';
 import { causeOf, formatOf, openLog, type Log } from '#telemetry/log';
 import { systemClock } from '#kit/async/clock';
-import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode } from '#kit/memory/collected';
+import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode, keepTickShape } from '#kit/memory/collected';
 import { startWorkers } from '#process/cluster';
 import { startServer } from '#app/server';
 import { providerModules } from '#providers/modules';
@@ -20,6 +20,7 @@ const endSeconds = 60;
 export async function run(args: SettingsArgs, { listens = true }: { readonly listens?: boolean } = {}): Promise<void> {
   countMemoryOutsideHeap();
   keepCompiledCode();
+  keepTickShape();
   const ollama = await runningOllama();
   const read = () => readSettings({ kinds: providerModules, args, ollama });
   const start = read();

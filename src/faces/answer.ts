@@ -124,12 +124,13 @@ export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'st
     const { attempts, flags, cache } = context.progress;
     const last = attempts.at(-1);
     if (attempts.some(({ said }) => said !== undefined)) exchange.refusals = attempts.flatMap(({ said }) => said ?? []);
-    exchange.notes = {
-      model: call.model.slice(0, 100),
-      ...(last ? { provider: last.provider, attempts: attempts.length } : {}),
-      ...(flags ? { flags: flags.join(', ') } : {}),
-      ...(cache ? { cache } : {}),
-    };
+    exchange.notes.model = call.model.slice(0, 100);
+    if (last) {
+      exchange.notes.provider = last.provider;
+      exchange.notes.attempts = attempts.length;
+    }
+    if (flags) exchange.notes.flags = flags.join(', ');
+    if (cache) exchange.notes.cache = cache;
   }
 }
 
@@ -147,7 +148,8 @@ export function contextOf({ exchange, caller }: Asked, face: BookedFace, app: st
     if (value !== undefined) headers[name] = value;
   }
   const hops = exchange.header(hopHeader);
-  return {
+  // Without a spread in it, which makes each copy of such an object ten times as dear: every rule and target gets one.
+  const context: Context = {
     requestId: exchange.id,
     step: 0,
     caller,
@@ -160,11 +162,11 @@ export function contextOf({ exchange, caller }: Asked, face: BookedFace, app: st
     targets: targetsIn(exchange.header(choiceHeaders.targets)),
     tags: tagsIn(exchange.header(choiceHeaders.tags)),
     headers,
-    ...(hops === undefined ? {} : { hops }),
     cacheSeconds: cacheSecondsIn(exchange.header(choiceHeaders.cache)),
     permits: new Permits(),
     progress: { attempts: [] },
   };
+  return hops === undefined ? context : { ...context, hops };
 }
 
 /** `app_name` is for our books and does not go upstream. @throws Fault `invalid` */
@@ -176,7 +178,7 @@ export function unlabelled(json: unknown): { readonly app?: string; readonly bod
 }
 
 const withPassthrough = ({ call, passthrough }: Understood, sink: Pick<Passthrough, 'write' | 'drained'>): GenerateCall =>
-  passthrough ? { ...call, passthrough: { ...passthrough, ...sink } } : call;
+  passthrough ? { ...call, passthrough: { ...passthrough, write: sink.write, drained: sink.drained } } : call;
 
 async function whole({ generate }: GeneratingDeps, exchange: Exchange, understood: Understood): Promise<void> {
   const { context, words } = understood;
@@ -191,7 +193,8 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   const answer = await wholeAnswer(generate, withPassthrough(understood, sink), context);
   const started = answer.find((event) => event.type === 'started');
   const whole = forwarded ? undefined : await words.whole(fold(answer)); // before the headers: it may warn
-  const headers = [...(words.headers ?? []), ...answerHeaders(context.progress, startedInClientsWords(started, words, understood.call))];
+  const about = answerHeaders(context.progress, startedInClientsWords(started, words, understood.call));
+  const headers = words.headers ? [...words.headers, ...about] : about;
   const own = forwarded && answer.find(isOwnUsage);
   if (own && words.usage) exchange.sendJson(200, { ...(await parsed(forwarded!)), usage: words.usage(own.usage) }, headers);
   else if (forwarded) exchange.send(200, ['content-type', 'application/json', ...headers], forwarded);

@@ -8,6 +8,7 @@ import type { Clock } from '#kit/async/clock';
 import type { ByteBudget, Memory, NeededMemory } from '#kit/memory/byte-budget';
 import { LightSignal } from '#kit/async/light-signal';
 import { endsOn } from './pipelining.ts';
+import { forgetHead, writeHead } from './response-head.ts';
 import { Recording } from './response-recorder.ts';
 import type { Surroundings } from './surroundings.ts';
 import { sendNow, writeTogether } from './write-together.ts';
@@ -45,6 +46,17 @@ interface ExchangeDeps {
   readonly stallSeconds: number;
   readonly budget: ByteBudget;
   readonly around: Surroundings;
+}
+
+/** What the log line of a request says besides. */
+interface Notes {
+  model?: string;
+  provider?: string;
+  attempts?: number;
+  flags?: string;
+  cache?: string;
+  /** The id of the request whose answer was given again. */
+  replayed?: string;
 }
 
 /** One request and its answer: everything a face may do with the connection, and nothing of the server library. */
@@ -85,7 +97,7 @@ export class Exchange implements Memory, NeededMemory {
    */
   bodyUntil = Infinity;
   /** For the log: names and figures of ours. */
-  notes: Readonly<Record<string, string | number>> = {};
+  readonly notes: Notes = {};
   /** What providers said of the request where they refused it, masked; for the log at level debug. */
   refusals: readonly string[] | undefined;
   /** Headers that a refusal carries too, such as what is left of a limit. */
@@ -355,14 +367,8 @@ export class Exchange implements Memory, NeededMemory {
     const isUnread = !this.#request.complete && this.announcesBody; // of a request without body nothing is known to be complete yet
     const isPassedOver = isUnread && this.#isPassedOver;
     const closing = (isUnread && !isPassedOver) || this.#draining() ? ['connection', 'close'] : [];
-    this.#response.writeHead(status, [
-      'x-request-id',
-      this.id,
-      ...(headers.includes('content-security-policy') ? always : unframed),
-      ...this.#around.headers(this.#request),
-      ...headers,
-      ...closing,
-    ]);
+    const usual = headers.includes('content-security-policy') ? always : unframed;
+    writeHead(this.#response, status, ['x-request-id', this.id], usual, this.#around.headers(this.#request), headers, closing);
     if (isUnread) this.#response.once('finish', () => this.#linger(isPassedOver));
   }
 
@@ -409,10 +415,4 @@ export class Exchange implements Memory, NeededMemory {
   #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
-}
-
-/** Gives up the head, which went out with the first piece: Node would keep it until the answer ends, in the hundred pieces that it was built from. */
-function forgetHead(response: ServerResponse): void {
-  const sent = response as { _header?: string; readonly _headerSent?: boolean };
-  if (sent._headerSent) sent._header = 'sent'; // that there is one is all that Node looks at from here on
 }

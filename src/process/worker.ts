@@ -7,7 +7,7 @@ import { bareThroughout } from '#config/bare';
 import { reportedContact } from '#ledger/admission/contact';
 import { openChannel } from '#kit/ipc/channel';
 import { systemClock } from '#kit/async/clock';
-import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode } from '#kit/memory/collected';
+import { collectGarbageOfStart, countMemoryOutsideHeap, keepCompiledCode, keepTickShape } from '#kit/memory/collected';
 import { causeOf, openLog } from '#telemetry/log';
 import type { Account } from '#core/account';
 import { startServer, type ServingProcess } from '#app/server';
@@ -28,6 +28,7 @@ const contact = reportedContact(systemClock);
 
 countMemoryOutsideHeap();
 keepCompiledCode();
+keepTickShape();
 
 const answers: WorkerAnswers = {
   async start({ settings: sent, localToken, journal }) {

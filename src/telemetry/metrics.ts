@@ -29,7 +29,11 @@ export function openMetrics(): Metrics {
   const registry = new Registry();
   const shared = metricsOfProcess();
   for (const { name } of shared.getMetricsAsArray()) registry.registerMetric(shared.getSingleMetric(name)!);
-  const routes = new Map<string, Answers>();
+  /** Those of each interface, by their addresses. A name of both would be put together and hashed for each request. */
+  const routes = new Map<string, Map<string, Answers>>();
+  const all = function* () {
+    for (const ofFace of routes.values()) yield* ofFace.values();
+  };
   registry.registerMetric(
     new Counter({
       name: 'dragoman_requests_total',
@@ -38,23 +42,23 @@ export function openMetrics(): Metrics {
       registers: [],
       collect() {
         this.reset();
-        for (const { face, route, statuses } of routes.values())
-          for (const [status, count] of statuses) this.inc({ face, route, status: String(status) }, count);
+        for (const { face, route, statuses } of all()) for (const [status, count] of statuses) this.inc({ face, route, status: String(status) }, count);
       },
     }),
   );
   const help = 'Time from the arrival of a request to the end of its answer, in seconds.';
   registry.registerMetric(
     new DurationHistogram({ name: 'dragoman_request_seconds', help, labelNames: ['face', 'route'] }, () =>
-      Array.from(routes.values(), ({ face, route, durations }) => [{ face, route }, durations] as const),
+      Array.from(all(), ({ face, route, durations }) => [{ face, route }, durations] as const),
     ),
   );
   return {
     ...callMetrics(registry),
     answered(face, route, status, milliseconds) {
-      const name = `${face} ${route}`;
-      let answers = routes.get(name);
-      if (!answers) routes.set(name, (answers = new Answers(face, route)));
+      let ofFace = routes.get(face);
+      if (!ofFace) routes.set(face, (ofFace = new Map()));
+      let answers = ofFace.get(route);
+      if (!answers) ofFace.set(route, (answers = new Answers(face, route)));
       answers.add(status, milliseconds / 1000);
     },
     gauge(name, help, read) {

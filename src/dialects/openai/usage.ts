@@ -1,6 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import type { Usage } from '#core/event';
-import { isEmpty, type Extra, type JsonObject } from '#core/json';
+import { isEmpty, type Extra, type Json, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 
 /** The usage from the counts of OpenAI's wires; impossible ones are left out. */
@@ -45,6 +45,7 @@ export const writtenIn = (minutes: number | undefined, hour: number | undefined)
 
 /** The members of a usage that are not understood, with those of its details under their original names. */
 export function carriedUsage(others: object, details: Readonly<Record<string, object>>): JsonObject {
-  const filled = Object.entries(details).filter(([, inner]) => !isEmpty(inner));
-  return { ...(others as JsonObject), ...(Object.fromEntries(filled) as JsonObject) };
+  const carried: Record<string, Json> = { ...(others as JsonObject) };
+  for (const name in details) if (!isEmpty(details[name]!)) carried[name] = details[name] as JsonObject;
+  return carried;
 }

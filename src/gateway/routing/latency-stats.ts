@@ -156,8 +156,10 @@ function sum(speed: Speed): void {
     if (latencyMs !== undefined) latencies.push(latencyMs);
     rates.push(successRate);
   }
-  if (latencies.length > 0) speed.latencyMs = latencies.toSorted(difference)[Math.floor((latencies.length - 1) / 2)]!;
-  speed.successRate = rates.toSorted(difference)[Math.floor(rates.length / 2)]!;
+  if (latencies.length > 0) speed.latencyMs = sorted(latencies)[Math.floor((latencies.length - 1) / 2)]!;
+  speed.successRate = sorted(rates)[Math.floor(rates.length / 2)]!;
 }
+
+const sorted = (figures: readonly number[]): readonly number[] => (figures.length > 1 ? figures.toSorted(difference) : figures);
 
 const difference = (a: number, b: number) => (a === b ? 0 : a - b); // works for two infinities too

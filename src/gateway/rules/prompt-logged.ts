@@ -60,12 +60,15 @@ const isOwn = ({ step, progress }: Context): boolean => progress.booked !== unde
 /** An answer as it is overheard: what is said of the first candidate, as much as is kept. */
 class Heard {
   readonly #log: PromptLog;
+  /** Characters that are kept. */
+  readonly #most: number;
   #text = '';
   #length = 0;
   #pieces = 0;
 
   constructor(log: PromptLog) {
     this.#log = log;
+    this.#most = log.most;
   }
 
   /** The call, with what is forwarded of its answer told here too. */
@@ -83,7 +86,7 @@ class Heard {
 
   #add(text: string): void {
     this.#length += text.length;
-    const room = this.#log.most - this.#text.length;
+    const room = this.#most - this.#text.length;
     if (room <= 0 || text === '') return;
     this.#text += text.slice(0, room);
     if (++this.#pieces % 16 === 0) this.#text = copied(this.#text);
@@ -109,7 +112,8 @@ function promptOf(turns: readonly Turn[]): string {
   for (let at = turns.length - 1; at >= 0; at--) {
     const { role, parts } = turns[at]!;
     if (role !== 'user') continue;
-    const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? part.text : []));
+    const texts: string[] = [];
+    for (const part of parts) if (part.type === 'text' && part.text !== '') texts.push(part.text);
     if (texts.length > 0) return texts.length === 1 ? texts[0]! : texts.join('\n');
   }
   return '';

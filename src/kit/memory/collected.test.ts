@@ -1,6 +1,7 @@
+import { createHook } from 'node:async_hooks';
 import { expect, test } from 'vitest';
 import { testClock } from '../../../test/support/fakes/clock.ts';
-import { collectGarbageOfStart } from './collected.ts';
+import { collectGarbageOfStart, keepTickShape } from './collected.ts';
 
 const garbage = () => new WeakRef({ large: Buffer.alloc(1000) });
 const isThere = (one: WeakRef<object>): boolean => one.deref() !== undefined;
@@ -22,4 +23,14 @@ test('a process that is busy from the start is left alone', () => {
   collectGarbageOfStart(clock, () => (asked++, false));
   for (let seconds = 0; seconds < 60; seconds++) clock.advance(1000);
   expect(asked).toBe(1);
+});
+
+test('the kept object begins as the ticks of this Node do', async () => {
+  let tick: object | undefined;
+  const hook = createHook({ init: (_id, type, _trigger, resource) => type === 'TickObject' && (tick ??= resource) }).enable();
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  hook.disable();
+  const kept = Object.getOwnPropertySymbols(keepTickShape()!);
+  expect(kept).toHaveLength(2);
+  expect(Object.getOwnPropertySymbols(tick!).slice(0, 2)).toEqual(kept);
 });

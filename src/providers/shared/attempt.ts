@@ -87,8 +87,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     if (response.status === 200) {
       if (keys?.any) keys.accepted(model, credential);
       if (refused.length > 0) quirks.keep(model, known!, refused);
-      const { body: _, ...accepted } = request;
-      return { response, request: accepted, credential };
+      return { response, request: { ...request, body: undefined }, credential };
     }
     const fault = endpoint.decodeFault(response.status, await refusalText(response), response.headers, model);
     const lesson = endpoint.learn(fault, call, known);

@@ -25,7 +25,7 @@ export function unpack(packed: Buffer): ReplayRecord {
  * @throws Fault `overloaded` where there is no room for it in memory
  */
 export async function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord, limits: Headers): Promise<void> {
-  exchange.notes = { replayed: requestId };
+  exchange.notes.replayed = requestId;
   if (exchange.left) return;
   exchange.need(body.length);
   const others = headers.filter((_, at) => !headers[at - (at % 2)]!.startsWith('x-ratelimit-'));

@@ -115,10 +115,13 @@ function extraOf(request: ChatRequest, hasFunctions: boolean): Extra {
   }
   const { thinking, reasoning, topK } = vendorFields(request);
   if (topK !== undefined) delete carried['top_k'];
-  for (const [name, value] of Object.entries({ thinking, reasoning })) {
-    if (value === undefined) continue;
-    delete carried[name];
-    carried[`.${name}`] = value;
+  if (thinking) {
+    delete carried['thinking'];
+    carried['.thinking'] = thinking;
+  }
+  if (reasoning) {
+    delete carried['reasoning'];
+    carried['.reasoning'] = reasoning;
   }
   if (request.reasoning_effort === 'default') carried['.reasoning_effort'] = 'default';
   else if (!isGiven(request.reasoning_effort) && (thinking ?? reasoning)) carried['.reasoning_effort'] = null;

@@ -62,8 +62,9 @@ export function encodeFunctions({ tools, toolChoice }: Pick<GenerateCall, 'tools
 const isOlder = (call: GenerateCall): boolean => hasOlderFunctions(call) || call.turns.some(isOlderTurn);
 
 /** A result, or a turn with a call, in the older form. */
-export const isOlderTurn = ({ parts, extra }: Turn): boolean =>
-  own(extra, dialect)['.role'] === 'function' || parts.some((part) => part.type === 'tool-call' && own(part.extra, dialect)['.function_call'] === true);
+export const isOlderTurn = ({ parts, extra }: Turn): boolean => own(extra, dialect)['.role'] === 'function' || parts.some(isOlderCall);
+
+const isOlderCall = (part: Part): boolean => part.type === 'tool-call' && own(part.extra, dialect)['.function_call'] === true;
 
 /** The call with tools and their results in place of functions, for a provider that does not know these; its answer has them in the older form again. */
 export function withoutOlderFunctions(call: GenerateCall): Fitted | undefined {

@@ -313,12 +313,17 @@ function stringEnd(text: string, from: number): number {
 
 /** The value of a JSON string without its quotes. @param latin1 UTF-8 bytes as characters */
 function unquoted(latin1: string): string {
-  const text = isAscii(latin1) ? latin1 : Buffer.from(latin1, 'latin1').toString('utf8');
+  if (isWritten(latin1)) return latin1;
+  const text = Buffer.from(latin1, 'latin1').toString('utf8');
   return text.includes('\\') ? String(JSON.parse(`"${text}"`)) : text;
 }
 
-function isAscii(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) >= 0x80) return false;
+/** Is the text its own JSON, in one byte a character? */
+function isWritten(text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x80 || code === backslash) return false;
+  }
   return true;
 }
 
