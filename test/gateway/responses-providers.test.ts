@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { badKey, cut, failing, headersThenHang, noFinish, ok, secretWord, thinking, toolCalls, tooMany } from '../support/fakes/upstream/index.ts';
+import { badKey, body, cut, failing, headersThenHang, noFinish, ok, secretWord, thinking, toolCalls, tooMany } from '../support/fakes/upstream/index.ts';
 import { chat } from '../support/server.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
 /** Other interfaces before a provider that speaks the responses wire. */
 
 const messages = '/server/messages/v1/messages';
+const responses = '/server/chatcompat/v1/responses';
 
 const { upstream, server } = await scriptedServer(({ url }) => ({
   yaml: `
@@ -105,7 +106,66 @@ test('a rejected key is skipped for the next one', async () => {
   expect(new Set(upstream.requests.map(({ key }) => key)).size).toBe(2);
 });
 
+/** A response with these members, whole or streamed. */
+function response(stream: boolean, members: object) {
+  const content = [{ type: 'output_text', text: 'said', annotations: [], logprobs: [] }];
+  const usage = {
+    input_tokens: 1,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 1,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 2,
+  };
+  const output = [{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content }];
+  const whole = { id: 'resp_up', object: 'response', created_at: 1, model: 'm', status: 'completed', output, usage, ...members };
+  if (!stream) return body(JSON.stringify(whole));
+  const events = [
+    { type: 'response.created', response: { ...whole, status: 'in_progress', output: [] } },
+    { type: `response.${whole.status}`, response: whole },
+  ];
+  return body(events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''), 'text/event-stream');
+}
+
+test.each([false, true])('members of the response that only the provider knows are passed on (stream %s)', async (stream) => {
+  const moderation = { input: { type: 'moderation_results', model: 'omni-moderation-latest', results: [] } };
+  upstream.script(response(stream, { moderation, content_filters: [{ blocked: false }], billing: { payer: 'developer' } }));
+  const { text } = await asked(responses, { model: 'resp-x', input: 'x', stream });
+  const [, id] = /"id":"(resp_\w+)"/.exec(text)!;
+  const kept = (await (await server.ask(`${responses}/${id}`, undefined, { method: 'GET' })).json()) as object;
+  expect(kept).toMatchObject({ status: 'completed', moderation, content_filters: [{ blocked: false }] });
+  expect(kept).not.toHaveProperty('billing');
+  expect(text).toContain(`"moderation":${JSON.stringify(moderation)}`);
+});
+
 describe('failures of the provider', () => {
+  describe.each([false, true])('that are a failed response (stream %s)', (stream) => {
+    test.each([
+      ['bio_policy', 'content_policy_violation'],
+      ['cyber_policy', 'content_policy_violation'],
+      ['misalignment_policy_violation', 'content_policy_violation'],
+      ['image_content_policy_violation', 'content_policy_violation'],
+      ['invalid_image', 'invalid_value'],
+      ['invalid_base64_image', 'invalid_value'],
+      ['image_too_small', 'invalid_value'],
+      ['image_parse_error', 'invalid_value'],
+      ['image_file_not_found', 'invalid_value'],
+      ['unsupported_image_media_type', 'invalid_value'],
+      ['empty_image_file', 'invalid_value'],
+      ['failed_to_download_image', 'invalid_value'],
+    ])('of %s are those of the request', async (code, told) => {
+      upstream.script(response(stream, { status: 'failed', error: { code, message: 'Not this.' }, output: [] }), ok());
+      const { status, text } = await asked(chat, say('x', { stream }));
+      expect([status, JSON.parse(text)]).toMatchObject([400, { error: { type: 'invalid_request_error', code: told } }]);
+      expect(text).toContain('Not this.');
+      expect(upstream.requests).toHaveLength(1);
+    });
+
+    test('of a server_error are those of the provider', async () => {
+      upstream.script(response(stream, { status: 'failed', error: { code: 'server_error', message: 'x' }, output: [] }));
+      expect((await asked(chat, say('x', { stream }))).status).toBe(502);
+    });
+  });
+
   test.each([
     ['429', tooMany(), 429],
     ['500', failing(500), 502],

@@ -13,6 +13,7 @@ const failures = [
   'OTHER',
   'NO_IMAGE',
   'IMAGE_OTHER',
+  'PUP_LIMITED_DISABLED',
   'REASON_OF_TOMORROW',
 ];
 
@@ -110,13 +111,16 @@ describe.each(everyWay)('an answer of Gemini for %s, streamed: %s', (face, strea
     expect(raw).not.toContain('default_api');
   });
 
-  test('that failed after it had said something keeps its text, and does not end as if it were all', async () => {
-    upstream.script(answer(stream, 'MALFORMED_FUNCTION_CALL', { text: 'I will look. ' }));
-    const { status, raw, text } = await ask(face, stream, 'both');
-    expect([status, text]).toEqual([200, expect.stringContaining('I will look. ')]);
-    expect(raw).toMatch(endings[face]);
-    expect(raw).not.toMatch(/"(?:stop|end_turn|STOP)"|"status":"completed","type":"response|"type":"response.completed"/);
-  });
+  test.each(['MALFORMED_FUNCTION_CALL', 'PUP_LIMITED_DISABLED', 'CONTINUATION'])(
+    'that ended with %s keeps its text, and does not end as if it were all',
+    async (reason) => {
+      upstream.script(answer(stream, reason, { text: 'I will look. ' }));
+      const { status, raw, text } = await ask(face, stream, 'both');
+      expect([status, text]).toEqual([200, expect.stringContaining('I will look. ')]);
+      expect(raw).toMatch(face === 'gencompat' ? `"finishReason":"${reason}"` : endings[face]);
+      expect(raw).not.toMatch(/"(?:stop|end_turn|STOP)"|"status":"completed","type":"response|"type":"response.completed"/);
+    },
+  );
 
   test('that lacks the signature of an earlier call is asked for once more, with one, and so are the next', async () => {
     const taught = `taught-${face}-${stream}`;
@@ -147,6 +151,8 @@ describe.each(everyWay)('an answer of Gemini for %s, streamed: %s', (face, strea
     ['STOP', 200],
     ['MAX_TOKENS', 200],
     ['SAFETY', 200],
+    ['ESCALATION', 200],
+    ['CONTINUATION', 200],
   ])('that ends with %s and without content is an answer', async (reason, expected) => {
     upstream.script(answer(stream, reason));
     expect((await ask(face, stream, 'both')).status).toBe(expected);

@@ -164,7 +164,7 @@ describe('a wrong request is refused, naming the field', () => {
     [null, '', 'The body must be an object.'],
     [{ ...body, max_tokens: undefined, model: undefined, messages: undefined }, 'model', 'model must be a string.'],
     [{ model: 'm', messages: [hi] }, 'max_tokens', 'max_tokens is required.'],
-    [{ ...body, max_tokens: 0 }, 'max_tokens', 'max_tokens must be at least 1.'],
+    [{ ...body, max_tokens: -1 }, 'max_tokens', 'max_tokens must be at least 0.'],
     [{ ...body, messages: [] }, 'messages', 'messages must not be empty.'],
     [{ ...body, messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role', 'messages[0].role must be "user", "assistant" or "system".'],
     [{ ...body, messages: [{ role: 'user' }] }, 'messages[0].content', 'messages[0].content is required.'],

@@ -106,7 +106,7 @@ export type MessagesRequest = Static<typeof MessagesRequest>;
 export const MessagesRequest = Type.Object(
   {
     ...conversation,
-    max_tokens: limit(1, 'Maximum tokens generated, thoughts included.'),
+    max_tokens: limit(0, 'Maximum tokens generated, thoughts included. With 0, providers that speak this interface fill their cache and answer nothing.'),
     temperature: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_p: optional(Type.Number({ minimum: 0, maximum: 1 })),
     top_k: optional(limit(0, 'Only the k likeliest tokens are drawn from.')),

@@ -25,6 +25,8 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   IMAGE_PROHIBITED_CONTENT: 'refused',
   IMAGE_RECITATION: 'refused',
   MODEL_ARMOR: 'refused',
+  ESCALATION: 'refused',
+  CONTINUATION: 'length', // the limit of a request: clients of this wire go on with the `continuationToken`
   // The model failed: what it had said is not all of its answer. https://ai.google.dev/api/generate-content#FinishReason
   MALFORMED_FUNCTION_CALL: 'length',
   UNEXPECTED_TOOL_CALL: 'length',
@@ -34,9 +36,10 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   OTHER: 'length',
   NO_IMAGE: 'length',
   IMAGE_OTHER: 'length',
+  PUP_LIMITED_DISABLED: 'length', // the provider has limited or disabled the account
 };
 /** With these an answer without content is one all the same; with any other the model failed. */
-const emptyEndings: ReadonlySet<string> = new Set(['STOP', ...Object.keys(reasons).filter((raw) => reasons[raw] === 'refused'), 'MAX_TOKENS']);
+const emptyEndings: ReadonlySet<string> = new Set(['STOP', ...Object.keys(reasons).filter((raw) => reasons[raw] === 'refused'), 'MAX_TOKENS', 'CONTINUATION']);
 
 /** State of a candidate. */
 interface CandidateState {

@@ -102,12 +102,17 @@ export function faultInAnswer(answer: Readonly<Record<string, unknown>>): Fault 
   return answer['object'] === 'error' ? faultOfError(answer) : undefined;
 }
 
+/** The codes for content that is not allowed. `cyber_policy`: router-for-me/CLIProxyAPI#4854 */
+const policyPattern = /content_?(?:filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt|(?:bio|cyber)_policy|policy_violation/i;
+/** The codes of the Responses API for an image of the client's that cannot be read. */
+const imagePattern = /^(?:invalid_(?:base64_)?image|image_(?:too_|parse_|file_)|unsupported_image_|empty_image_|failed_to_download_image)/;
+
 function statusOf({ code, type }: Refusal): number {
   const number = Number(code);
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
-  if (/invalid_request|invalid_prompt|content_filter|content_policy|context_length|moderation|user_error/i.test(`${type} ${code}`)) return 400;
+  if (policyPattern.test(`${type} ${code}`) || /invalid_request|context_length|user_error/i.test(`${type} ${code}`) || imagePattern.test(code)) return 400;
   if (/authentication|permission|invalid_api_key|billing|payment/i.test(`${type} ${code}`)) return 401;
   return 500;
 }
@@ -155,8 +160,7 @@ function isModelCode({ status, type, code, param }: Refusal): boolean {
 }
 
 /** Is a 403 about the content of the prompt, and not about the credentials? */
-const isModerated = ({ isFlagged, code, type, message }: Refusal) =>
-  isFlagged || /moderation|content_?(filter|policy)/i.test(`${code} ${type}`) || isAboutPrompt(message);
+const isModerated = ({ isFlagged, code, type, message }: Refusal) => isFlagged || policyPattern.test(`${code} ${type}`) || isAboutPrompt(message);
 
 /** Moonshot says `exceeded_current_quota_error`. */
 const isUnpaid = ({ code, type, message }: Refusal) => /^(?:insufficient_quota|exceeded_current_quota_error)$/.test(code || type) || isAboutCredit(message);
@@ -177,7 +181,7 @@ function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown):
   const { type, code, param, status } = refusal;
   const message = text.slice(0, mostRead);
   if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(cause);
-  if (status === 403 || /content_?(filter|policy)|moderation|safety|ResponsibleAI|invalid_prompt/i.test(`${code} ${type}`)) return contentPolicyFault(cause);
+  if (status === 403 || policyPattern.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))
     return new Fault('invalid', 'The provider did not accept reasoning_content.', { field: 'reasoning_content', reason: 'missing', cause });
   // Ollama names none of what it does not read: https://github.com/ollama/ollama/blob/main/openai/openai.go

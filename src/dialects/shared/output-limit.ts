@@ -1,5 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import type { Fault } from '#core/fault';
+import { Fault } from '#core/fault';
 
 /** The output token limit of a model (`limits.output` of the settings): agents send the same `max_tokens` to every model. */
 export interface OutputLimit {
@@ -56,10 +56,20 @@ export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Faul
   return maxOutputTokens < (call.sampling.maxTokens ?? Infinity) ? { ...known, maxOutputTokens } : undefined;
 }
 
-/** Lowers the `max_tokens` of a call to the output limit of the model, with a warning. @returns the same call where nothing has to change */
+/**
+ * Lowers the `max_tokens` of a call to the output limit of the model, with a warning.
+ *
+ * @returns the same call where nothing has to change
+ * @throws Fault `invalid` where no token may be generated and the client speaks another wire
+ */
 export function withinOutputLimit(call: GenerateCall, maxOutputTokens: number | undefined, dialect: string, ignored: Set<string>): GenerateCall {
   const { maxTokens } = call.sampling;
+  if (maxTokens === 0 && isTranslated(call, dialect)) throw nothingAllowed();
   if (maxOutputTokens === undefined || maxTokens === undefined || maxTokens <= maxOutputTokens || !isTranslated(call, dialect)) return call;
   ignored.add(`max_tokens: lowered to ${maxOutputTokens}, the most that this model accepts.`);
   return { ...call, sampling: { ...call.sampling, maxTokens: maxOutputTokens } };
 }
+
+/** Only Anthropic's API takes a limit of 0, which fills its cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+export const nothingAllowed = (): Fault =>
+  new Fault('invalid', 'max_tokens must be at least 1: the provider has no cache that is filled without an answer.', { field: 'max_tokens', elsewhere: true });

@@ -19,10 +19,14 @@ const ModelObject = Type.Object({
 
 const ModelPage = Type.Object({ models: Type.Array(ModelObject), nextPageToken: Type.Optional(Type.String()) });
 
-/** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name, also as the platform has it: `GET /publishers/{publisher}/models/{model}`. */
+/** `GET /models`, in pages, and `GET /models/{model}`, in all forms of the name, also as the platform has them: `GET /publishers/{publisher}/models/{model}`. */
 export function contentModelRoutes(root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] {
   const [list, one] = contentModels(root, models, standIns);
-  return [list!, { ...one!, also: platformPaths(root).map((path) => ({ method: 'GET', path })) }];
+  const onPlatform = platformPaths(root).map((path) => ({ method: 'GET' as const, path }));
+  return [
+    { ...list!, also: onPlatform.map(({ method, path }) => ({ method, path: path.slice(0, -'/*'.length) })) },
+    { ...one!, also: onPlatform },
+  ];
 }
 
 const contentModels = (root: string, models: ModelsOf, standIns: () => StandIns): readonly Route[] =>

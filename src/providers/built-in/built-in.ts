@@ -6,6 +6,7 @@ import type { GenerateCall, Reasoning } from '#core/call';
 import type { ForeignPart, ForeignTool, Part } from '#core/conversation';
 import { foreignName } from '#dialects/shared/foreign-name';
 import { toolsIn } from '#dialects/shared/lone-items';
+import { nothingAllowed } from '#dialects/shared/output-limit';
 import { Fault } from '#core/fault';
 import type { Usage } from '#core/event';
 import { carried, type FieldSupport, ignored, ignoredIn, noteOn, translated } from '#core/capabilities';
@@ -41,6 +42,7 @@ export function builtIn({ clock, tokens, sentences = openSentences(), voice = op
   const generate: Generate = async function* (call, context) {
     const { signal, strict } = context;
     signal.throwIfAborted();
+    if (call.sampling.maxTokens === 0) throw nothingAllowed();
     const ignored = unhonoured(call);
     if (strict && ignored[0])
       throw new Fault('invalid', `The built-in model does not support ${ignored[0].replace(/\.$/, '')}.`, { field: ignored[0].split(':', 1)[0]! });

@@ -34,6 +34,16 @@ test(proves('models.401', 'without a key, or with a bad one, the answer is 401')
   for (const authorization of ['', 'Bearer nonsense']) expect((await server.ask(path, undefined, { headers: { authorization } })).status).toBe(401);
 });
 
+test.each([
+  '/server/gencompat/v1beta1/publishers/google/models',
+  '/v1beta1/publishers/google/models',
+  '/v1/publishers/google/models',
+  '/v1beta1/projects/p/locations/us-central1/publishers/google/models',
+])('a Gemini client lists them where the platform does, at %s', async (address) => {
+  const listed = (await (await server.ask(`${address}?pageSize=1`)).json()) as object;
+  expect(listed).toMatchObject({ models: [{ name: 'models/built-in' }], nextPageToken: 'built-in' });
+});
+
 test('a Gemini client finds a model under its publisher, as the platform has it', async () => {
   for (const root of ['/server/gencompat/v1beta', '/v1beta']) {
     const answer = await server.ask(`${root}/publishers/google/models/gemini-2.5-flash`);

@@ -277,10 +277,20 @@ class ResponseReader implements ItemReader {
     const tier = textOf(response['service_tier']);
     const counted = usageOf(usage, tier);
     const last = counted && this.#searches > 0 ? { ...counted, searches: this.#searches } : counted;
-    const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(tier === '' ? {} : carriedAs({ service_tier: tier })) };
+    const others = { ...rest(response, responseMembers), ...(tier === '' ? {} : { service_tier: tier }) };
+    const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(isEmpty(others) ? {} : carriedAs(others)) };
     return [...events, finished, ...(last ? [{ type: 'usage' as const, usage: last }] : [])];
   }
 }
+
+/** The members of a response that the gateway writes itself, and who pays the provider. All others, such as `moderation`, are carried. */
+const responseMembers = new Set(
+  (
+    'id object created_at completed_at status background error incomplete_details instructions max_output_tokens max_tool_calls model output output_text ' +
+    'parallel_tool_calls previous_response_id conversation prompt_cache_key reasoning safety_identifier service_tier store temperature text tool_choice ' +
+    'tools top_logprobs top_p presence_penalty frequency_penalty truncation usage user metadata billing'
+  ).split(' '),
+);
 
 /** Types of items that become parts of their own; all others belong to hosted tools. */
 const ownItems: ReadonlySet<unknown> = new Set(['message', 'reasoning', 'function_call', 'custom_tool_call']);

@@ -291,9 +291,8 @@ export class Encoder {
   #conclude(status: Status, members: JsonObject): void {
     const completed_at = status === 'completed' ? this.#answering.now() : null;
     const usage = this.#usage ? encodeUsage(this.#usage) : null;
-    const tier = own(this.#finished?.extra, dialect)['service_tier'];
-    const served = tier === undefined ? {} : { service_tier: tier };
-    this.#response = { ...this.#response, status, completed_at, output: this.#items.list, usage, ...served, ...members };
+    const carried = own(this.#finished?.extra, dialect);
+    this.#response = { ...this.#response, ...carried, status, completed_at, output: this.#items.list, usage, ...members };
   }
 
   #whole(): string {

@@ -13,7 +13,11 @@ export interface TextRead {
 }
 
 const port = parentPort!;
-const model = initModel(modelSource); // from the package: nothing is downloaded
+/**
+ * From the package: nothing is downloaded. `initModel` reads a model while the backend starts, and fails where the model is read first. An empty one only starts the
+ * backend.
+ */
+const model = initModel(() => Promise.resolve({ model: undefined, vocabulary: [] })).then(() => initModel(modelSource));
 let last = Promise.resolve();
 
 /** One text at a time: in a batch its vector would differ in the seventh digit. */
