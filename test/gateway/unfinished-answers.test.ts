@@ -142,6 +142,12 @@ test.each([
   }
 });
 
+test('an answer that breaks off is booked by its content, whatever else its frames have', async () => {
+  upstream.script(replay(lines(spoken)));
+  const { headers } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
+  expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', outputTokens: 3, provenance: 'partial' });
+});
+
 test('a repeated message_start at the beginning does no harm', async () => {
   upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
   expect(await askFace(server, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
