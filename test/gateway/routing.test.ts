@@ -179,6 +179,12 @@ describe('x-dragoman-targets', () => {
     expect(headers.get('retry-after')).toBe('7');
   });
 
+  test.each([408, 409, 424, 425, 499])('after %i from one model the next is asked', async (status) => {
+    upstream.script(refusal(status));
+    expect((await ask(said('hello'), choose('big,huge'))).status).toBe(200);
+    expect(asked()).toEqual(['big-1', 'huge-1']);
+  });
+
   test('a wait until a date is understood from a provider that does not say what time it is', async () => {
     const until = new Date(Date.now() + 40_000).toUTCString();
     upstream.script(bytes(`HTTP/1.1 429 Too Many Requests\r\nretry-after: ${until}\r\ncontent-length: 0\r\n\r\n`));

@@ -54,7 +54,7 @@ export function meaningOf(status: number): Meaning {
   if (status === 401 || status === 403) return 'credentials';
   if (status === 400 || status === 422) return 'mistake';
   if (status === 413) return 'too-large';
-  return status >= 404 && status < 500 && status !== 408 ? 'address' : 'failed';
+  return status === 404 || status === 405 || status === 410 ? 'address' : 'failed'; // 409, 424 or 499: nobody's mistake
 }
 
 /** Does the message of a 403 speak of the prompt, and not of the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */
