@@ -64,6 +64,8 @@ const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Fra
     'messages',
     [begun(), block(0, tool), piece(0, half), block(0, tool), piece(0, '{}'), stopped(0), ...over('tool_use')],
   ],
+  ['an answer that the server aborts', 'chat', [...spoken, chunk({}, 'abort')]],
+  ['an answer that Groq stops early', 'chat', [...spoken, { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity' } }]],
   [
     'another message in the middle of a call',
     'chat',
