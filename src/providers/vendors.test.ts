@@ -8,6 +8,7 @@ test.each([
   ['https://API.Anthropic.com', 'anthropic'],
   ['https://generativelanguage.googleapis.com/v1beta', 'google'],
   ['https://{region}-aiplatform.googleapis.com', 'vertex'],
+  ['https://aiplatform.eu.rep.googleapis.com/v1', 'vertex'],
   ['https://openrouter.ai/api/v1', 'openrouter'],
   ['https://api.openai.com.example.org/v1', undefined],
   ['https://notapi.openai.com/v1', undefined],

@@ -12,6 +12,7 @@ const hosts: readonly (readonly [host: string, Vendor])[] = [
   ['generativelanguage.googleapis.com', 'google'],
   ['aiplatform.googleapis.com', 'vertex'],
   ['-aiplatform.googleapis.com', 'vertex'],
+  ['.rep.googleapis.com', 'vertex'], // aiplatform.eu.rep.googleapis.com
   ['api.deepseek.com', 'deepseek'],
   ['api.moonshot.ai', 'moonshot'],
   ['api.moonshot.cn', 'moonshot'],

@@ -294,6 +294,19 @@ routing: { cooldownSeconds: 0 }
     expect(asked).toHaveLength(2);
   });
 
+  test('a token that worked before and is rejected now is replaced within the request, once', async () => {
+    asked = [];
+    const own = await withAccount();
+    expect((await ask('gemini-2.5-flash', 'hi', own)).status).toBe(200);
+    upstream.script(badKey());
+    expect((await ask('gemini-2.5-flash', 'hi', own)).status).toBe(200);
+    expect([asked.length, upstream.requests.length]).toEqual([2, 3]);
+    upstream.script(badKey(), badKey());
+    expect((await ask('gemini-2.5-flash', 'hi', own)).status).toBe(502);
+    await own.close();
+    expect([asked.length, upstream.requests.length]).toEqual([3, 5]);
+  });
+
   test('without a token no region is asked, and the client does not learn the reason', async () => {
     asked = [];
     answer = { status: 401, body: { error: 'invalid_grant', error_description: 'secret detail' } };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { always, errorEvent, failing, on, refusal, tooMany } from '../support/fakes/upstream/index.ts';
+import { always, bytes, errorEvent, failing, on, refusal, tooMany } from '../support/fakes/upstream/index.ts';
 import { chat } from '../support/server.ts';
 import { administrate, askWith, newMember } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
@@ -177,6 +177,19 @@ describe('x-dragoman-targets', () => {
     const { status, headers } = await ask(said('hello'), choose('big,secret'));
     expect(status).toBe(429);
     expect(headers.get('retry-after')).toBe('7');
+  });
+
+  test.each([408, 409, 424, 425, 499])('after %i from one model the next is asked', async (status) => {
+    upstream.script(refusal(status));
+    expect((await ask(said('hello'), choose('big,huge'))).status).toBe(200);
+    expect(asked()).toEqual(['big-1', 'huge-1']);
+  });
+
+  test('a wait until a date is understood from a provider that does not say what time it is', async () => {
+    const until = new Date(Date.now() + 40_000).toUTCString();
+    upstream.script(bytes(`HTTP/1.1 429 Too Many Requests\r\nretry-after: ${until}\r\ncontent-length: 0\r\n\r\n`));
+    const { status, headers } = await ask(said('hello'), choose('big'));
+    expect([status, Number(headers.get('retry-after')) > 25]).toEqual([429, true]);
   });
 
   test("a model's fault about the caller's own mistake is returned at once", async () => {

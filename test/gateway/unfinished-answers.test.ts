@@ -64,6 +64,8 @@ const broken: readonly (readonly [what: string, wire: Wire, frames: readonly Fra
     'messages',
     [begun(), block(0, tool), piece(0, half), block(0, tool), piece(0, '{}'), stopped(0), ...over('tool_use')],
   ],
+  ['an answer that the server aborts', 'chat', [...spoken, chunk({}, 'abort')]],
+  ['an answer that Groq stops early', 'chat', [...spoken, { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity' } }]],
   [
     'another message in the middle of a call',
     'chat',
@@ -140,6 +142,12 @@ test.each([
     else expect([face, error]).not.toEqual([face, '']);
     expect((await loggedAs(server, headers.get('x-request-id')!)).end).toBe(end);
   }
+});
+
+test('an answer that breaks off is booked by its content, whatever else its frames have', async () => {
+  upstream.script(replay(lines(spoken)));
+  const { headers } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
+  expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', outputTokens: 3, provenance: 'partial' });
 });
 
 test('a repeated message_start at the beginning does no harm', async () => {

@@ -128,7 +128,7 @@ function meaningIn(status: number, refusal: Readonly<Record<string, unknown>>, m
   if (status === 403 && isAboutPrompt(message)) return 'mistake';
   if (isAboutKey(message) || /^user location is not supported\b/i.test(message) || reasonOf(refusal['details']) === 'API_KEY_INVALID') return 'credentials';
   if (status === 404) return missingIn(message, model);
-  return status === 499 ? 'failed' : meaning; // 499: the request was cancelled
+  return meaning;
 }
 
 /** The caller's mistake, in the gateway's own words, with the field's name. */

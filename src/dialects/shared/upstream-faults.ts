@@ -11,7 +11,7 @@ export type Headers = Readonly<Record<string, string | readonly string[] | undef
 const longestWait = 3600;
 
 /**
- * Seconds to wait according to `retry-after-ms` or `retry-after`; undefined where neither is plausible. A date is compared with the sender's own `date` header.
+ * Seconds to wait according to `retry-after-ms` or `retry-after`; undefined where neither is plausible. A date is compared with the sender's own `date` header, if there is one.
  * https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
  */
 export function retryAfterOf(headers: Headers): number | undefined {
@@ -21,10 +21,11 @@ export function retryAfterOf(headers: Headers): number | undefined {
   };
   const milliseconds = header('retry-after-ms');
   const after = header('retry-after');
+  const sent = header('date');
   const sane = [
     /^\d+(\.\d+)?$/.test(milliseconds) ? Number(milliseconds) / 1000 : NaN,
     /^\d+(\.\d+)?$/.test(after) ? Number(after) : NaN,
-    /[a-z]/i.test(after) ? (Date.parse(after) - Date.parse(header('date'))) / 1000 : NaN,
+    /[a-z]/i.test(after) ? (Date.parse(after) - (sent === '' ? Date.now() : Date.parse(sent))) / 1000 : NaN,
   ];
   return sane.find((seconds) => seconds > 0 && seconds <= longestWait);
 }
@@ -53,7 +54,7 @@ export function meaningOf(status: number): Meaning {
   if (status === 401 || status === 403) return 'credentials';
   if (status === 400 || status === 422) return 'mistake';
   if (status === 413) return 'too-large';
-  return status >= 404 && status < 500 && status !== 408 ? 'address' : 'failed';
+  return status === 404 || status === 405 || status === 410 ? 'address' : 'failed'; // 409, 424 or 499: nobody's mistake
 }
 
 /** Does the message of a 403 speak of the prompt, and not of the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */

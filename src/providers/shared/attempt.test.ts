@@ -93,7 +93,7 @@ test('a body that cannot be written fails the request alone, also where no crede
   const signIn = () => new Promise<never>((_, reject) => setTimeout(() => reject(new Error('No sign-in.')), 20));
   const unwritten = {
     ...endpoint,
-    credentials: { inTurn: () => [{ headers: signIn, refused: () => {} }] },
+    credentials: { inTurn: () => [{ headers: signIn, refused: () => false }] },
     encode: () => ({ body: Promise.reject(new Error('It cannot be written.')), ignored: ['a: it is plain'] }),
   };
   const unattended: unknown[] = [];

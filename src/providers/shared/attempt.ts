@@ -56,7 +56,7 @@ export interface Accepted<Request extends ProviderRequest> {
 }
 
 /**
- * Sends a request until the provider accepts it: with the next credential while credentials are rejected or their rate limits exceeded, and re-encoded if a refusal taught something about
+ * Sends a request until the provider accepts it: with the next credential while credentials are rejected or their rate limits exceeded (once with a new token in place of a rejected one), and re-encoded if a refusal taught something about
  * the model. What was learned is stored once a request encoded with it is accepted.
  *
  * @returns the request without its body, which would otherwise stay in memory for the minutes that the answer may take
@@ -72,6 +72,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
   const { keys } = context;
   const credentials = endpoint.credentials.inTurn(model, keys);
   let turn = 0;
+  let isRenewed = false;
   let known = quirks.of(model);
   const refused: string[] = [];
   let last: { readonly body: Uint8Array | string; readonly fault: Fault } | undefined;
@@ -103,7 +104,10 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
       keys?.used(model, credentials[turn]!);
       continue;
     }
-    if (fault.details.key) credential.refused();
+    if (fault.details.key && credential.refused(headers) && !isRenewed) {
+      isRenewed = true;
+      continue;
+    }
     if (!fault.details.key || ++turn === credentials.length) throw endpoint.inCallWords?.(fault, call, known) ?? fault;
   }
 }

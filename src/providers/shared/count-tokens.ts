@@ -41,7 +41,7 @@ export function tokenCounter<Quirks extends object>({
   const { decodeFault, learn, betaHeader } = dialect;
   const endpoint: Endpoint<GenerateCall, ProviderRequest, Quirks> = {
     ...deps,
-    credentials: { inTurn: (model) => credentials.inTurn(model).map((one) => ({ headers: (signal) => one.headers(signal), refused: () => {} })) },
+    credentials: { inTurn: (model) => credentials.inTurn(model).map((one) => ({ headers: (signal) => one.headers(signal), refused: () => false })) },
     quirks: { ...quirks, keep: () => {} },
     address,
     betaHeader,

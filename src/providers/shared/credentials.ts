@@ -6,8 +6,8 @@ import type { KeyCooldowns } from '#core/key-cooldowns';
 export interface Credential {
   /** All headers of an authenticated request. @throws Fault; or the signal's reason */
   headers(signal: AbortSignal): RequestHeaders | Promise<RequestHeaders>;
-  /** Called when the provider rejected it. */
-  refused(): void;
+  /** Called when the provider rejected it. @param sent the headers of that request, if known @returns true if the next token may be accepted in place of this one */
+  refused(sent?: RequestHeaders): boolean;
   /** Called when the provider's rate limit is exceeded with it. @returns the fault, as it is with regard to the other credentials. Absent: there are no others */
   limited?(fault: Fault, model: string, keys: KeyCooldowns): Fault;
 }
@@ -43,7 +43,7 @@ const asideMilliseconds = 60_000;
 export function keyCredentials(keys: readonly string[], clock: Clock, headersOf: (key: string | undefined) => RequestHeaders): Credentials {
   if (keys.length < 2) {
     const headers = headersOf(keys[0]);
-    const all = [{ headers: () => headers, refused: () => {} }];
+    const all = [{ headers: () => headers, refused: () => false }];
     return { inTurn: () => all };
   }
   const asideUntil = new Map<Credential, number>();
@@ -52,7 +52,10 @@ export function keyCredentials(keys: readonly string[], clock: Clock, headersOf:
     const headers = headersOf(key);
     const credential: Credential = {
       headers: () => headers,
-      refused: () => void asideUntil.set(credential, clock.monotonic() + asideMilliseconds),
+      refused() {
+        asideUntil.set(credential, clock.monotonic() + asideMilliseconds);
+        return false;
+      },
       limited(fault, model, keys) {
         keys.limited(model, credential, fault);
         if (keys.wait(model, credential) === 0) return fault; // cooldowns are disabled

@@ -16,14 +16,14 @@ export function signIn({ credentials = {}, headers = {} }: ProviderSettings, ups
   const account = accountOf(credentials, upstreams, clock);
   return {
     headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
-    refused: () => account.refused(),
+    refused: (sent) => account.refused(sent),
   };
 }
 
 function accountOf(settings: CredentialSettings, upstreams: Upstreams, clock: Clock): Credential {
   const { apiKey, accessToken, serviceAccountFile: file } = settings;
-  if (apiKey !== undefined) return { headers: () => ({ 'x-goog-api-key': apiKey }), refused: () => {} };
-  if (accessToken !== undefined) return { headers: () => bearer(accessToken), refused: () => {} };
+  if (apiKey !== undefined) return { headers: () => ({ 'x-goog-api-key': apiKey }), refused: () => false };
+  if (accessToken !== undefined) return { headers: () => bearer(accessToken), refused: () => false };
   return renewed(async (signal) => {
     const source = file ?? wellKnownFile();
     return source === undefined ? metadataToken(signal) : fileToken(source, { upstreams, clock, signal });
@@ -34,16 +34,13 @@ const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** One renewal is shared by all callers that wait, and none of them can cancel it for the others. */
 export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clock: Clock): Credential {
-  let current: { readonly token: Token; readonly at: number } | undefined;
-  let renewing: Promise<Token> | undefined;
+  let current: HeldToken | undefined;
+  let renewing: Promise<HeldToken> | undefined;
 
-  const renew = (): Promise<Token> => (renewing ??= renewal());
-  const renewal = (): Promise<Token> =>
+  const renew = (): Promise<HeldToken> => (renewing ??= renewal());
+  const renewal = (): Promise<HeldToken> =>
     timed({ clock, milliseconds: longestMilliseconds, late: new Fault('upstream-failed', notRenewed) }, fetchToken)
-      .then((token) => {
-        current = { token, at: clock.monotonic() };
-        return token;
-      })
+      .then((token) => (current = { ...token, at: clock.monotonic(), requests: 0 }))
       .catch((error: unknown) => {
         throw new Fault('upstream-failed', notRenewed, { key: true, cause: error });
       })
@@ -51,22 +48,35 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
         renewing = undefined;
       });
 
+  const held = (): HeldToken | undefined => {
+    if (!current) return undefined;
+    const { seconds, at } = current;
+    const left = seconds - (clock.monotonic() - at) / 1000;
+    if (left <= leastSeconds) return undefined;
+    if (left < Math.min(renewSeconds, seconds / 4)) renew().catch(() => {}); // a failure is reported to the next caller that needs the token
+    return current;
+  };
+
   return {
     async headers(signal) {
-      if (current) {
-        const { token, at } = current;
-        const left = token.seconds - (clock.monotonic() - at) / 1000;
-        if (left > leastSeconds) {
-          if (left < Math.min(renewSeconds, token.seconds / 4)) renew().catch(() => {}); // a failure is reported to the next caller that needs the token
-          return bearer(token.value);
-        }
-      }
-      return bearer((await orAborted(renew(), signal)).value);
+      const token = held() ?? (await orAborted(renew(), signal));
+      token.requests++;
+      return bearer(token.value);
     },
-    refused() {
-      current = undefined; // it may have been revoked
+    refused(sent) {
+      if (!current || (sent && sent['authorization'] !== bearer(current.value).authorization)) return true; // others were refused with it before
+      const { requests } = current;
+      current = undefined; // it may have been revoked, or have expired while the machine slept
+      return requests > 1;
     },
   };
+}
+
+interface HeldToken extends Token {
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  /** Requests that were sent with it. */
+  requests: number;
 }
 
 const longestMilliseconds = 10_000;

@@ -67,7 +67,7 @@ function signed(header: object, claims: object, key: string): string {
   return `${content}.${createSign('RSA-SHA256').update(content).sign(key, 'base64url')}`;
 }
 
-async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, signal }: TokenDeps): Promise<Token> {
+async function exchanged(address: string, form: Readonly<Record<string, string>>, { upstreams, clock, signal }: TokenDeps): Promise<Token> {
   const url = new URL(address);
   const response = await upstreams.post({
     url,
@@ -79,7 +79,8 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
     quietSeconds: 10,
   });
   try {
-    return tokenIn(response.status, await response.whole(mostBytes));
+    const { status, headers } = response;
+    return tokenIn(status, await response.whole(mostBytes), clockHint(Date.parse(headers.date ?? '') - clock.now()));
   } finally {
     response.leave();
   }
@@ -87,13 +88,25 @@ async function exchanged(address: string, form: Readonly<Record<string, string>>
 
 const mostBytes = 65_536;
 
-function tokenIn(status: number, bytes: Uint8Array): Token {
-  if (status !== 200) throw new Error(`The token endpoint answered ${status}.`);
+/** What may be the reason for a refusal: an assertion of another time is refused. */
+const clockHint = (milliseconds: number): string =>
+  Math.abs(milliseconds) > 60_000
+    ? ` This machine's clock is ${Math.round(Math.abs(milliseconds) / 1000)} seconds ${milliseconds > 0 ? 'behind' : 'ahead'}.`
+    : '';
+
+function tokenIn(status: number, bytes: Uint8Array, hint = ''): Token {
+  if (status !== 200) throw new Error(`The token endpoint answered ${status}${errorCodeIn(bytes)}.${hint}`);
   const reply: unknown = parseJson(bytes);
   const value = isObject(reply) ? textOf(reply['access_token']) : '';
   if (!/^[\x21-\x7e]+$/.test(value)) throw new Error('The address for tokens gave none.');
   const lifetime = isObject(reply) ? reply['expires_in'] : undefined;
   return { value, seconds: typeof lifetime === 'number' && lifetime > 0 ? lifetime : 300 };
+}
+
+/** The code of a refusal, such as `invalid_grant`; its description may name the account. */
+function errorCodeIn(bytes: Uint8Array): string {
+  const code = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(Buffer.from(bytes).toString('latin1'))?.[1];
+  return code === undefined ? '' : ` (${code})`;
 }
 
 /** The file in which `gcloud` stores the credentials of a developer. */

@@ -19,6 +19,7 @@ export function vertexPlaces({ baseUrl, project = '', regions = [], residency = 
   return regions.map((entry) => {
     const region = typeof entry === 'string' ? entry : entry.name;
     const url = new URL((typeof entry === 'string' ? baseUrl : entry.baseUrl).replaceAll('{region}', region));
+    url.host = otherHosts.get(url.host) ?? url.host;
     return {
       region,
       url,
@@ -27,6 +28,13 @@ export function vertexPlaces({ baseUrl, project = '', regions = [], residency = 
     };
   });
 }
+
+/** Hosts that the pattern of regions makes of other locations, and the real ones. https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations */
+const otherHosts: ReadonlyMap<string, string> = new Map([
+  ['global-aiplatform.googleapis.com', 'aiplatform.googleapis.com'],
+  ['us-aiplatform.googleapis.com', 'aiplatform.us.rep.googleapis.com'],
+  ['eu-aiplatform.googleapis.com', 'aiplatform.eu.rep.googleapis.com'],
+]);
 
 /** `gemini-2.5-flash`, `google/gemini-2.5-flash` or `publishers/google/models/gemini-2.5-flash`; models of other publishers need a provider of their own. */
 export function modelPath(model: string, publisher: string): string | undefined {

@@ -11,7 +11,7 @@ import { takeDetails } from './reasoning-details.ts';
 import { usageOf } from './usage.ts';
 import { dialect, type Choice, type Chunk, type Delta } from './wire.ts';
 
-/** The finish reasons of this wire. Vendors have further ones: https://docs.mistral.ai/api, https://api-docs.deepseek.com */
+/** The finish reasons of this wire. Vendors have further ones: https://docs.mistral.ai/api, https://api-docs.deepseek.com, https://github.com/vllm-project/vllm/blob/main/vllm/v1/engine/__init__.py */
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
   length: 'length',
@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   content_filter: 'refused',
   model_length: 'length',
 };
-const failures: ReadonlySet<string> = new Set(['error', 'insufficient_system_resource']);
+const failures: ReadonlySet<string> = new Set(['error', 'abort', 'insufficient_system_resource']);
 
 /** More candidates than a request may ask for: a larger index is malformed. */
 const mostCandidates = 128;
@@ -132,6 +132,7 @@ function chunkOf(answer: unknown): Chunk {
   if (!isObject(chunk)) throw malformed();
   const { error } = chunk;
   if (error) throw faultOfError(error);
+  if (isObject(chunk['x_groq']) && chunk['x_groq']['error']) throw faultOfError({ code: chunk['x_groq']['error'] }); // says why Groq stopped in the middle
   if (chunk['object'] === 'error' || (chunk['choices'] === undefined && typeof chunk['message'] === 'string')) throw faultOfError(chunk);
   if (Array.isArray(answer)) throw malformed();
   return chunk;

@@ -48,9 +48,7 @@ export class PassingFrames {
   #held: Buffer[] = []; // an incomplete frame
   #heldSize = 0;
   #frames = 0;
-  #bytes = 0;
-  #smallest = Infinity;
-  #shell = Infinity; // bytes of a frame without its content
+  #bytes = 0; // of their content
   #shape: Shape | undefined; // of the frames that need not be decoded
   #isObserved = false;
   /** Its first chunk lacks what clients need, as all others may. */
@@ -74,14 +72,12 @@ export class PassingFrames {
     this.#heard = heard;
   }
 
-  /** Output tokens so far, estimated from the number and sizes of the frames: of many frames the smallest has one token, of few one must have been decoded. */
+  /** Output tokens so far, estimated from the size of the content: at least one per frame. */
   get tokens(): number {
-    if (this.#frames === 0) return 0;
-    const shell = this.#frames > 16 ? this.#smallest - bytesPerToken : Math.min(this.#shell, this.#smallest);
-    return Math.max(this.#frames, Math.ceil((this.#bytes - this.#frames * shell) / bytesPerToken));
+    return Math.max(this.#frames, Math.ceil(this.#bytes / bytesPerToken));
   }
 
-  /** Estimated output tokens since the last call; negative where the estimate has fallen. */
+  /** Estimated output tokens since the last call. */
   untold(): number {
     const fresh = this.tokens - this.#reported;
     this.#reported += fresh;
@@ -173,7 +169,7 @@ export class PassingFrames {
     if (to <= from || text.slice(to, after) !== shape.after) return false;
     const paddingEnd = shape.afterPadding === '' ? after : stringEnd(text, after);
     if (paddingEnd < 0 || text.slice(paddingEnd, line) !== shape.afterPadding) return false;
-    this.#count(line + 2 - at);
+    this.#count(to - from);
     if (this.#heard && shape.isSaid) this.#heard(unquoted(text.slice(from, to)));
     return true;
   }
@@ -201,10 +197,7 @@ export class PassingFrames {
     const mended = this.#mended(line, events);
     const clean = plain && mended === undefined ? frame : Buffer.from(`data: ${mended ?? lines.join(' ')}\n\n`); // valid JSON: line breaks in it are white space
     const content = contentBytes(events);
-    if (content > 0) {
-      this.#count(clean.length);
-      this.#shell = Math.min(this.#shell, clean.length - content);
-    }
+    if (content > 0) this.#count(content);
     if (plain && !this.#isOdd) this.#learn(frame, events);
     const counted = this.#decoder.counted();
     const isWanted = this.#usageWanted && counted !== undefined && (counted.output > 0 || !this.spoken);
@@ -231,7 +224,6 @@ export class PassingFrames {
   #count(bytes: number): void {
     this.#frames++;
     this.#bytes += bytes;
-    if (bytes < this.#smallest) this.#smallest = bytes;
   }
 
   #keep(events: readonly GenerateEvent[]): void {
