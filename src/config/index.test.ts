@@ -59,7 +59,10 @@ describe('precedence', () => {
       sources: { folders: [] },
       mcp: { mode: 'open', approval: 'first', whitelist: [], stdio: [] },
       outbound: { allow: [], proxy: '', noProxy: '', caFile: '' },
-      auth: { keyInQuery: false, oidc: { issuer: '', clientId: '', clientSecret: '' } },
+      auth: {
+        keyInQuery: false,
+        oidc: { issuer: '', clientId: '', clientSecret: '', scopes: ['openid', 'email', 'profile'], groupsClaim: '', adminGroups: [], teams: {}, plan: '' },
+      },
       cors: { origins: [] },
       compat: { nativeErrors: 'http', vendorNames: true, leadingNewlines: false },
       alerts: { url: '', secret: '' },

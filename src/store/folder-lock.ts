@@ -6,6 +6,10 @@ import { Fault } from '#core/fault';
 import { hasCode } from '#store/files';
 import { tighten } from '#store/private-folder';
 
+/** Codes of SQLite. */
+const busy = 5;
+const full = 13;
+
 /**
  * Keeps a data folder for one process: two on one embedded database would destroy it in silence. The lock is an exclusive transaction of SQLite on `lock`,
  * which a kill -9 frees and which two containers on one volume see. This process must not open that file elsewhere: POSIX frees all of a process's locks on a file when it closes any descriptor of it.
@@ -23,9 +27,10 @@ export function lockFolder(folder: string): () => void {
     lock.exec('begin exclusive');
   } catch (error) {
     lock?.close();
-    const isTaken = error instanceof Error && 'errcode' in error && error.errcode === 5; // SQLITE_BUSY
-    if (!isTaken) {
+    const errcode = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+    if (errcode !== busy) {
       accessSync(path, constants.R_OK | constants.W_OK); // names the file, which SQLite does not
+      if (errcode === full) throw Object.assign(new Error('The disk is full.', { cause: error }), { code: 'ENOSPC', syscall: 'write', path: folder });
       throw error;
     }
     throw new Fault(

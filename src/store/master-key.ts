@@ -17,7 +17,7 @@ export class WrongMasterKey extends Error {
  * @throws WrongMasterKey
  */
 export async function masterKey({ value, file }: { value?: string | undefined; file: string }): Promise<Buffer> {
-  if (value !== undefined) return keyOf(value, 'must be 32 random bytes in base64, as `openssl rand -base64 32` makes them.');
+  if (value !== undefined) return keyOf(value, 'must be 32 bytes in base64, such as `openssl rand -base64 32` makes, and not all of them 0.');
   const text = await writtenOnce(file, () => `${randomKey().toString('base64')}\n`);
   await chmod(file, 0o600);
   return keyOf(text, `is not set, and the file ${file} does not hold 32 bytes in base64.`);
@@ -27,6 +27,6 @@ function keyOf(text: string, problem: string): Buffer {
   const trimmed = text.trim();
   const key = Buffer.from(trimmed, 'base64');
   const isWhole = /^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed) && key.length === 32;
-  if (!isWhole || new Set(key).size < 8) throw new WrongMasterKey(problem); // 32 random bytes with so few different ones do not happen
+  if (!isWhole || key.every((byte) => byte === 0)) throw new WrongMasterKey(problem); // memory that nobody has filled
   return key;
 }

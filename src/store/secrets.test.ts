@@ -50,6 +50,8 @@ describe('the master key', () => {
     const key = randomBytes(32);
     expect(await masterKey({ value: key.toString('base64'), file })).toEqual(key);
     expect(await masterKey({ value: ` ${key.toString('base64url')}\n`, file })).toEqual(key);
+    const plain = Buffer.alloc(32, 7);
+    expect(await masterKey({ value: plain.toString('base64'), file })).toEqual(plain);
   });
 
   test('is made once in its file, for this user alone, also when twenty start at once', async () => {

@@ -1,3 +1,4 @@
+import { Fault } from '#core/fault';
 import { logLevels, type LogLevel } from '#core/log-levels';
 import { logLines } from './log-lines.ts';
 import { prettyLine } from './pretty-line.ts';
@@ -122,11 +123,12 @@ const wordsOf = (cause: unknown): object =>
     : { cause: String(cause) };
 
 /**
- * An error's words without the value they are about: V8 quotes the text that is no JSON, no pattern or no number, Node what it received, and PostgreSQL what is
- * no value of a type (class 22). Any of them may be a prompt or a key.
+ * An error's words without the value they are about: V8 quotes the text that is no JSON, no pattern or no number, Node what it received, PostgreSQL what is
+ * no value of a type (class 22), and a fault the first sentence of a provider's refusal. Any of them may be a prompt or a key.
  */
 function unquoted(error: Error): string {
   const { name, message } = error;
+  if (error instanceof Fault) return error.details.said === undefined ? message : message.replace(` It says: ${error.details.said}`, '');
   const { code } = error as { code?: unknown };
   if (name === 'SyntaxError') return message.startsWith('The requested module') ? message : 'A text could not be parsed.';
   if (typeof code !== 'string') return message;

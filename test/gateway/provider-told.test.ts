@@ -89,6 +89,19 @@ test('a refused key: provider, status and code in the answer, the log and the de
   expect(JSON.stringify(lines)).not.toMatch(/object Object|Incorrect API key|sk-secret/);
 });
 
+test('what a provider says of a request is in the log at level debug alone, also where the answer is 502', async () => {
+  answer = saying(404, { message: 'There is no "Say exactly: yes" here.' });
+  expect(await ask('m')).toMatchObject({ status: 502, message: expect.stringContaining('Say exactly: yes') });
+  expect(lines).toContainEqual({
+    level: 'debug',
+    fields: expect.objectContaining({ said: 'There is no "Say exactly: yes" here.' }),
+    message: expect.anything(),
+  });
+  const others = lines.filter(({ level }) => level !== 'debug');
+  expect(others).toContainEqual(expect.objectContaining({ level: 'error', message: 'request' }));
+  expect(JSON.stringify(others)).not.toContain('Say exactly');
+});
+
 test.each([
   ['Google', 'm', { code: 400, message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT' }],
   ['xAI', 'm', 'Incorrect API key provided: xa***cd. You can obtain an API key from https://console.x.ai.'],

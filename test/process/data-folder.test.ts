@@ -1,6 +1,7 @@
 /* A data folder or a database that cannot be one: the start ends with what is wrong there and what to do. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, onTestFinished, test } from 'vitest';
@@ -112,3 +113,30 @@ test.skipIf(!address)(
     );
   },
 );
+
+test.skipIf(!canMount())('on a disk without room: exit 1, and what to do', { timeout: 120_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dragoman-full-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  expect(mount(folder)).toBe(true);
+  onTestFinished(() => unmount(folder));
+  expect(() => writeFileSync(join(folder, 'other'), new Uint8Array(2 ** 20))).toThrow('ENOSPC');
+  const data = join(folder, 'data');
+  expect(served(data)).toEqual({ status: 1, said: `dragoman: ${data} cannot be written: the disk is full. Free some space, or ${other}` });
+});
+
+function mount(folder: string): boolean {
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder]).status === 0;
+}
+
+function unmount(folder: string): void {
+  spawnSync('umount', ['-l', folder]);
+}
+
+/** May this process mount a small disk? */
+function canMount(): boolean {
+  const probe = mkdtempSync(join(tmpdir(), 'dragoman-mount-'));
+  const can = mount(probe);
+  if (can) unmount(probe);
+  rmSync(probe, { recursive: true, force: true });
+  return can;
+}

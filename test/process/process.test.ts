@@ -227,7 +227,8 @@ test('SIGHUP applies new settings; invalid ones leave the old in effect', async 
 test('settings that are not yet in effect are named in one warning, at the start and after a reload', async () => {
   const database = await begunElsewhere();
   const file = join(home, 'dragoman.yaml');
-  await writeFile(file, 'otel: { endpoint: "http://127.0.0.1:4318" }\nauth: { oidc: { issuer: "https://sign-in.example.org" } }\n');
+  const oidc = 'issuer: "https://sign-in.example.org", scopes: [openid], groupsClaim: groups, adminGroups: [ops], teams: { dev: developers }, plan: free';
+  await writeFile(file, `otel: { endpoint: "http://127.0.0.1:4318" }\nauth: { oidc: { ${oidc} } }\n`);
   const { child, errors, ended } = await started(process.execPath, ['bin/dragoman.js', 'serve'], { ...database, DRAGOMAN_CONFIG: file });
   const warnings = () =>
     errors()

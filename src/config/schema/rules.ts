@@ -71,6 +71,11 @@ export const auth = group('Authentication.', {
     issuer: text('URL of the issuer.'),
     clientId: text('Client ID at the issuer.'),
     clientSecret: text('Client secret at the issuer.'),
+    scopes: list('Scopes that are requested from the issuer.', word('A scope.'), { default: ['openid', 'email', 'profile'] }),
+    groupsClaim: text('Claim with the groups of a user; empty: the role and the teams of users do not follow their groups.'),
+    adminGroups: list('Groups whose members are administrators.', word('A group.')),
+    teams: named('Teams by group: its members are members of that team.', word('Name of a team.')),
+    plan: text('Plan of users who sign in for the first time; empty: `newUsers.plan`.'),
   }),
 });
 
