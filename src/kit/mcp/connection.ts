@@ -56,7 +56,7 @@ export class McpFailure extends Error {
   readonly trouble: McpTrouble;
   /** The HTTP status that the server answered with, where that is why. */
   readonly status: number | undefined;
-  /** The server refused the request for its session, and has done nothing: it can be made again in another one. */
+  /** The session was over before the request, of which the server has done nothing: it can be made again in another one. */
   readonly isOfSession: boolean;
 
   constructor(trouble: McpTrouble, message: string, { cause, status, isOfSession = false }: McpFailureDetails = {}) {
@@ -70,6 +70,8 @@ export class McpFailure extends Error {
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+/** Longest time until a program answers which revision it speaks: those of 2025 may leave a method unanswered that they do not know. */
+const probeMilliseconds = 3000;
 /** Of calls that ask their user nothing. */
 const usual = { timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
 const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
@@ -90,7 +92,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   let leftOut: string | null = null;
   const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
-  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
+  const isProgram = 'command' in server;
+  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, isProgram, deps, questions, signal });
 
   const giveUp = () => closing.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
@@ -104,11 +107,16 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       const options = (answersEach: boolean) =>
         transportOptions(sdk, server, { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true, answersEach });
       const url = new URL(server.url);
-      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions })), 'auto').catch((error: unknown) => {
-        if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
-        // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
-        return attempt(watched(new sdk.SSEClientTransport(url, options(false))), 'legacy');
-      });
+      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions })), 'auto').catch(
+        async (error: unknown) => {
+          if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
+          // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
+          const transport = new sdk.SSEClientTransport(url, options(false));
+          const connection = await attempt(watched(transport), 'legacy');
+          noted.ended = () => void transport.close();
+          return connection;
+        },
+      );
     }
   } catch (error) {
     closing.abort(error);
@@ -123,11 +131,15 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
   const failed = failing(sdk, noted, client.transport?.sessionId !== undefined);
+  const requireOpen = () => {
+    if (!client.transport) throw new McpFailure('unreachable', 'The connection to the MCP server has ended.', { isOfSession: true });
+  };
   let listing: Promise<unknown> = Promise.resolve();
   return {
     list(asking) {
       const list = async () => {
         asking.throwIfAborted();
+        requireOpen();
         forgetWhy(noted);
         forget(collected);
         const within = { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds };
@@ -151,6 +163,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     },
     leftOut: () => leftOut,
     async call(tool, args, asking, elicit) {
+      requireOpen();
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
       try {
@@ -182,17 +195,18 @@ function firstOfEachName(definitions: readonly McpDefinition[]): readonly McpDef
 interface Attempt {
   readonly transport: Transport;
   readonly mode: 'auto' | 'legacy';
+  readonly isProgram: boolean;
   readonly deps: McpConnectionDeps;
   readonly questions: Questions | undefined;
   readonly signal: AbortSignal;
 }
 
-async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, signal }: Attempt): Promise<SdkClient> {
+async function connected(sdk: typeof Sdk, { transport, mode, isProgram, deps, questions, signal }: Attempt): Promise<SdkClient> {
   const client = new sdk.Client(
     { name: 'dragoman', version: '1' },
     {
       capabilities: questions ? { elicitation: { form: {}, url: {} } } : {},
-      versionNegotiation: { mode },
+      versionNegotiation: { mode, ...(isProgram ? { probe: { timeoutMs: probeMilliseconds } } : {}) },
       jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
       cachePartition: deps.owner,
