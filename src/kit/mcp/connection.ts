@@ -90,10 +90,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const noted: Noted = { pending: new Set(), listeners: 0 };
   const collected = nothingYet();
   let leftOut: string | null = null;
-  const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
   const isProgram = 'command' in server;
-  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, isProgram, deps, questions, signal });
+  const attempt: Connecting['attempt'] = (transport, mode) =>
+    connected(sdk, { transport: withinBounds(transport, collected, noted) as unknown as Transport, mode, isProgram, deps, questions, signal });
 
   const giveUp = () => closing.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
@@ -101,22 +101,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
-      const start = () => watched<ChildTransport>(childTransport(server, notingLimits(noted)));
+      const start = () => childTransport(server, notingLimits(noted));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
-      const options = (answersEach: boolean) =>
-        transportOptions(sdk, server, { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true, answersEach });
-      const url = new URL(server.url);
-      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions })), 'auto').catch(
-        async (error: unknown) => {
-          if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
-          // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
-          const transport = new sdk.SSEClientTransport(url, options(false));
-          const connection = await attempt(watched(transport), 'legacy');
-          noted.ended = () => void transport.close();
-          return connection;
-        },
-      );
+      client = await overHttp(sdk, server, { exchanges: { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true }, attempt, signal });
     }
   } catch (error) {
     closing.abort(error);
@@ -131,15 +119,12 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   if (deps.elicits && !isSilent) await Promise.race([listening, sleep(listenMilliseconds, undefined, { ref: false })]);
 
   const failed = failing(sdk, noted, client.transport?.sessionId !== undefined);
-  const requireOpen = () => {
-    if (!client.transport) throw new McpFailure('unreachable', 'The connection to the MCP server has ended.', { isOfSession: true });
-  };
   let listing: Promise<unknown> = Promise.resolve();
   return {
     list(asking) {
       const list = async () => {
         asking.throwIfAborted();
-        requireOpen();
+        requireOpen(client);
         forgetWhy(noted);
         forget(collected);
         const within = { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds };
@@ -163,7 +148,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     },
     leftOut: () => leftOut,
     async call(tool, args, asking, elicit) {
-      requireOpen();
+      requireOpen(client);
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
       try {
@@ -180,6 +165,33 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
       closing.abort(new Error('The connection was closed.'));
     },
   };
+}
+
+/** @throws McpFailure for a connection that has ended, such as with the program, before anything was asked in it */
+function requireOpen({ transport }: SdkClient): void {
+  if (!transport) throw new McpFailure('unreachable', 'The connection to the MCP server has ended.', { isOfSession: true });
+}
+
+interface Connecting {
+  readonly exchanges: Omit<ExchangesDeps, 'answersEach'>;
+  readonly attempt: (transport: Transport | ChildTransport, mode: 'auto' | 'legacy') => Promise<SdkClient>;
+  readonly signal: AbortSignal;
+}
+
+async function overHttp(sdk: typeof Sdk, server: RemoteServer, { exchanges, attempt, signal }: Connecting): Promise<SdkClient> {
+  const { noted } = exchanges;
+  const url = new URL(server.url);
+  const options = (answersEach: boolean) => transportOptions(sdk, server, { ...exchanges, answersEach });
+  try {
+    return await attempt(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions }), 'auto');
+  } catch (error) {
+    if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
+    // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
+    const transport = new sdk.SSEClientTransport(url, options(false));
+    const client = await attempt(transport, 'legacy');
+    noted.ended = () => void transport.close();
+    return client;
+  }
 }
 
 function transportOptions(sdk: typeof Sdk, { url, headers, bearer }: RemoteServer, exchanges: ExchangesDeps) {

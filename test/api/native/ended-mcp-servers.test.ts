@@ -44,6 +44,23 @@ function isThere(pid: number): boolean {
   }
 }
 
+interface Asked {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly name?: string };
+}
+
+/** @param number the streams that there have been */
+function answered({ id, method, params }: Asked, stream: ServerResponse, number: number): void {
+  const answer = (result: object) => void stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+  const tools = ['one', 'end', 'large', 'leave'].map((name) => ({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }));
+  if (method === 'initialize') answer({ protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'e', version: '1' } });
+  if (method === 'tools/list') answer({ tools });
+  if (method !== 'tools/call') return;
+  if (params?.name !== 'end') answer({ content: [{ type: 'text', text: params?.name === 'large' ? 'x'.repeat(2_000_000) : `stream ${number}` }] });
+  if (params?.name === 'end' || params?.name === 'leave') stream.end();
+}
+
 /** Speaks server-sent events alone: `end` ends their stream in place of an answer, `large` has a result that is too large, `leave` ends the stream behind its answer. */
 async function startEventServer() {
   const streams: ServerResponse[] = [];
@@ -51,21 +68,13 @@ async function startEventServer() {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: endpoint\ndata: /messages?session=${streams.length}\n\n`);
-      return void streams.push(response);
-    }
-    if (pathname !== '/messages') return void response.writeHead(405).end();
-    void text(request).then((body) => {
-      response.writeHead(202).end();
-      const stream = streams[Number(searchParams.get('session'))]!;
-      const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params?: { name?: string } };
-      const answer = (result: object) => void stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-      const tools = ['one', 'end', 'large', 'leave'].map((name) => ({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }));
-      if (method === 'initialize') answer({ protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'e', version: '1' } });
-      if (method === 'tools/list') answer({ tools });
-      if (method !== 'tools/call') return;
-      if (params?.name !== 'end') answer({ content: [{ type: 'text', text: params?.name === 'large' ? 'x'.repeat(2_000_000) : `stream ${streams.length}` }] });
-      if (params?.name === 'end' || params?.name === 'leave') stream.end();
-    });
+      streams.push(response);
+    } else if (pathname === '/messages')
+      void text(request).then((body) => {
+        response.writeHead(202).end();
+        answered(JSON.parse(body) as Asked, streams[Number(searchParams.get('session'))]!, streams.length);
+      });
+    else response.writeHead(405).end();
   });
   const origin = await listening(server);
   return { origin, url: `${origin}/sse`, streams };
