@@ -129,12 +129,21 @@ interface Booked {
   readonly planTokens: number;
 }
 
-test('a run whose server is killed while its model speaks counts what was booked of the lost answer', { timeout: 2 * minute }, async () => {
+test.each([
+  ['counts what was booked of the lost answer', 1000, 'completed', { message: 'All done.' }],
+  [
+    'has no more tokens than its limit without those of the lost answer',
+    120,
+    'failed',
+    { error: expect.stringContaining('its limit of 120 tokens') as string },
+  ],
+] as const)('a run whose server is killed while its model speaks %s', { timeout: 2 * minute }, async (_, tokens, state, shown) => {
   const home = await anyPlace();
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
   const server = await startProcess(home, upstream.url);
-  const { id } = await asker(server)('POST', '/server/mine/agents', { name: 'Writer', mode: 'single', instructions: 'Write.', model: 'gpt-4o-mini' });
+  const definition = { name: 'Writer', mode: 'single', instructions: 'Write.', model: 'gpt-4o-mini', limits: { tokens } };
+  const { id } = await asker(server)('POST', '/server/mine/agents', definition);
   upstream.script(headersThenHang({ afterEvents: 2 }), ok({ text: 'All done.' }));
   void asker(server)('POST', '/server/execute-agent', { agent_id: id, message: 'Go.', streaming: false }).catch(() => undefined);
   await upstream.until((requests) => (requests[0]?.piecesSent ?? 0) >= 2);
@@ -142,14 +151,15 @@ test('a run whose server is killed while its model speaks counts what was booked
   const run = String(items[0]!.id);
   await server.kill();
   const next = await startProcess(home, upstream.url);
-  await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 40_000 }).toBe('completed');
+  await expect.poll(async () => (await stateOf(next, run))['state'], { timeout: 40_000 }).toBe(state);
   const booked = async () => {
     const { requestId } = await stateOf(next, run);
     const { steps, ...own } = (await asker(next)('GET', `/server/admin/logs/${requestId as string}`)) as unknown as Booked & { steps?: readonly Booked[] };
     return [own, ...(steps ?? [])];
   };
-  await expect.poll(async () => (await booked()).map(({ end }) => end).toSorted(), { timeout: 30_000 }).toEqual(['completed', 'gateway-died']);
+  const ends = ['gateway-died', ...(state === 'completed' ? ['completed'] : [])].toSorted();
+  await expect.poll(async () => (await booked()).map(({ end }) => end).toSorted(), { timeout: 30_000 }).toEqual(ends);
   const all = (await booked()).reduce((sum, { planTokens }) => sum + planTokens, 0);
-  expect(await stateOf(next, run)).toMatchObject({ message: 'All done.', planTokens: all });
+  expect(await stateOf(next, run)).toMatchObject({ ...shown, planTokens: all });
   expect(((await asker(next)('GET', '/server/mine/runs')) as { items: object[] }).items[0]).toMatchObject({ planTokens: all });
 });

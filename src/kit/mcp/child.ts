@@ -93,8 +93,8 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
   }
   function read(line: Buffer): void {
     try {
-      const text = Buffer.from(readableMessage(line, limits)).toString();
-      if (text.trim() !== '') transport.onmessage?.(JSON.parse(text) as never);
+      const text = Buffer.from(readableMessage(line, limits)).toString().trim(); // also without a byte order mark
+      if (text !== '') transport.onmessage?.(JSON.parse(text) as never);
     } catch (error) {
       transport.onerror?.(error instanceof Error ? error : new Error('A message cannot be read.'));
     }

@@ -56,7 +56,7 @@ export class McpFailure extends Error {
   readonly trouble: McpTrouble;
   /** The HTTP status that the server answered with, where that is why. */
   readonly status: number | undefined;
-  /** The server refused the request for its session, and has done nothing: it can be made again in another one. */
+  /** The session was over before the request, of which the server has done nothing: it can be made again in another one. */
   readonly isOfSession: boolean;
 
   constructor(trouble: McpTrouble, message: string, { cause, status, isOfSession = false }: McpFailureDetails = {}) {
@@ -70,6 +70,8 @@ export class McpFailure extends Error {
 
 /** Longest time of a connection or a list (milliseconds). */
 const connectMilliseconds = 15_000;
+/** Longest time until a program answers which revision it speaks: those of 2025 may leave a method unanswered that they do not know. */
+const probeMilliseconds = 3000;
 /** Of calls that ask their user nothing. */
 const usual = { timeout: callMilliseconds, maxTotalTimeout: callMilliseconds, resetTimeoutOnProgress: false };
 const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDelay: 1000, reconnectionDelayGrowFactor: 1, maxRetries: 0 };
@@ -88,9 +90,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const noted: Noted = { pending: new Set(), listeners: 0 };
   const collected = nothingYet();
   let leftOut: string | null = null;
-  const watched = <One extends object>(transport: One) => withinBounds(transport, collected, noted) as unknown as Transport & One;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
-  const attempt = (transport: Transport, mode: 'auto' | 'legacy') => connected(sdk, { transport, mode, deps, questions, signal });
+  const isProgram = 'command' in server;
+  const attempt: Connecting['attempt'] = (transport, mode) =>
+    connected(sdk, { transport: withinBounds(transport, collected, noted) as unknown as Transport, mode, isProgram, deps, questions, signal });
 
   const giveUp = () => closing.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
@@ -98,17 +101,10 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
-      const start = () => watched<ChildTransport>(childTransport(server, notingLimits(noted)));
+      const start = () => childTransport(server, notingLimits(noted));
       client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
     } else {
-      const options = (answersEach: boolean) =>
-        transportOptions(sdk, server, { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true, answersEach });
-      const url = new URL(server.url);
-      client = await attempt(watched(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions })), 'auto').catch((error: unknown) => {
-        if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
-        // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
-        return attempt(watched(new sdk.SSEClientTransport(url, options(false))), 'legacy');
-      });
+      client = await overHttp(sdk, server, { exchanges: { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true }, attempt, signal });
     }
   } catch (error) {
     closing.abort(error);
@@ -128,6 +124,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     list(asking) {
       const list = async () => {
         asking.throwIfAborted();
+        requireOpen(client);
         forgetWhy(noted);
         forget(collected);
         const within = { signal: asking, timeout: connectMilliseconds, maxTotalTimeout: connectMilliseconds };
@@ -151,6 +148,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     },
     leftOut: () => leftOut,
     async call(tool, args, asking, elicit) {
+      requireOpen(client);
       forgetWhy(noted);
       const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
       try {
@@ -169,6 +167,33 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   };
 }
 
+/** @throws McpFailure for a connection that has ended, such as with the program, before anything was asked in it */
+function requireOpen({ transport }: SdkClient): void {
+  if (!transport) throw new McpFailure('unreachable', 'The connection to the MCP server has ended.', { isOfSession: true });
+}
+
+interface Connecting {
+  readonly exchanges: Omit<ExchangesDeps, 'answersEach'>;
+  readonly attempt: (transport: Transport | ChildTransport, mode: 'auto' | 'legacy') => Promise<SdkClient>;
+  readonly signal: AbortSignal;
+}
+
+async function overHttp(sdk: typeof Sdk, server: RemoteServer, { exchanges, attempt, signal }: Connecting): Promise<SdkClient> {
+  const { noted } = exchanges;
+  const url = new URL(server.url);
+  const options = (answersEach: boolean) => transportOptions(sdk, server, { ...exchanges, answersEach });
+  try {
+    return await attempt(new sdk.StreamableHTTPClientTransport(url, { ...options(true), reconnectionOptions }), 'auto');
+  } catch (error) {
+    if (signal.aborted || !hasNoStreamableHttp.has(noted.status ?? 0)) throw error;
+    // oxlint-disable-next-line typescript/no-deprecated -- servers that speak the revision of 2024 have nothing else
+    const transport = new sdk.SSEClientTransport(url, options(false));
+    const client = await attempt(transport, 'legacy');
+    noted.ended = () => void transport.close();
+    return client;
+  }
+}
+
 function transportOptions(sdk: typeof Sdk, { url, headers, bearer }: RemoteServer, exchanges: ExchangesDeps) {
   const asker = fetcher(exchanges);
   return { fetch: bearer ? signedIn(sdk, asker, { url, bearer, noted: exchanges.noted }) : asker, requestInit: { headers: { ...headers } } };
@@ -182,17 +207,18 @@ function firstOfEachName(definitions: readonly McpDefinition[]): readonly McpDef
 interface Attempt {
   readonly transport: Transport;
   readonly mode: 'auto' | 'legacy';
+  readonly isProgram: boolean;
   readonly deps: McpConnectionDeps;
   readonly questions: Questions | undefined;
   readonly signal: AbortSignal;
 }
 
-async function connected(sdk: typeof Sdk, { transport, mode, deps, questions, signal }: Attempt): Promise<SdkClient> {
+async function connected(sdk: typeof Sdk, { transport, mode, isProgram, deps, questions, signal }: Attempt): Promise<SdkClient> {
   const client = new sdk.Client(
     { name: 'dragoman', version: '1' },
     {
       capabilities: questions ? { elicitation: { form: {}, url: {} } } : {},
-      versionNegotiation: { mode },
+      versionNegotiation: { mode, ...(isProgram ? { probe: { timeoutMs: probeMilliseconds } } : {}) },
       jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
       cachePartition: deps.owner,

@@ -30,6 +30,8 @@ export interface Bearer {
 export interface Noted {
   /** Called when the server has answered whether it tells anything by itself. */
   listening?: () => void;
+  /** Called when the stream has ended in which all requests are answered. */
+  ended?: () => void;
   /** The server wants more rights than those of the token. */
   lacksScope?: boolean;
   /** What the server answered last, when that was no success. */
@@ -88,6 +90,7 @@ export function fetcher({ streams, owner, closing, noted, isPatient, answersEach
     if (id !== undefined) noted.pending.add(id);
     return withMessageLimit(response, notingLimits(noted), (isStream) => {
       heard();
+      if (!answersEach && method === 'GET') noted.ended?.();
       if (id === undefined) return;
       if (isStream) setImmediate(unanswered, id);
       // some servers answer in the stream of their notifications

@@ -60,11 +60,11 @@ function plainResult(
 ): object {
   const rest = smallMembers(others);
   if (Array.isArray(tools)) return { ...rest, ...collectedTools(tools as readonly unknown[], nextCursor, collected) };
-  const text = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
+  const said = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
+  const text = said === '' && (structuredContent ?? undefined) !== undefined ? JSON.stringify(structuredContent) : said; // since 2026-07-28 of any type
   return {
     ...rest,
-    ...(Array.isArray(content) ? { content: text === '' ? [] : [{ type: 'text', text }] } : {}),
-    ...(isRecord(structuredContent) && text === '' ? { structuredContent } : {}),
+    ...(Array.isArray(content) || text !== '' ? { content: text === '' ? [] : [{ type: 'text', text }] } : {}),
     ...(isRecord(inputRequests) ? { inputRequests } : {}),
   };
 }

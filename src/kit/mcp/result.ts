@@ -10,9 +10,8 @@ export interface McpResult {
 export const mostResultBytes = 1_048_576;
 
 /** The texts of a result; pictures, sounds and files are named by their types. @throws Error where it is too large */
-export function resultText({ content, structuredContent, isError }: Readonly<Record<string, unknown>>): McpResult {
-  const said = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
-  const text = said === '' && structuredContent !== undefined ? JSON.stringify(structuredContent) : said;
+export function resultText({ content, isError }: Readonly<Record<string, unknown>>): McpResult {
+  const text = Array.isArray(content) ? textOfContent(content as readonly unknown[]) : '';
   if (Buffer.byteLength(text) > mostResultBytes) throw new Error('The result is too large.');
   return { text, isError: isError === true };
 }

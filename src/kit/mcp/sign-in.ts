@@ -1,20 +1,11 @@
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/client';
-import type { GuardedStreams } from '../net/guarded-stream.ts';
-import { withMessageLimit } from './message-limit.ts';
+import { mostAddress, mostAnswer, permitted, signInFetch, SignInFailure, type Fetching, type SignInDeps } from './sign-in-fetch.ts';
 
 /*
  * How a user signs in at an MCP server: the authorization code grant of OAuth 2.1 with PKCE (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization).
  * Every address here but that of the server is the word of somebody else, and so is asked through the guarded streams, with bounds.
  */
-
-export interface SignInDeps {
-  readonly streams: GuardedStreams;
-  /** The user, for the limits of concurrent requests. */
-  readonly owner: string;
-  /** Origins that may be without TLS. */
-  readonly allowed: readonly string[];
-}
 
 export interface SignInWanted {
   /** The address of the MCP server. */
@@ -71,24 +62,8 @@ export interface Tokens {
   readonly scope?: string;
 }
 
-/** The message is our own, and repeats nothing of the response. */
-export class SignInFailure extends Error {
-  /** The authorization server has said no: asking again is of no use. */
-  readonly isRefused: boolean;
-
-  constructor(message: string, { isRefused = false, cause }: { readonly isRefused?: boolean; readonly cause?: unknown } = {}) {
-    super(message, { cause });
-    this.name = 'SignInFailure';
-    this.isRefused = isRefused;
-  }
-}
-
-/** Bytes of what an authorization server answers, and of a token, an id and a secret. */
-const [mostAnswer, mostToken] = [65_536, 16_384];
-/** The library checks each value of an answer: many that are wrong would hold the event loop. */
-const answerLimits = { bytes: mostAnswer, values: 5000 };
-/** Characters of an address, and of a list of scopes. */
-const [mostAddress, mostScope] = [8192, 2048];
+/** Characters of a token, an id and a secret, and of a list of scopes. */
+const [mostToken, mostScope] = [16_384, 2048];
 
 const library = () => import('@modelcontextprotocol/client'); // late: few servers need it
 
@@ -101,10 +76,10 @@ export async function beginSignIn(wanted: SignInWanted, deps: SignInDeps, signal
   const sdk = await library();
   return failing(sdk, signal, async () => {
     const challenge = await challengeOf(sdk, wanted, deps, signal);
-    const fetchFn = guarded(deps, signal);
+    const fetchFn = signInFetch(deps, signal);
     const resourceMetadata = await resourceMetadataOf(sdk, { url: wanted.url, at: challenge.resourceMetadataUrl }, fetchFn);
     // servers of before 2025-06 are their own authorization servers
-    const authorizationServerUrl = resourceMetadata?.authorization_servers?.[0] ?? new URL('/', wanted.url).href;
+    const authorizationServerUrl = withItsSlash(resourceMetadata?.authorization_servers?.[0] ?? new URL('/', wanted.url).href);
     const authorizationServerMetadata = await sdk.discoverAuthorizationServerMetadata(authorizationServerUrl, { fetchFn });
     const metadata = checkedMetadata(authorizationServerMetadata, deps);
     const resource = resourceOf(sdk, wanted.url, resourceMetadata?.resource);
@@ -113,7 +88,7 @@ export async function beginSignIn(wanted: SignInWanted, deps: SignInDeps, signal
     const client =
       registered && isStillGood(registered, metadata, wanted)
         ? registered.client
-        : await register(sdk, { authorizationServerUrl, metadata: authorizationServerMetadata, scope, redirectUri: wanted.redirectUri }, fetchFn);
+        : await register(sdk, { authorizationServerUrl, metadata: authorizationServerMetadata, scope, redirectUri: wanted.redirectUri }, { deps, signal });
     const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(authorizationServerUrl, {
       metadata,
       clientInformation: client,
@@ -157,7 +132,7 @@ export async function finishSignIn(
       codeVerifier: verifier,
       redirectUri,
       resource,
-      fetchFn: guarded(deps, signal),
+      fetchFn: signInFetch(deps, signal),
     });
     return tokensIn({ ...(scope === undefined ? {} : { scope }), ...tokens });
   });
@@ -177,11 +152,14 @@ export async function renewTokens(
       clientInformation: client,
       refreshToken: refresh,
       resource,
-      fetchFn: guarded(deps, signal),
+      fetchFn: signInFetch(deps, signal),
     });
     return tokensIn({ ...(scope === undefined ? {} : { scope }), ...tokens });
   });
 }
+
+/** Many servers write an issuer without a path with its slash in one place and without it in another: with it, the library takes both. */
+const withItsSlash = (address: string): string => (URL.parse(address)?.href === `${address}/` ? `${address}/` : address);
 
 /** What an answer of the server says about signing in: 401 with `WWW-Authenticate`. */
 async function challengeOf(sdk: typeof Sdk, { url, headers }: SignInWanted, { streams, owner }: SignInDeps, signal: AbortSignal) {
@@ -226,7 +204,7 @@ interface Registering {
 async function register(
   sdk: typeof Sdk,
   { authorizationServerUrl, metadata, scope, redirectUri }: Registering,
-  fetchFn: Fetching,
+  { deps, signal }: { readonly deps: SignInDeps; readonly signal: AbortSignal },
 ): Promise<Registered['client']> {
   if (!metadata?.registration_endpoint) throw new SignInFailure('The authorization server of the MCP server takes no registrations: set a token in the headers of the server.'); // prettier-ignore
   const clientMetadata = sdk.resolveClientMetadata({
@@ -239,6 +217,7 @@ async function register(
       token_endpoint_auth_method: methodOf(metadata.token_endpoint_auth_methods_supported),
     },
   });
+  const fetchFn = signInFetch(deps, signal, { redirect_uris: [redirectUri] }); // which not every server repeats, and the library wants
   // oxlint-disable-next-line typescript/no-deprecated -- what takes its place needs a public address of ours, and few servers know it
   const made = await sdk.registerClient(authorizationServerUrl, { metadata, clientMetadata, ...(scope === undefined ? {} : { scope }), fetchFn });
   const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = made;
@@ -321,42 +300,6 @@ function tokensIn({ access_token: access, refresh_token: refresh, token_type: ty
 
 /** A year. */
 const mostSeconds = 31_536_000;
-
-type Fetching = (url: string | URL, init?: RequestInit) => Promise<Response>;
-
-/** The standard fetch, of permitted addresses, with bounds. Failures are those of the standard one, which the library tells from answers. */
-function guarded(deps: SignInDeps, signal: AbortSignal): Fetching {
-  return async (address, { method = 'GET', headers, body } = {}) => {
-    const url = permitted(address, deps);
-    const text = body instanceof URLSearchParams ? body.toString() : body;
-    const { streams, owner } = deps;
-    try {
-      const response = await streams.open({
-        url,
-        owner,
-        method,
-        headers: Object.fromEntries(new Headers(headers)),
-        ...(typeof text === 'string' ? { body: text } : {}),
-        maxBytes: mostAnswer,
-        signal,
-      });
-      return withMessageLimit(response, answerLimits);
-    } catch (cause) {
-      throw new TypeError('It cannot be fetched.', { cause });
-    }
-  };
-}
-
-/** @throws TypeError, whose cause is a SignInFailure, for an address that nobody is to be sent to */
-function permitted(address: string | URL, { allowed }: Pick<SignInDeps, 'allowed'>): URL {
-  const url = URL.parse(String(address));
-  const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && allowed.some((origin) => URL.parse(origin)?.origin === url.origin));
-  if (!url || !isAllowed || url.username || url.password || url.href.length > mostAddress)
-    throw new TypeError('A wrong address.', {
-      cause: new SignInFailure('The MCP server, or its authorization server, names an address for the sign-in that is no https address.'),
-    });
-  return url;
-}
 
 /** Tells failures in our own words. */
 async function failing<Result>(sdk: typeof Sdk, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {

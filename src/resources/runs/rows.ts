@@ -38,6 +38,8 @@ export interface TakenRun extends Counted, Omit<NewRun, 'asked' | 'caller'> {
   readonly bytes: number;
   readonly asked: Buffer;
   readonly startedAt: Date;
+  /** Input and output tokens of answers that died with a process. */
+  readonly lostTokens: number;
 }
 
 /** What is written of a run in one statement. */
@@ -97,11 +99,12 @@ const shownState = sql`case when state = 'running' and waits_for is not null the
 const lost = (sum: RawBuilder<unknown>) => sql`(
   select ${sum} from usage
   where usage.request_id = run.request_id and usage."end" = 'gateway-died' and usage.month >= to_char(run.started_at at time zone 'UTC', 'YYYY-MM'))`;
-const lostTokens = lost(sql`sum(usage.plan_tokens)`);
+const lostPlanTokens = lost(sql`sum(usage.plan_tokens)`);
+const lostTokens = lost(sql`sum(usage.input_tokens + usage.output_tokens)`);
 const allUsd = sql`(select sum(usd) from (values (cost_usd), (${lost(sql`sum(usage.cost_usd)::float8`)})) as part(usd))`;
 
 const shownColumns = sql`number, id, key_id as "keyId", kind, agent_id as "agentId", version, ${shownState} as state, state = 'running' as "isHeld", job, waits_for, ending, steps, calls,
-  (plan_tokens + coalesce(${lostTokens}, 0))::float8 as "planTokens", ${allUsd} as "costUsd",
+  (plan_tokens + coalesce(${lostPlanTokens}, 0))::float8 as "planTokens", ${allUsd} as "costUsd",
   request_id as "requestId", started_at as "startedAt", ended_at as "endedAt"`;
 
 /** The rows of runs, of their events and their steps. What users wrote and were told is sealed. */
@@ -139,9 +142,8 @@ export class RunRows {
       update run set holder = ${holder}, waits_for = null where id = ${id} and job = ${job} and state = 'running'
       returning id, user_id as "userId", key_id as "keyId", kind, agent_id as "agentId", version, request_id as "requestId", app, limits,
         cancel_wanted as "cancelWanted", seq, numbered, steps, calls, input_tokens::float8 as "inputTokens", output_tokens::float8 as "outputTokens",
-        plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt"`.execute(
-      this.#store.db,
-    );
+        plan_tokens::float8 as "planTokens", cost_usd as "costUsd", worked_ms::float8 as "workedMs", bytes::float8 as bytes, asked, started_at as "startedAt",
+        coalesce(${lostTokens}, 0)::float8 as "lostTokens"`.execute(this.#store.db);
     return rows[0];
   }
 

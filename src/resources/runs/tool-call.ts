@@ -3,6 +3,8 @@ import { Fault, faultOf } from '#core/fault';
 import type { Json } from '#core/json';
 import type { UserQuestion } from '#core/questions';
 import { RunWaits, type RunEvent, type RunToolCall, type ToolContext, type ToolOutcome } from '#core/run';
+import type { Clock } from '#kit/async/clock';
+import { orAborted } from '#kit/async/or-aborted';
 import type { LiveQuestions } from './live-question.ts';
 import type { StepRow } from './rows.ts';
 import type { RunWriter } from './writer.ts';
@@ -16,6 +18,7 @@ export interface Toolbox {
     readonly steps: ReadonlyMap<string, Pick<StepRow, 'number' | 'state'>>;
     readonly writer: RunWriter;
     readonly live: Pick<LiveQuestions, 'ask'>;
+    readonly clock: Pick<Clock, 'sleep'>;
     /** What was approved with `always` since the run was taken up. */
     readonly approved: Set<string>;
   };
@@ -146,7 +149,7 @@ async function make(
       if (error instanceof RunWaits || !(error instanceof Fault) || ending.has(error.code)) throw error;
       return failed(`The tool could not be called: ${faultOf(error).message}`);
     }),
-    run.signal,
+    run,
   ).finally(() => run.count(context));
   return finish(run, step.key, step.number, call, { ...outcome, ...(approved ? { approved } : {}) });
 }
@@ -159,14 +162,20 @@ const lost = ({ tool }: RunToolCall) => `The connection of ${tool} was lost whil
 /** Faults that another call of the run would meet again. */
 const ending: ReadonlySet<string> = new Set(['quota-spent', 'unauthenticated']);
 
+/** Milliseconds in which the work may end by itself when it is aborted: what it has spent is known then. */
+const endingMilliseconds = 500;
+
 /** The work, as long as the signal lets it: one that does not listen is left behind. */
-function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', aborted, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
-    if (signal.aborted) aborted();
-  });
+async function untilAborted<Result>(work: Promise<Result>, { signal, shared: { clock } }: Pick<Toolbox, 'signal' | 'shared'>): Promise<Result> {
+  try {
+    return await orAborted(work, signal);
+  } catch (error) {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    work.then(end, end);
+    if (signal.aborted) await clock.sleep(endingMilliseconds, ended.signal).catch(() => {});
+    throw error;
+  }
 }
 
 /** Reports and stores the result of a call. */

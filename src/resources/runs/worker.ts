@@ -124,7 +124,9 @@ async function concluded(cause: unknown, { taken, holder, writer, signal, over }
     await writer.flush().catch(() => {});
     return void (await end({ state: 'cancelled' }));
   }
-  if (signal.aborted || cause instanceof RunLost || over.reason instanceof RunLost) throw new RunLost(cause);
+  const isLost = cause instanceof RunLost || over.reason instanceof RunLost;
+  if (signal.aborted && !isLost) await writer.flush().catch(() => {}); // what was spent on work that is done again
+  if (signal.aborted || isLost) throw new RunLost(cause);
   const unwritten = await writer.flush().then(
     () => undefined,
     (problem: unknown) => problem,

@@ -95,8 +95,8 @@ export class WorkingRun implements Run, Toolbox {
   }
 
   used(): RunLimits {
-    const { steps, calls, inputTokens, outputTokens, workedMs } = this.shared.writer.counted;
-    return { steps, calls, seconds: workedMs / 1000, tokens: inputTokens + outputTokens };
+    const { steps, calls, workedMs } = this.shared.writer.counted;
+    return { steps, calls, seconds: workedMs / 1000, tokens: this.limits.tokens - this.#tokensLeft() };
   }
 
   get signal(): AbortSignal {
@@ -278,8 +278,8 @@ export class WorkingRun implements Run, Toolbox {
   }
 
   #tokensLeft(): number {
-    const { counted } = this.shared.writer;
-    return this.limits.tokens - counted.inputTokens - counted.outputTokens;
+    const { taken, writer } = this.shared;
+    return this.limits.tokens - taken.lostTokens - writer.counted.inputTokens - writer.counted.outputTokens;
   }
 
   #tellText(delta: string): void {

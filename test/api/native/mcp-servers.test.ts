@@ -512,6 +512,20 @@ test(
   },
 );
 
+test.each([
+  [{ content: [], structuredContent: { a: 1 } }, '{"a":1}'],
+  [{ content: [], structuredContent: ['a', 1] }, '["a",1]'],
+  [{ structuredContent: 'a' }, '"a"'],
+  [{ content: [], structuredContent: null }, ''],
+  [{ content: [{ type: 'text', text: 'said' }], structuredContent: { a: 1 } }, 'said'],
+])('a result that has structured content alone is that, of whatever type it is: %j', { timeout: long }, async (result, text) => {
+  const mcp = await startScriptedMcp([toolNamed('one')]);
+  mcp.script(({ method }) => (method === 'tools/list' ? { tools: [toolNamed('one')] } : result));
+  const ada = await person(await visited(await anyPlace(), { yaml: allowing(mcp.origin) }));
+  const id = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body['id'] as number;
+  expect((await ada.ask('POST', `${root}/${id}/test`, { tool: 'one' })).body).toMatchObject({ state: 'ok', result: { text, isError: false } });
+});
+
 test('an approval that names the definition that was seen is refused where the tool has another by now', { timeout: long }, async () => {
   const mcp = await startScriptedMcp([toolNamed('one')]);
   const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });

@@ -138,6 +138,7 @@ describe('a sign-in', () => {
         ['metadata', { registration_endpoint: undefined }],
         ['metadata', { scopes_supported: 'x'.repeat(100_000) }],
         ['resource', { resource: 'https://other.example/mcp' }],
+        ['resource', { scopes_supported: 'x'.repeat(100_000) }],
         ['resource', { authorization_servers: ['javascript:alert(1)'] }],
         ['resource', { authorization_servers: ['http://169.254.169.254/'] }],
       ] as const) {
@@ -167,6 +168,24 @@ describe('a sign-in', () => {
         expect([query, (await fetch(callback + query)).status]).toEqual([query, 400]);
     },
   );
+
+  test('is good where the issuer is written with its slash in one place alone, and where members that say nothing are null', { timeout: long }, async () => {
+    const mcp = await startOAuthMcp();
+    const { ada, id } = await signedUp(await anyPlace(), mcp);
+    for (const [named, issuer] of [
+      [mcp.origin, `${mcp.origin}/`],
+      [`${mcp.origin}/`, mcp.origin],
+    ] as const) {
+      mcp.how.resource = { authorization_servers: [named] };
+      mcp.how.metadata = { issuer, scopes_supported: null, service_documentation: null };
+      mcp.how.back = { iss: issuer };
+      mcp.how.members = { redirect_uris: undefined, client_secret: null, logo_uri: null, tos_uri: '', refresh_token: null, scope: null };
+      await signIn(ada, mcp, id);
+      expect([issuer, await shown(ada, id)]).toMatchObject([issuer, { oauth: 'connected', lastError: null }]);
+      expect(await tested(ada.ask, id)).toMatchObject({ state: 'ok' });
+      expect((await ada.ask('DELETE', `${root}/${id}/oauth`)).status).toBe(200);
+    }
+  });
 
   test('is begun by its user alone, and needs no right to the server to be forgotten', { timeout: long }, async () => {
     const mcp = await startOAuthMcp();

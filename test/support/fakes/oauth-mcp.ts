@@ -27,6 +27,8 @@ export interface OAuthMcp {
     resource: Record<string, unknown>;
     /** What a request for tokens is answered, or undefined: as it should be. */
     token: ((asked: URLSearchParams) => { status: number; body: object } | undefined) | undefined;
+    /** In place of members of what it answers to registrations and requests for tokens. */
+    members: Record<string, unknown>;
     /** Milliseconds that a request for tokens takes. */
     tokenMilliseconds: number;
     /** Seconds that an access token is good for. */
@@ -59,6 +61,7 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
     metadata: {},
     resource: {},
     token: undefined,
+    members: {},
     tokenMilliseconds: 0,
     seconds: 3600,
     scope: 'mcp:use',
@@ -91,7 +94,7 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
       asked.register.push(new URLSearchParams({ json: body }));
       const client_id = randomUUID();
       clients.add(client_id);
-      return void json(201, { ...(JSON.parse(body) as object), client_id });
+      return void json(201, { ...(JSON.parse(body) as object), client_id, ...how.members });
     }
     if (pathname === '/authorize') return void authorize(searchParams, response);
     if (pathname === '/token') {
@@ -153,7 +156,7 @@ export async function startOAuthMcp(): Promise<OAuthMcp> {
       .setProtectedHeader({ alg: 'HS256' })
       .setAudience(grant.resource)
       .sign(secret);
-    return { status: 200, body: { access_token, refresh_token, token_type: 'Bearer', expires_in: how.seconds, scope: grant.scope } };
+    return { status: 200, body: { access_token, refresh_token, token_type: 'Bearer', expires_in: how.seconds, scope: grant.scope, ...how.members } };
   }
 
   async function guarded(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {

@@ -1,0 +1,71 @@
+/* What runs count whose work is interrupted: all that is booked of them. */
+import { expect, onTestFinished, test } from 'vitest';
+import { anyPlace } from '../../support/databases.ts';
+import { headersThenHang, ok, startUpstream, toolCalls } from '../../support/fakes/upstream/index.ts';
+import { person, visited, type Asker } from './visitors.ts';
+
+const long = 120_000;
+const model = 'gpt-4o-mini';
+
+interface Booked {
+  readonly end: string;
+  readonly planTokens: number;
+}
+
+/** Somebody with agents, and the newest run of theirs. */
+async function begun() {
+  const home = await anyPlace();
+  const upstream = await startUpstream();
+  onTestFinished(() => upstream.close());
+  const all = await visited(home, { upstream: upstream.url });
+  const ada = await person(all);
+  const made = async (more: object) =>
+    (await ada.ask('POST', '/server/mine/agents', { name: 'Worker', mode: 'autonomous', instructions: 'Work.', model, ...more })).body['id'] as number;
+  /** @param at the request at which its model hangs when it has begun to speak */
+  const execute = async (agent: number, at: number) => {
+    upstream.script(headersThenHang({ afterEvents: 3 }));
+    void ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Go.', streaming: false }).catch(() => undefined);
+    await upstream.until((requests) => (requests[at]?.piecesSent ?? 0) >= 3);
+    return ((await ada.ask('GET', '/server/mine/runs')).body['items'] as { id: number }[])[0]!.id;
+  };
+  return { home, upstream, all, ada, made, execute };
+}
+
+const one = async (ask: Asker, run: number) => (await ask('GET', `/server/mine/runs/${run}`)).body;
+
+async function expectAllCounted(ask: Asker, admin: Asker, { run, ends }: { readonly run: number; readonly ends: readonly string[] }): Promise<void> {
+  const { requestId, planTokens } = await one(ask, run);
+  const booked = async () => {
+    const { steps = [], ...own } = (await admin('GET', `/server/admin/logs/${requestId as string}`)).body as unknown as Booked & { steps?: readonly Booked[] };
+    return [own, ...steps];
+  };
+  await expect.poll(async () => (await booked()).map(({ end }) => end).toSorted(), { timeout: 30_000 }).toEqual(ends);
+  expect(planTokens).toBe((await booked()).reduce((sum, row) => sum + row.planTokens, 0));
+}
+
+test('a run that is cancelled counts what its agents have spent', { timeout: long }, async () => {
+  const { upstream, all, ada, made, execute } = await begun();
+  const helper = await made({});
+  const agent = await made({ tools: [{ type: 'agent', agent: helper }] });
+  upstream.script(toolCalls([{ name: `agent__${helper}`, json: '{"task":"Think."}' }]));
+  const run = await execute(agent, 1);
+  expect((await ada.ask('POST', `/server/mine/runs/${run}/cancel`)).body).toMatchObject({ state: 'cancelled' });
+  await expectAllCounted(ada.ask, all.admin, { run, ends: ['cancelled', 'tool'] });
+});
+
+test.each([
+  [undefined, 'completed', ['cancelled', 'completed']],
+  [120, 'failed', ['cancelled']],
+] as const)('a run whose server is stopped counts the answer that it lost by that (limit: %s)', { timeout: long }, async (tokens, state, ends) => {
+  const { home, upstream, all, ada, made, execute } = await begun();
+  const run = await execute(await made(tokens === undefined ? {} : { limits: { tokens } }), 0);
+  await all.server.close();
+  upstream.script(ok({ text: 'All done.' }));
+  const again = await visited(home, { upstream: upstream.url });
+  const ask = again.as(ada.key);
+  await expect.poll(async () => (await one(ask, run))['state'], { timeout: 40_000 }).toBe(state);
+  expect(await one(ask, run)).toMatchObject(
+    tokens === undefined ? { message: 'All done.' } : { error: expect.stringContaining('its limit of 120 tokens') as string },
+  );
+  await expectAllCounted(ask, again.admin, { run, ends });
+});
