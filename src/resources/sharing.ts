@@ -145,20 +145,17 @@ export function grantRoutes({ sharing, scope, path, what, administered, mayGiveT
   const common = {
     scope,
     owner: 'caller',
-    path: `${path}/grants`,
     query: closed(ownerQuery),
     output: GrantList,
   } as const;
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/grants`, {
       ...common,
-      method: 'GET',
       summary: `Who may do what with a ${what}, beside its owner.`,
       answer: async ({ caller, params, query }) => ({ items: await sharing.list(await administered(caller, params, query)) }),
     }),
-    nounRoute({
+    nounRoute('PUT', `${path}/grants`, {
       ...common,
-      method: 'PUT',
       summary: `Says who may do what with a ${what}, beside its owner.`,
       input: GrantList,
       async answer({ caller, by, params, query, input: { items } }) {

@@ -34,11 +34,9 @@ const AuditQuery = closed({
 /** The audit trail, for administrators. */
 export function auditRoutes(store: Store): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', '/server/admin/audit', {
       scope: 'admin',
       owner: 'admin',
-      method: 'GET',
-      path: '/server/admin/audit',
       summary: 'The audit trail: every change that administrators and the command line made; newest first.',
       query: AuditQuery,
       output: pageSchema(AuditItem),

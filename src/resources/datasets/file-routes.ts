@@ -76,10 +76,8 @@ export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
 
 function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', path, {
       ...common,
-      method: 'GET',
-      path,
       summary: 'The files of a dataset.',
       query: PageQuery,
       output: pageSchema(FileObject),
@@ -89,10 +87,8 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
         return pageById('dataset-files', query, (after, limit) => files.list(reader, id, { after, limit }), shown);
       },
     }),
-    nounRoute({
+    nounRoute('POST', path, {
       ...common,
-      method: 'POST',
-      path,
       spends: true,
       takes: 'files',
       summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
@@ -143,10 +139,8 @@ const active = /html|xml|svg|script|^text\/css/;
 
 function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/:file`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file`,
       summary: 'A file of a dataset.',
       query: OwnerQuery,
       output: FileObject,
@@ -156,10 +150,8 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
         return shown(await files.one(reader, id, fileIn(params)));
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${path}/:file`, {
       ...common,
-      method: 'DELETE',
-      path: `${path}/:file`,
       summary: 'Deletes a file from a dataset.',
       query: OwnerQuery,
       output: FileObject,
@@ -171,10 +163,8 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
         return shown(file);
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${path}/:file/original`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file/original`,
       summary: 'The bytes of a file, as they came.',
       sends: ['*/*'],
       query: OwnerQuery,
@@ -216,10 +206,8 @@ async function passageFor({ db }: Store, id: number, readers: readonly Reader[])
 
 function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/:file/passages`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file/passages`,
       summary: 'The passages of a file, in order.',
       query: PageQuery,
       output: pageSchema(PassageObject),
@@ -236,10 +224,8 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         return { ...page, items: page.items.map(({ ordinal: _, ...passage }) => passage) };
       },
     }),
-    nounRoute({
+    nounRoute('GET', '/server/mine/passages/:id', {
       ...common,
-      method: 'GET',
-      path: '/server/mine/passages/:id',
       summary: 'A passage of a file that you may read, or that a persona cites that you may use.',
       query: OwnerQuery,
       output: Type.Object({

@@ -44,10 +44,8 @@ export const whoami = {
 export function mineRoutes(deps: MineDeps): readonly NounRoute[] {
   const common = { scope: 'any', owner: 'caller' } as const;
   return [
-    nounRoute({
+    nounRoute('GET', '/server/mine', {
       ...common,
-      method: 'GET',
-      path: '/server/mine',
       summary: 'Who you are, and what is left of your limits; for administrators also of another user.',
       query: closed(ownerQuery),
       output: Type.Object(whoami),
@@ -77,9 +75,7 @@ const FullUser = Type.Object({
 /** The same in the words of the native interface. */
 export function nativeUserRoutes({ limitsOf, modelNames, datasetsOf }: Pick<MineDeps, 'limitsOf' | 'modelNames' | 'datasetsOf'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/user/validate_token_with_full_user',
+    nounRoute('POST', '/user/validate_token_with_full_user', {
       scope: 'any',
       owner: 'caller',
       summary: 'Who you are, with your monthly limits and the models that you may ask.',

@@ -45,9 +45,7 @@ const FullModel = Type.Object({
 /** The models that answer, in the words of the native interface. */
 export function modelListRoutes({ models, aliasesOf }: ModelListDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-models',
+    nounRoute('POST', '/server/get-models', {
       scope: 'any',
       owner: 'caller',
       summary: 'The models that may be asked.',

@@ -19,9 +19,7 @@ const usualModel = 'ada-002';
 /** The tokens of a text, in the words of the native interface. */
 export function tokenizerRoutes({ models, count }: TokenizerDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/tokenizer',
+    nounRoute('POST', '/server/tokenizer', {
       scope: 'query',
       owner: 'caller',
       summary: 'Counts the tokens of a text, as the model would; or the plan tokens that it would cost.',

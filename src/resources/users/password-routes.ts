@@ -19,9 +19,7 @@ export interface PasswordRoutesDeps {
 /** The password of whoever asks. */
 export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'PUT',
-      path: '/server/mine/password',
+    nounRoute('PUT', '/server/mine/password', {
       scope: 'unscoped',
       givesRights: true,
       owner: 'caller',
