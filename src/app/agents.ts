@@ -42,10 +42,8 @@ export interface AgentsDeps {
   readonly log: Log;
 }
 
-/** Agents and their runs. */
 export interface OpenAgents {
   readonly runs: OpenRuns;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];

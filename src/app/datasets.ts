@@ -66,7 +66,6 @@ export interface KnownDatasets {
   readonly datasets: Datasets;
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly permitted: (caller: Caller) => Promise<readonly object[]>;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];

@@ -40,7 +40,6 @@ export interface FilesDeps {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly store: Store;
-  /** The columns that name blobs. */
   readonly columns: readonly BlobColumn[];
   readonly planOf: (caller: Caller) => Plan | undefined;
   readonly log: StoreLog;

@@ -51,7 +51,6 @@ export interface KnowledgeQueryDeps {
 
 /** What users ask with: questions, models, personas, chats, votes and the tokenizer. */
 export interface KnowledgeQuery {
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];

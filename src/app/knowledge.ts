@@ -38,7 +38,6 @@ export interface KnowledgeDeps {
 export interface Knowledge {
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];

@@ -51,7 +51,6 @@ export interface McpServers {
   readonly ofAgents: AgentServerTools;
   /** Calls that wait for the approval of their user. */
   readonly waiting: WaitingStore;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
   /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];

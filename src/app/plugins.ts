@@ -39,7 +39,6 @@ export interface PluginsDeps {
   readonly allowed: readonly string[];
 }
 
-/** Plugins with what they may reach. */
 export interface OpenPlugins {
   readonly plugins: Plugins;
   /** Requests that are declared as those of plugins are. */
@@ -49,7 +48,6 @@ export interface OpenPlugins {
   close(): Promise<void>;
 }
 
-/** Requests of agents. */
 export interface DeclaredRequests {
   /** @returns the request as it is stored. @throws Fault `invalid` naming the field */
   check(request: JsonObject, parameters: JsonObject): JsonObject;

@@ -63,9 +63,7 @@ export interface Server {
   close(graceSeconds: number): Promise<void>;
 }
 
-/** A process that serves requests. */
 export interface ServingProcess extends Server {
-  /** Its metrics. */
   figures(): Promise<Figures>;
   /** The state of the regions, as this process sees it. */
   regions(): readonly RegionState[];

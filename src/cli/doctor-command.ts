@@ -11,7 +11,6 @@ import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
 import { version } from '#app/version';
 
-/** `dragoman doctor` */
 export function doctorCommand(program: Command): void {
   const command = program
     .command('doctor')

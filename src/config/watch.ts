@@ -30,9 +30,7 @@ interface Watching {
   readonly start: Reading;
   /** Reads all settings again. */
   readonly read: () => Reading;
-  /**
-   * Applies the new settings; if it throws or rejects, the old ones stay in effect. A `reload` calls it even if nothing has changed. Calls never overlap.
-   */
+  /** Applies the new settings; if it throws or rejects, the old ones stay in effect. A `reload` calls it even if nothing has changed. Calls never overlap. */
   readonly changed: (change: Change) => void | Promise<void>;
   /** Reports an error that leaves the settings unchanged: BadSettings, an error of `changed`, or a failure to watch the file. */
   readonly failed: (error: Error) => void;

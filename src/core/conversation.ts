@@ -10,7 +10,6 @@ export interface Turn {
   readonly extra?: Extra;
 }
 
-/** A turn of one text. */
 export const textTurn = (role: Role, text: string): Turn => ({ role, parts: [{ type: 'text', text }] });
 
 export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | SearchPart | ForeignPart;
@@ -181,7 +180,6 @@ export interface UnnamedTool {
 /** The name of the web search in a tool choice. */
 export const webSearchName = 'web_search';
 
-/** The restrictions of a web search. */
 export interface WebSearch {
   /** Hosts with their subdomains, optionally with a path prefix: only these are searched. */
   readonly allowed?: readonly string[];
@@ -208,7 +206,6 @@ export interface WantedTools {
 }
 
 export interface WantedTool {
-  /** The id of the server. */
   readonly server: number;
   readonly tool: string;
   /** The client wants to be asked before each call. */
@@ -279,7 +276,6 @@ interface LabelledCall {
   readonly label: string;
   /** At the server. */
   readonly tool: string;
-  /** The arguments, as JSON. */
   readonly json: string;
 }
 

@@ -89,14 +89,12 @@ export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[]
   ];
 }
 
-/** A vector as numbers. */
 export function floatsOf(vector: Vector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const bytes = Buffer.from(vector, 'base64');
   return Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readFloatLE(4 * at));
 }
 
-/** A vector in the requested encoding. */
 export function encoded(vector: Vector, encoding: EmbedCall['encoding']): Vector {
   if (encoding === 'float') return floatsOf(vector);
   if (typeof vector === 'string') return vector;

@@ -19,7 +19,6 @@ export interface LeaseReturn {
 
 /** A holder's request for more of an account. */
 export interface LeaseRequest extends LeaseReturn {
-  /** The limit of the account. */
   readonly limit: number;
   /** The minimum: what the first waiting call needs. */
   readonly least: number;

@@ -1,4 +1,3 @@
-/** Limits of one model. */
 export interface ModelLimits {
   readonly monthlyTokens?: number;
   readonly monthlyUsd?: number;
@@ -31,7 +30,6 @@ export interface Plan {
 /** A team as a refusal names it. */
 export interface LimitedTeam {
   readonly name: string;
-  /** The name of its plan. */
   readonly plan: string;
   /** The team's own limits, which override those of the plan; undefined where it has none. */
   readonly limits: Plan | undefined;

@@ -10,7 +10,6 @@ export interface Rates {
   readonly cacheWrite1h?: number;
 }
 
-/** The price of a model. */
 export interface Price extends Rates {
   /** Rates for all tokens of a call whose prompt has more than `above` tokens. */
   readonly long?: Rates & { readonly above: number };
@@ -26,13 +25,11 @@ export interface Price extends Rates {
 
 /** The amounts of a call that are not counted in tokens. */
 export interface Counts {
-  /** Generated pictures. */
   readonly pictures?: number;
   /** Seconds of sound read, for a transcript. */
   readonly heardSeconds?: number;
   /** Seconds of sound generated (speech). */
   readonly spokenSeconds?: number;
-  /** Characters spoken. */
   readonly characters?: number;
 }
 

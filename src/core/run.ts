@@ -22,7 +22,6 @@ export type WaitsFor = ApprovalWanted | QuestionAsked;
 
 export interface ApprovalWanted {
   readonly type: 'approval';
-  /** The id of the call. */
   readonly call: string;
   /** The name of the MCP server; null for other tools. */
   readonly server: string | null;
@@ -32,7 +31,6 @@ export interface ApprovalWanted {
 
 export interface QuestionAsked extends UserQuestion {
   readonly type: 'question';
-  /** The id of the question. */
   readonly question: string;
 }
 
@@ -67,7 +65,6 @@ interface RunEventOf<Event extends string, Data> {
 export type ToldEvent = RunEvent & {
   /** ISO 8601. */
   readonly timestamp: string;
-  /** The id of the run. */
   readonly run: number;
   /** From 1, without gaps. */
   readonly seq: number;
@@ -104,10 +101,8 @@ export interface TextFilter {
   end(): string;
 }
 
-/** The whole answer of a model. */
 export interface ModelAnswer {
   readonly parts: readonly Part[];
-  /** The text of the parts. */
   readonly text: string;
   readonly calls: readonly ToolCallPart[];
   readonly reason: FinishReason;
@@ -276,7 +271,6 @@ export interface Runs {
 
 /** Who decides for a user how a run goes on, which it does with the rights that it was begun with: they must have all of these. */
 export interface RunDecider {
-  /** Whose run it is. */
   readonly userId: number;
   readonly by: Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
 }

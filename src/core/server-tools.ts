@@ -5,7 +5,6 @@ import type { AskUser } from './questions.ts';
 export interface ServerTool {
   readonly declared: FunctionTool;
   readonly server: number;
-  /** Its name at the server. */
   readonly name: string;
   /** Tells the definition that the model was shown. */
   readonly digest: string;
@@ -63,7 +62,6 @@ export interface ServerToolCaller {
   readonly mcpTools?: readonly string[];
 }
 
-/** A tool of a server that an agent has. */
 export interface AgentServerTool extends ServerTool {
   readonly serverName: string;
   /** It says of itself that it changes nothing. */
@@ -82,7 +80,6 @@ export interface AgentServer {
   readonly problem: string | null;
 }
 
-/** The tools of MCP servers that agents have. */
 export interface AgentServerTools extends Pick<ServerTools, 'call'> {
   /** The allowed tools of these servers, or of each those named. @throws the signal's reason */
   of(

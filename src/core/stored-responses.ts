@@ -76,7 +76,6 @@ export interface Conversations<Body> {
    * @returns false when it was not there
    */
   removeEntry(conversationId: string, userId: number, id: string, left: (entry: StoredEntry<Body>) => StoredEntry<Body> | undefined): Promise<boolean>;
-  /** How many a user has. */
   count(userId: number): Promise<number>;
 }
 
@@ -101,7 +100,6 @@ export interface WaitingResponse {
   readonly job: string;
   /** Of the response. */
   readonly id: string;
-  /** Of the key that it was asked with. */
   readonly keyId: number;
 }
 

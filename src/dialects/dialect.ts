@@ -104,7 +104,6 @@ export interface ReturnedThoughts {
   readonly isBound?: true;
 }
 
-/** A request for a provider. */
 export interface EncodedRequest {
   readonly body: JsonObject;
   /** What the wire or the model does not support, as `field: reason`. */

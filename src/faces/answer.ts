@@ -199,7 +199,6 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   else exchange.sendJson(200, whole, headers);
 }
 
-/** Is the answer forwarded unparsed? */
 const isForwarded = (event: GenerateEvent): boolean => event.type === 'passed' && !event.unseen;
 
 /** A usage that the provider did not report, or not where clients look for it. */

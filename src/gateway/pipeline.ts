@@ -34,17 +34,14 @@ import { speaking } from './tasks/speak.ts';
 export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
   /** Exact for the built-in model. */
   readonly countTokens: CountTokens;
-  /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
   readonly health: Health;
   readonly routing: () => { readonly retryBudget: number };
   readonly waits: () => Waits;
   readonly clock: Clock;
-  /** The web search of the gateway. */
   readonly web: Pick<SearchingDeps, 'engine' | 'fetcher' | 'failed'>;
   readonly prompts: PromptLog;
-  /** The tools of MCP servers. */
   readonly tools: ServerTools;
   /** Validates answers against the JSON Schemas of clients. */
   readonly schemas: ConformingDeps;

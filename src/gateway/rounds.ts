@@ -37,7 +37,6 @@ export function callsAllowed({ dialect = '', tools, kept = [], extra }: Generate
 interface Rounds {
   /** The end of the last answer. */
   readonly finished: Finished | undefined;
-  /** The usage of all answers. */
   readonly usage: Usage | undefined;
   /** Whether the last answer has calls for the client: without one there is nothing to answer. */
   readonly hasCalls: boolean;

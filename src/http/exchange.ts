@@ -264,7 +264,6 @@ export class Exchange implements Memory, NeededMemory {
     else this.#response.end(Buffer.from(body.buffer, body.byteOffset, length).toString('latin1'), 'latin1');
   }
 
-  /** 204. */
   sendNothing(headers: Headers = []): void {
     this.#head(204, headers);
     this.#response.end();

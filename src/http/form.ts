@@ -19,9 +19,7 @@ export interface FormDeps {
   readonly parse: (bytes: Uint8Array) => JsonText | Promise<JsonText>;
 }
 
-/** A body that may be a form. */
 export interface FormBody {
-  /** The fields. */
   readonly json: unknown;
   readonly bytes: Uint8Array;
   readonly files: readonly UploadedFile[];

@@ -46,7 +46,6 @@ export interface RequestDeps {
   readonly done: (done: Done) => void;
 }
 
-/** An answered request. */
 export interface Done {
   readonly exchange: Exchange;
   readonly face: string;
@@ -103,7 +102,6 @@ export class Requests {
     this.#queue = new FairQueue(deps);
   }
 
-  /** Requests that wait for their turn. */
   get waiting(): number {
     return this.#queue.waiting;
   }

@@ -186,7 +186,6 @@ interface ClusterMetrics {
 
 function openClusterMetrics(clock: Clock, serving: () => readonly WorkerHandle[]): ClusterMetrics {
   const own = openMetrics();
-  /** The last figures of each worker. */
   const last = new Map<string, Figures>();
   let ofEnded: Promise<Figures> = Promise.resolve([]);
   const figuresOf = async ({ name, channel }: WorkerHandle): Promise<Figures> => {

@@ -10,10 +10,8 @@ import type { OwnRows } from './own-rows.ts';
 import { pageById, pageQuery, pageSchema } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
-/** The query of a request for one thing. */
 export const ownQuery = closed(ownerQuery);
 
-/** Who asks for a thing, and whose things are meant. */
 export interface OwnAsked {
   readonly caller: Caller;
   readonly by: Actor;

@@ -10,7 +10,6 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
 };
 
-/** A page, as it is answered. */
 export const pageSchema = <Item extends TSchema>(item: Item) => Type.Object({ items: Type.Array(item), nextCursor: nullable(Type.String()) });
 
 /** Where a list goes on, as clients carry it: a list's name and what its last item is found by. Opaque to them, and good for that list only. */

@@ -96,7 +96,6 @@ export function openSharing({ store, audit, kind, lock, idOf, changed }: Sharing
 
 const noAccount = () => new Fault('not-found', 'No account.', { field: 'email' });
 
-/** A grant in the trail. */
 const wordOf = ({ user, team, right }: Grant) => `${user === undefined ? (team === undefined ? 'everybody' : `team:${team}`) : `user:${user}`} ${right}`;
 
 async function userOf({ db }: Access, email: string): Promise<number | undefined> {

@@ -18,7 +18,6 @@ export interface JobRunDeps extends Pick<Required<WorkOptions>, 'leaseSeconds' |
   readonly log: StoreLog;
 }
 
-/** A job that this process has taken. */
 export interface TakenJob {
   readonly id: string;
   readonly payload: Json;

@@ -99,7 +99,6 @@ function metricsOfProcess(): Registry {
 
 const bounds = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** The answers of one route. */
 class Answers {
   readonly face: string;
   readonly route: string;
@@ -122,7 +121,6 @@ export function summed(processes: readonly Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(processes.map((figures) => figures.map(explained))).metrics();
 }
 
-/** The figures of several processes as those of one. */
 export function merged(processes: readonly Figures[]): Promise<Figures> {
   return AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
 }

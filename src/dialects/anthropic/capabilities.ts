@@ -35,7 +35,6 @@ export const supports = (quirks: Quirks = {}): FieldSupport => without(support, 
 /** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;
 
-/** See `requestFieldsOf`. */
 export const requestFields = requestFieldsOf(
   MessagesRequest.properties,
   { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format', output_format: 'response_format' },

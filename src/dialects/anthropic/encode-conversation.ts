@@ -17,7 +17,6 @@ interface Conversation extends Pick<Quirks, 'innerSystem' | 'withoutPrefill'> {
   readonly instructions: readonly string[];
 }
 
-/** A message to be. */
 interface Draft {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: JsonObject[];

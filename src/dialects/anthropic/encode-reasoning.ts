@@ -83,9 +83,7 @@ function nearestOf(effort: string, efforts: readonly string[] | undefined): stri
   return efforts.findLast((one) => order.indexOf(one) < order.indexOf(effort)) ?? efforts[0]!;
 }
 
-/**
- * The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back.
- */
+/** The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back. */
 function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking: never, withoutForcedTools }: Quirks): string | undefined {
   if (never) return 'this model does not think.';
   if (isForced(call.toolChoice) && !(withoutForcedTools && isTranslated(call, dialect))) return 'the provider does not think where a tool must be called.';

@@ -38,7 +38,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 /** With these an answer without content is one all the same; with any other the model failed. */
 const emptyEndings: ReadonlySet<string> = new Set(['STOP', ...Object.keys(reasons).filter((raw) => reasons[raw] === 'refused'), 'MAX_TOKENS']);
 
-/** State of a candidate. */
 interface CandidateState {
   /** It has content: thoughts are none. */
   spoke: boolean;
@@ -58,7 +57,6 @@ interface CandidateState {
 const mostCandidates = 128;
 const mostCalls = 10_000;
 
-/** How an answer is decoded. */
 interface Reading {
   /** Consecutive parts of one kind are separate parts, and not fragments of one. */
   readonly whole?: boolean;

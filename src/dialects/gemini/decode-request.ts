@@ -29,12 +29,7 @@ export interface Addressed {
   readonly stream: boolean;
 }
 
-/**
- * A content generation request → call.
- *
- * @param body parsed JSON
- * @throws Fault `invalid`, naming the field as the client spelled it
- */
+/** A content generation request → call. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
   return withClientSpelling(body, (value) => callOf(check(value), asked));
 }

@@ -28,7 +28,6 @@ export function withoutLoneItems(call: GenerateCall, which: LoneItems = 'all'): 
   return { call: { ...call, turns: joined(turns), tools: call.tools.map(alone) }, ...(ignored.size > 0 ? { ignored: [...ignored] } : {}) };
 }
 
-/** Which items has a call? */
 export function loneItemsIn({ turns }: Pick<GenerateCall, 'turns'>): LoneItems | undefined {
   const items = turns.filter(isItem);
   if (items.length === 0) return undefined;
@@ -51,7 +50,6 @@ function note(part: Part, ignored: Set<string>): void {
 
 const longestType = 100;
 
-/** The tools that an item declares. */
 export const toolsIn = (item: unknown): readonly Json[] | undefined =>
   isObject(item) && Array.isArray(item['tools']) ? (item['tools'] as readonly Json[]) : undefined;
 

@@ -12,7 +12,6 @@ export interface ToolRules {
   readonly names: NameRule;
   /** Does it have tools that take free text? */
   readonly custom: boolean;
-  /** Does it have namespaces of tools? */
   readonly namespaces: boolean;
   /** Characters of a description at most; absent: any number. */
   readonly longestDescription?: number;
@@ -220,7 +219,6 @@ const fewestTold = 20;
 
 interface Described<Any> {
   readonly tool: Any;
-  /** Not all of the description is in it. */
   readonly isCut: boolean;
 }
 

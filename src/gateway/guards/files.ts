@@ -53,7 +53,6 @@ function inUrl(url: string | undefined): Held | undefined {
   return { type: base64 ? head.slice(0, head.lastIndexOf(';')) : head, base64, content: comma < 0 ? '' : url.slice(comma + 1) };
 }
 
-/** The decoded text; undefined if it is not text. */
 function textOf({ base64, content }: Held): string | undefined {
   if (content.length > mostCharacters * 2) throw tooLarge();
   if (!base64) return percentDecoded(content);

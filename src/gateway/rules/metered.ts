@@ -63,11 +63,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
   );
 }
 
-/**
- * Books a call that a check denied before it was made: no quota, one row.
- *
- * @throws Fault `overloaded` while nothing can be booked
- */
+/** Books a call that a check denied before it was made: no quota, one row. @throws Fault `overloaded` while nothing can be booked */
 export async function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, context: Context, refusal: Fault): Promise<void> {
   const free = unreserved(ledger, call, context);
   await free.reservation.settle(new Meter(free, context, clock).row(refusedEnd(refusal)));

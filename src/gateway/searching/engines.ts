@@ -14,7 +14,6 @@ export interface Found {
 
 export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
 
-/** A web search engine. */
 export interface Engine {
   /** `most` results, 8 by default. @throws NotFetched; or the signal's reason */
   search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal; readonly most?: number }): Promise<readonly Found[]>;

@@ -30,7 +30,6 @@ import { pageText } from './pages.ts';
 import { SearchRound, type SearchCall } from './round.ts';
 
 export interface SearchingDeps {
-  /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   /** Absent if no engine is configured. */
   readonly engine: () => Engine | undefined;

@@ -12,7 +12,6 @@ export interface SearchCall {
 }
 
 export interface RoundDeps {
-  /** The name of the search function. */
   readonly name: string;
   readonly isFirst: boolean;
   /** Further ignored fields. */

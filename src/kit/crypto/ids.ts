@@ -41,7 +41,6 @@ function millisecondText(millisecond: number): string {
   return lastText;
 }
 
-/** 32 random bytes for a key. */
 export function randomKey(): Buffer {
   return randomBytes(32);
 }

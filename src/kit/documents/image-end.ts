@@ -48,7 +48,6 @@ export function lacksEndMark(content: Uint8Array, name: string): boolean {
   return name === 'jpg' && !bytes.includes(endMark, scanOf(bytes).scan ?? bytes.length);
 }
 
-/** The mark of the end of a JPEG. */
 export const endMark = Buffer.from([0xff, 0xd9]);
 
 /** Where the first scan of a JPEG begins, and whether it has all pixels from top to bottom. Decoders pass over bytes between segments. */

@@ -3,7 +3,6 @@ import { ConversionRefused, corrupt, empty, encrypted } from './refusal.ts';
 import { languages } from './languages.ts';
 import { checkZip, type ZipEntry } from './zip.ts';
 
-/** What reads a document. */
 export type Reader = 'pdf' | 'office' | 'html' | 'mail' | 'image' | 'csv' | 'json' | 'markdown' | 'code' | 'text';
 
 /** The type of a document, by its bytes; by its name only where text says nothing of itself. */

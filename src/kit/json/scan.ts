@@ -34,22 +34,16 @@ export interface JsonLimits {
 /** The places of the members of the outermost object, four byte offsets each: key with quotes, value. Empty if the text is not an object. */
 export type MemberOffsets = readonly number[];
 
-/**
- * Parses a JSON text.
- *
- * @throws BadJson
- */
+/** Parses a JSON text. @throws BadJson */
 export function parseJson(bytes: Uint8Array, parsing?: Parsing): unknown {
   return readJson(bytes, parsing).value;
 }
 
-/** A parsed text. */
 export interface JsonText {
   readonly value: unknown;
   readonly places: MemberOffsets;
 }
 
-/** How a text is parsed. */
 export interface Parsing extends Partial<JsonLimits> {
   /** Numbers are kept as they were written (`numbers.ts`). */
   readonly numbersAsWritten?: boolean | undefined;

@@ -1,6 +1,5 @@
 import { splitter } from '../upstream/sse.ts';
 
-/** The forms of an answer. */
 type AnswerForm = 'json' | 'stream';
 
 const types = { json: 'application/json', stream: 'text/event-stream' } as const;

@@ -197,5 +197,4 @@ function isFormat(format: unknown, value: string): boolean {
   }
 }
 
-/** A schema as `elicitationIn` gives it. */
 export const isElicitedSchema = (schema: Readonly<Record<string, unknown>>): boolean => schemaIn(schema) !== undefined;

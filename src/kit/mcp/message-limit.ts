@@ -4,7 +4,6 @@ import { splitter } from '../upstream/sse.ts';
 import { weights } from './message-values.ts';
 import { withUsableTools } from './usable-tools.ts';
 
-/** What a message may be. */
 export interface MessageLimits {
   /** Bytes of a JSON body, or of an event of an event stream. */
   readonly bytes: number;

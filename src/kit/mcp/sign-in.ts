@@ -55,7 +55,6 @@ type Metadata = Pick<
   | 'authorization_response_iss_parameter_supported'
 >;
 
-/** A sign-in that was begun. */
 export interface SignInBegun {
   readonly registered: Registered;
   /** Of PKCE. */

@@ -2,10 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
-/**
- * Reads the certificates of a PEM file.
- * @throws Error with a message for operators, if the file cannot be read or has no certificate
- */
+/** Reads the certificates of a PEM file. @throws Error with a message for operators, if the file cannot be read or has no certificate */
 export function certificatesIn(file: string): readonly string[] {
   let text: string;
   try {

@@ -3,11 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Characters that are looked at in one turn of the event loop. */
 const piece = 1_048_576;
 
-/**
- * Is a text base64, of either alphabet, with or without its padding? White space counts for nothing, as in mails.
- *
- * @throws the reason of the signal
- */
+/** Is a text base64, of either alphabet, with or without its padding? White space counts for nothing, as in mails. @throws the reason of the signal */
 export async function isBase64(text: string, signal: AbortSignal): Promise<boolean> {
   let count = 0; // of characters that carry something
   let padding = 0;

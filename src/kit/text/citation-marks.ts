@@ -117,7 +117,6 @@ export class CitationMarks {
   }
 }
 
-/** The marks in a whole text. */
 export function citationMarksIn(text: string): readonly CitationMark[] {
   const marks = new CitationMarks();
   marks.take(text);

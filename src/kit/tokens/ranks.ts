@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
  * bytes, so that the hash of any substring of a piece takes two subtractions.
  */
 export interface Ranks {
-  /** The bytes of all tokens, in order of rank. */
   readonly bytes: Uint8Array;
   /** The start of each rank's token in `bytes`, and one more entry for the end. */
   readonly starts: Int32Array;

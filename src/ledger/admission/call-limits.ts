@@ -24,7 +24,6 @@ export interface CallLimitsDeps {
 
 export const noHolds: readonly Hold[] = [];
 
-/** A call as its limits see it. */
 interface Limited {
   readonly caller: Caller;
   readonly call: RoutedCall;

@@ -68,7 +68,6 @@ function wordsToRepeat({ message, orders }: Prompt): string | undefined {
   return order === undefined ? undefined : toRepeat(order.replace(/^\s*always /i, ''));
 }
 
-/** Answers with the tool results. */
 function toldBy({ results }: Prompt): (variant: number) => Answer {
   return (variant) => {
     const lines = results.map((result) => {

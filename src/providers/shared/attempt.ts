@@ -34,7 +34,6 @@ export interface Address {
   readonly path: string;
 }
 
-/** A request to a provider. */
 export interface ProviderRequest {
   readonly body: Uint8Array | string | Promise<Uint8Array>;
   /** Absent: JSON. */

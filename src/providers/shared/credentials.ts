@@ -14,7 +14,6 @@ export interface Credential {
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** The credentials of one provider. */
 export interface Credentials {
   /** The credentials to try for one request for the model, in order: at least one. @param keys absent: none is in cooldown */
   inTurn(model: string, keys?: KeyCooldowns): readonly Credential[];

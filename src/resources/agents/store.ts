@@ -92,7 +92,6 @@ export function openAgents(store: Store): AgentStore {
   };
 }
 
-/** What is done with the versions of agents. */
 function versionsOf(
   store: Store,
   { one, editable }: Pick<OwnRowsInside<OwnAgent>, 'one' | 'editable'>,
@@ -163,7 +162,6 @@ async function pageOfAll(
 }
 
 interface NewVersion extends Pick<AgentVersion, 'version' | 'definition'> {
-  /** Of the agent. */
   readonly id: number;
   readonly author: number;
 }

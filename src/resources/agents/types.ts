@@ -25,12 +25,10 @@ export interface AgentDefinition {
   /** Absent: the chat model of the settings. */
   readonly model?: string;
   readonly tools: readonly AgentTool[];
-  /** JSON Schema of its variables. */
   readonly variables?: JsonObject;
   readonly limits?: Partial<RunLimits>;
 }
 
-/** An agent with one of its versions. */
 export interface Agent {
   readonly id: number;
   readonly uuid: string;

@@ -32,7 +32,6 @@ const mostTries = 5;
 /** A flood of unknown credentials is 100 queries a second. */
 const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
-/** Credentials of one kind. */
 export interface Credentials extends Pick<ApiKeys, 'find'> {
   /** Could this be one at all? What could not is never looked up. Absent: they are API keys and access tokens. */
   readonly isOne?: (text: string) => boolean;

@@ -53,7 +53,6 @@ const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file'
 
 const shown = shownAs(FileObject);
 
-/** The files of datasets. */
 export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
   const { datasets, sharing, files } = deps;
   return [

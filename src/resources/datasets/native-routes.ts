@@ -16,7 +16,6 @@ export interface NativeDatasetDeps {
   readonly sharing: Sharing;
   readonly removal: Removal;
   readonly ingestion: Pick<Ingestion, 'copy' | 'ended'>;
-  /** The model of a new dataset. */
   readonly defaultModel: () => string;
 }
 

@@ -29,7 +29,6 @@ export interface Dataset {
   readonly updatedAt: Date;
 }
 
-/** What is in it. */
 export interface DatasetSizes {
   readonly files: number;
   readonly passages: number;

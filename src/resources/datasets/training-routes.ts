@@ -239,7 +239,6 @@ const accepted = (filename: string, id: string) =>
 const withoutVectors = (filename: string, id: string) =>
   new Accepted({ response: `${filename} is imported. Its vectors are too many for an answer.`, job_id: id, embedding: '' });
 
-/** The one file of a form. */
 function fileIn(files: readonly UploadedFile[]): UploadedFile {
   const named = files.filter(({ field }) => field === 'file');
   if (named.length === 0) throw new Fault('invalid', 'file must be a file in a multipart form.', { field: 'file', reason: 'missing' });

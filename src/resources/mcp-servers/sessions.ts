@@ -7,7 +7,6 @@ import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 
-/** A session in use. */
 export interface McpSession {
   /** Kept for five minutes, and until the server says that its tools changed. */
   list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;

@@ -13,7 +13,6 @@ export interface MineDeps extends Reading {
   /** What holds of a plan with limits of one's own; nothing for a plan that is not there. */
   readonly limitsOf: (user: Pick<Caller, 'plan' | 'limits'>) => Plan | undefined;
   readonly teamLimits: (teamId: number) => Plan | undefined;
-  /** Names of the models that the caller may ask. */
   readonly modelNames: (caller: Caller) => readonly string[];
   /** The datasets that the caller may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;

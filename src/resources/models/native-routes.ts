@@ -6,7 +6,6 @@ import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
 
 export interface ModelListDeps {
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** The other names of a model. */
   readonly aliasesOf: (name: string) => readonly string[];

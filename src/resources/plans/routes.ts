@@ -25,11 +25,7 @@ const PlanObject = Type.Object({
 const root = '/server/admin/plans';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/**
- * What users and teams may spend, for administrators.
- *
- * @param hasList is there a provider with a list of regions of this name?
- */
+/** What users and teams may spend, for administrators. @param hasList is there a provider with a list of regions of this name? */
 export function planRoutes(plans: Plans, hasList: (name: string) => boolean): readonly NounRoute[] {
   const all = () => plans.list().map(({ name, source, plan }) => ({ name, source, ...plan }));
   return [

@@ -60,7 +60,6 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
 const root = '/server/mine/plugins';
 const common = { scope: 'plugins', owner: 'caller', query: ownQuery } as const;
 
-/** Plugins as files. */
 function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'checks'>): readonly NounRoute[] {
   return [
     nounRoute('POST', `${root}/import`, {

@@ -14,7 +14,6 @@ export interface KeptText {
   readonly answer: string;
 }
 
-/** A request of a user. */
 export interface LoggedRequest {
   readonly requestId: string;
   readonly userId: number;

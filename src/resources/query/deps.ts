@@ -19,7 +19,6 @@ export interface QueryDeps {
   readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
   /** Takes the permit of a request, which its answer does not take again. @throws Fault as `affords` */
   readonly enters: (context: Context) => Promise<void>;
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** Names of models: of a question that names none, of follow-up questions, and of what words questions anew (undefined: nothing does). */
   readonly defaults: () => { readonly chat: string; readonly followUp: string; readonly rewording: string | undefined };

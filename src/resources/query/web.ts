@@ -16,7 +16,6 @@ export interface Web {
 interface Asking {
   readonly owner: string;
   readonly signal: AbortSignal;
-  /** Most results. */
   readonly most: number;
 }
 

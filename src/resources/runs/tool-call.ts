@@ -87,7 +87,6 @@ const refusals = {
   again: 'The call was interrupted, and it is not known whether it took effect. The user did not want it to be made again.',
 };
 
-/** How often this tool was called with these arguments. */
 function repeated({ repeated: counts }: Toolbox, { tool, server, arguments: args }: RunToolCall): number {
   const what = JSON.stringify([server, tool, args]);
   const times = (counts.get(what) ?? 0) + 1;

@@ -10,7 +10,6 @@ import { spokenText } from '#kit/text/spoken-text';
 
 export interface SpeechDeps {
   readonly speak: Speak;
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** The model of a text that names none. */
   readonly defaultSpeech: () => string;

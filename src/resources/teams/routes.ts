@@ -82,7 +82,6 @@ function changeOf({ name, plan, members, admins, ...limits }: Static<typeof Team
   return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members && { members }), ...(admins && { admins }), limits };
 }
 
-/** As it is told. */
 export function shownTeam({ limits, ...team }: Team) {
   return { ...team, ...limits };
 }

@@ -9,7 +9,6 @@ export type Vocabulary = 'o200k' | 'cl100k';
 
 export interface TokenizerDeps {
   readonly models: (caller: Caller) => KnownModels;
-  /** The tokens of a text. */
   readonly count: (text: string, vocabulary: Vocabulary, asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<number>;
 }
 

@@ -147,7 +147,6 @@ const text = Type.Optional(Type.String({ description: 'Its first 2,000 character
 
 const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Array(Detail), prompt: text, response: text });
 
-/** Who may read what. */
 export interface UsagePlace {
   /** `/server/mine`: `/usage` and `/logs` are below it. */
   readonly root: string;

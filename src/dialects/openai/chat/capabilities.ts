@@ -42,7 +42,6 @@ export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
 /** The search that a client of this wire asks for is left to its provider; others have no place here. */
 export const searches = ({ tools }: GenerateCall): boolean => tools.every((tool) => !isWebSearch(tool) || tool.dialect === dialect);
 
-/** See `requestFieldsOf`. */
 export const requestFields = requestFieldsOf(
   ChatRequest.properties,
   { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs', functions: 'tools', function_call: 'tool_choice' },

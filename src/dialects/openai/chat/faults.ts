@@ -8,5 +8,4 @@ export function encodeFaultFrame(fault: Fault): string {
   return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
 }
 
-/** The fault for a response that is not a chat completion. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a chat completion.', { elsewhere: true });

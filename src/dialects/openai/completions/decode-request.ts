@@ -15,7 +15,6 @@ const check = checked(CompletionRequest, bodyFault);
  */
 export const decodeRequest = (body: unknown): Omit<ReturnType<typeof decodeChat>, 'asItCame'> => decodeChat(asChat(body));
 
-/** The body of the equivalent chat request. */
 function asChat(body: unknown): JsonObject {
   const { prompt, echo, suffix, logprobs, best_of: best, ...others } = check(body) as CompletionRequest & JsonObject;
   const text = typeof prompt === 'string' ? prompt : prompt[0]!;

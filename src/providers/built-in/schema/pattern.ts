@@ -43,7 +43,6 @@ function upTo(steps: number): Spending {
   return { spend: (some) => (left -= some) >= 0 };
 }
 
-/** The remaining steps. */
 interface Steps {
   left: number;
 }

@@ -24,7 +24,6 @@ export interface SourceRoutesDeps {
   readonly sources: Sources;
   readonly schedule: Schedule;
   readonly removal: Pick<Removal, 'filesOfSource'>;
-  /** The folders that may be followed. */
   readonly folders: () => readonly string[];
   /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
   readonly actingFor: ActingFor;
