@@ -169,7 +169,6 @@ async function openMachine<Own extends Journal | undefined>(
 
 /**
  * Where the shipper brings journals: the usage tables of the database.
- *
  * @param adopter who ships the journals of another machine; the audit trail then records it
  */
 export function usageSink(store: Store, holders: Holders, adopter?: string): UsageSink {

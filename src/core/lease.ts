@@ -69,7 +69,6 @@ export interface Contact {
 export interface LeaseSource {
   /**
    * One grant for each request, in order.
-   *
    * @throws Fault `overloaded` while the source is unreachable; `conflict` when the holder was closed: its journal then belongs to another holder
    */
   lease(asks: readonly LeaseRequest[]): Promise<readonly LeaseGrant[]>;

@@ -165,13 +165,11 @@ export interface Run {
   emit(event: RunEvent): void;
   /**
    * Does the work, once: its result is stored with all that was told before it is given back. Work that was interrupted is done again.
-   *
    * @param key unique in this part of the run, and the same each time that the loop is called
    */
   step<Result extends Json | void>(key: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * An answer of a model: booked, counted as a step, its text told as it comes.
-   *
    * @param options `name`: of the step, for clients; `isQuiet`: the text is not told, as it is not for the user; `shown`: what the text goes through before it
    * is told
    * @throws Fault of the pipeline, and `unprocessable` where a limit of the run is reached
@@ -180,7 +178,6 @@ export interface Run {
   /**
    * Calls a tool once, after its approval where one is needed. A refusal, a call that was interrupted and must not be made again, a failure (a Fault) and the
    * third call with the same arguments are outcomes for the model. A text over 32 KB is moved to the scratch, and cut.
-   *
    * @throws RunWaits; Fault `unprocessable` where a limit of the run is reached
    */
   tool(call: RunToolCall, work: (asking: ToolContext) => Promise<ToolOutcome>): Promise<ToolOutcome>;

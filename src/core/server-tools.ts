@@ -29,14 +29,12 @@ export interface ServerTools {
   ): Promise<{ readonly tools: readonly ServerTool[]; readonly unknown: readonly string[] }>;
   /**
    * The tools of a server that the client names. Undefined: it is none that the gateway may call.
-   *
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
   /**
-   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it returns that result. Failures are
-   * texts for the model.
-   *
+   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it returns that result. Failures are texts
+   * for the model.
    * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked
    * @throws the signal's reason
    */

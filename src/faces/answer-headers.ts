@@ -5,7 +5,6 @@ import type { Headers } from '#http/headers';
 
 /**
  * What an answer says about its way: who answered, after how many tries, what could not be honoured, what is left of the limits.
- *
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {

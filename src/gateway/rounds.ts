@@ -21,9 +21,8 @@ export function laterChoice(choice: ToolChoice | undefined): { readonly toolChoi
 }
 
 /**
- * The calls of tools that the client still allows. A provider is told the limit only for tools of its own, and gets none of them where nothing is left: it takes
- * no limit of 0.
- *
+ * The calls of tools that the client still allows. A provider is told the limit only for tools of its own, and gets none of them where nothing is left: it
+ * takes no limit of 0.
  * @param left undefined: the client has no limit
  */
 export function callsAllowed({ dialect = '', tools, kept = [], extra }: GenerateCall, left: number | undefined): Partial<GenerateCall> {

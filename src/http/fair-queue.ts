@@ -80,7 +80,6 @@ export class FairQueue {
 
   /**
    * Puts a request at the end of its user's line.
-   *
    * @returns `undefined` where it may begin now; else it resolves when it may, or when it has been aborted
    * @throws Fault `overloaded` where too many wait, now or later
    */

@@ -20,7 +20,6 @@ export interface Ledger {
   free(call: RoutedCall, context: Context): Reservation;
   /**
    * Notes what is left of the caller's limits, for a request that makes no call.
-   *
    * @returns false where this process does not know yet what was spent of them
    * @throws Fault `quota-spent` where the limits themselves are not known
    */

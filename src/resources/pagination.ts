@@ -62,7 +62,6 @@ interface PageAsked {
 
 /**
  * A page of a list whose items are found by their ids.
- *
  * @param read reads that many items behind an id; 0: from the start
  * @throws Fault `invalid` where the cursor is not one that this list gave
  */

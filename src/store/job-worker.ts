@@ -96,7 +96,6 @@ export function workOn(working: Working): JobWorker {
 
 /**
  * Owners take turns: the next place goes to whoever has fewest, and of those to whoever has waited longest.
- *
  * @param taken how many of the places of an owner here are taken
  */
 async function take({ kind, place, mostEach, leaseSeconds, store }: Working, count: number, taken: Record<string, number>): Promise<TakenJob[]> {

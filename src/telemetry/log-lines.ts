@@ -15,7 +15,6 @@ const againMilliseconds = 50;
 /**
  * Gathers lines and writes them in pieces of whole lines. A list that is joined once: a library that kept one growing text made a flat copy of it for every
  * line, 8 KB a request.
- *
  * @param pieceBytes written at once at most, but for a line that is longer
  * @param mostWaiting bytes that wait for a reader who has stopped; later lines are left out
  * @param leftOut the line in place of `count` lines that were left out

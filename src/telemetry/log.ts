@@ -24,7 +24,6 @@ export interface Log {
 
 /**
  * A line is made in one go, by the engine's own JSON: a fifth of what a logging library takes, and every request has one.
- *
  * @param level this is logged, and worse; `silent`: nothing
  * @param place `shared`: other processes write to the same stderr
  * @param format `pretty`: for people at a terminal, with colours

@@ -45,7 +45,6 @@ interface Regions {
 
 /**
  * The state of the regions, and the end of all cooldowns.
- *
  * @param noted records who ends them in the audit trail, before it is done: what cannot be recorded is not done
  */
 export function regionRoutes({ regions, resetRegions }: Regions, noted: (by: Actor) => Promise<void>): readonly NounRoute[] {

@@ -46,7 +46,6 @@ const mostBlocks = 10_000;
 
 /**
  * Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  */

@@ -4,7 +4,6 @@ import { malformed } from './faults.ts';
 
 /**
  * A message stream → events.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  */

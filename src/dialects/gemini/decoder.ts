@@ -6,7 +6,6 @@ import { malformed } from './faults.ts';
 
 /**
  * A stream of generated content → events.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  * @param call where it lets the model search, citations are reported, and text is buffered for them

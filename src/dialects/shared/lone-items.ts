@@ -13,7 +13,6 @@ export type LoneItems = 'with-tools' | 'all';
 
 /**
  * Leaves out the items of another dialect that are no messages. Their tools are declared like all others. What else they hold is reported.
- *
  * @returns undefined where there are none
  */
 export function withoutLoneItems(call: GenerateCall, which: LoneItems = 'all'): Fitted | undefined {

@@ -13,7 +13,6 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 
 /**
  * Appends the first sentence of the provider's message to a fault, where the status is one whose messages describe the request.
- *
  * @param fault the refusal in the gateway's own words
  * @param status the provider's HTTP status
  * @param message the provider's message, unmasked

@@ -62,7 +62,6 @@ export interface Notes {
 
 /**
  * Applies the checks one after the other: a later one does not see what an earlier one masked.
- *
  * @returns the texts that may pass; the same list if nothing was masked
  * @throws Fault `invalid` (content-policy) for denied content; `upstream-failed` or `overloaded` if a check cannot be made
  */

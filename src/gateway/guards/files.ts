@@ -11,7 +11,6 @@ export const mostCharacters = 8_388_608;
 /**
  * The media part with the text of its file checked, if it is a text file in base64 or in a `data:` URL: by its media type or, without one, because it is valid
  * UTF-8. Any other part is returned unchanged.
- *
  * @throws Fault `invalid` for a text file that cannot be read, `too-large`
  */
 export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: string) => string): Kind {

@@ -22,7 +22,6 @@ interface Alternatives {
 /**
  * Tries one model after the other: the next one when all targets of a model have failed, the larger one when the conversation was too long for it. Each is
  * admitted and booked separately, as steps of the same request, because prices differ.
- *
  * @throws Fault as failover does
  */
 export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {

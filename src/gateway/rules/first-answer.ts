@@ -19,7 +19,6 @@ export interface Candidates<Candidate> {
 
 /**
  * Tries one model after the other until one has begun to answer: what a client has read cannot be taken back.
- *
  * @throws Fault of the model that decided or, if all failed, that of `allOut`
  */
 export async function* firstAnswer<Candidate>({ left, most, signal, ask, moveOn }: Candidates<Candidate>): AsyncGenerator<Events> {

@@ -99,7 +99,6 @@ export function inOneLine(text: string): string {
 
 /**
  * Writes a table.
- *
  * @param place where it is: each of its rows is a place there, the header with the line below it; undefined: none is
  * @param numbers of its rows; absent: they count from 1
  */

@@ -3,9 +3,8 @@ import { valueIn } from './value-in.ts';
 type Each = (text: string) => string;
 
 /**
- * JSON text with its texts replaced: strings and names of members, and numbers too (a card number may be written as one; it becomes a string if it is replaced).
- * Everything else stays the same, byte for byte, and the result is valid JSON.
- *
+ * JSON text with its texts replaced: strings and names of members, and numbers too (a card number may be written as one; it becomes a string if it is
+ * replaced). Everything else stays the same, byte for byte, and the result is valid JSON.
  * @returns undefined if the text is not JSON
  */
 export function withJsonTexts(json: string, each: Each): string | undefined {

@@ -16,7 +16,6 @@ export interface MessageLimits {
 /**
  * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it: that would hold the event loop. What is no JSON
  * is let through, as it is refused soon.
- *
  * @param ended called when the body has ended, or broken
  */
 export function withMessageLimit(response: Response, limits: MessageLimits, ended: (isStream: boolean) => void = () => {}): Response {

@@ -45,7 +45,6 @@ export class CallLimits {
 
   /**
    * One hold for each account that limits the call. Nothing is set aside yet.
-   *
    * @param at milliseconds since 1970: the month and the day of the accounts
    * @throws Fault `quota-spent` where limits are not known, `forbidden` where a limit in US dollars meets a model without a price
    */

@@ -13,7 +13,6 @@ import { SegmentWriter } from './segment-writer.ts';
 export interface CallJournal {
   /**
    * A call may spend as soon as this is written.
-   *
    * @returns resolves then; rejects with `overloaded` where no disk takes it: the call must not go on
    * @throws Fault `overloaded` where that is known at once
    */

@@ -73,7 +73,6 @@ export class SegmentWriter {
 
   /**
    * Writes down that a call begins.
-   *
    * @returns resolves when it is written; rejects with `overloaded` where no disk takes it
    * @throws Fault `overloaded` where that is known at once
    */

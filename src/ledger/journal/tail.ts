@@ -34,7 +34,6 @@ export class Tail {
 
   /**
    * The next records, about a megabyte at most; none when there is nothing new.
-   *
    * @param ended nobody writes any more: what cannot be read is passed over, up to the end
    */
   async read(ended: boolean): Promise<readonly Entry[]> {

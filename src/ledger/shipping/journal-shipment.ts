@@ -79,7 +79,6 @@ export class JournalShipment {
 
   /**
    * Ships the next rows.
-   *
    * @param ended the writer is gone: calls that ran are booked as died when all else is booked
    * @returns true while there may be more
    * @throws what the database throws; the next call goes on from there

@@ -26,7 +26,6 @@ export interface Answer {
 
 /**
  * The rules in order; the first that applies answers. README.md describes them.
- *
  * @param variant selects among wordings of the same answer
  * @throws Fault `invalid` for a schema that no value satisfies and for an unknown tool
  */

@@ -4,7 +4,6 @@ import type { Vendor } from '../vendors.ts';
 
 /**
  * What is publicly known of a vendor's models on this wire.
- *
  * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
  * @param model its name upstream
  */

@@ -21,7 +21,6 @@ const end = 1000;
 
 /**
  * A digest of the position of a call in its conversation: of the user's first turn and of the turns between the model's turn and the one before.
- *
  * @param at index of the model's turn
  * @param ordinal index of the call among those of the turn
  */

@@ -40,7 +40,6 @@ export interface Holders {
   endSilent(): Promise<number>;
   /**
    * Frees the leases of a holder whose journal has been shipped; `taken` names another machine that shipped it. No effect on a closed holder.
-   *
    * @throws Fault `not-found`
    */
   close(id: string, taken?: Taken): Promise<void>;

@@ -61,7 +61,6 @@ export interface Users {
   password(id: number): Promise<string | null | undefined>;
   /**
    * Sessions, and access tokens had by the password before, are no longer good but for what is kept. To be called in a transaction.
-   *
    * @param own where users change their own: what they keep, and what was stored of the password before
    * @returns false for nobody, and where another password was stored before
    */
@@ -69,7 +68,6 @@ export interface Users {
   /**
    * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
    * transaction.
-   *
    * @throws Fault `conflict` as `change`
    */
   remove(id: number): Promise<User | undefined>;

@@ -5,7 +5,6 @@ import { malformed } from './faults.ts';
 
 /**
  * A chat completion stream → events.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  * @param call the call that is answered: some servers send the names of its tools in pieces

@@ -8,7 +8,6 @@ const check = checked(CompletionRequest, bodyFault);
 
 /**
  * A completion request → call: the prompt becomes the user message of a chat.
- *
  * @param body parsed JSON
  * @returns `usageWanted`: did the client ask for the usage chunk of a stream?
  * @throws Fault `invalid`, also for what a chat request cannot express

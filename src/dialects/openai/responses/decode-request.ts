@@ -97,7 +97,6 @@ const understood: ReadonlySet<string> = new Set(
 
 /**
  * A request → call.
- *
  * @param turns the whole conversation without the request's instructions: the stored turns that it continues, and its input
  * @throws Fault `invalid`, naming the field as the client spelled it
  */

@@ -6,7 +6,6 @@ import { dialect } from './wire.ts';
 
 /**
  * A response stream → events.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @param ignored notes about ignored fields, reported by the `started` event
  * @param call clients of this wire see what hosted tools are doing

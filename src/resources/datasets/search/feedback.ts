@@ -18,9 +18,8 @@ export interface FeedbackAsked {
 }
 
 /**
- * Pseudo relevance feedback (RM3; Abdul-Jaleel and others 2004: UMass at TREC): what the best passages have in common is asked for, too, and puts all that were found
- * in another order. Figures are in bench/README.md.
- *
+ * Pseudo relevance feedback (RM3; Abdul-Jaleel and others 2004: UMass at TREC): what the best passages have in common is asked for, too, and puts all that were
+ * found in another order. Figures are in bench/README.md.
  * @param found best first
  */
 export async function withFeedback(
