@@ -44,11 +44,7 @@ const mostQueries = 100;
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostBlocks = 10_000;
 
-/**
- * Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it.
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- */
+/** Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it. */
 export const reader = (model: string, ignored: readonly string[]): Reader => new MessageReader(model, ignored);
 
 /**

@@ -67,8 +67,6 @@ interface Reading {
 /**
  * Decodes the chunks of a stream in their order; a whole answer is one chunk. It is finished when every candidate has a finish reason, which is emitted after
  * all other events: some models send it with each chunk.
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const reader = (model: string, ignored: readonly string[], reading: Reading = {}): Reader => new ContentReader(model, ignored, reading);
 

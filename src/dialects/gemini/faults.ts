@@ -71,9 +71,7 @@ const statuses: Readonly<Record<string, number>> = {
 /**
  * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
  * `withProviderMessage`.
- * @param status HTTP, not 2xx
- * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
- * @param model the upstream name of the requested model
+ * @param body an error, or an array of one where a stream was asked for
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const { error } = envelopeOf(valueIn(body));

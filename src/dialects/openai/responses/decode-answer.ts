@@ -41,7 +41,6 @@ const newOpen = (): Open => ({ streamed: false, hasDeltas: false, ended: new Set
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
 
-/** @param model the model's upstream name, for answers that do not report one. @param ignored notes about ignored fields, reported by the `started` event */
 export const reader = (model: string, ignored: readonly string[], isProgressWanted = false): ItemReader => new ResponseReader(model, ignored, isProgressWanted);
 
 class ResponseReader implements ItemReader {
