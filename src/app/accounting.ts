@@ -62,7 +62,6 @@ export interface AccountingDeps {
   readonly lost: (cause: unknown) => void;
 }
 
-/** The folder of the journals in a data folder. */
 export const journalsIn = (data: string) => join(data, 'journal');
 
 /** By then a worker whose parent was killed has ended: it does so within 800. */

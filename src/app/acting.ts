@@ -17,7 +17,6 @@ export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, '
   /** Fetches what datasets follow. */
   readonly followed: { readonly pages: GuardedStreams; readonly buckets: GuardedStreams };
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   close(): Promise<void>;
 }
@@ -44,7 +43,6 @@ export function openActing({ outside, ...deps }: Omit<McpServersDeps, 'resolve' 
 interface UserSecrets {
   readonly resolve: ResolveSecrets;
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
 }
 

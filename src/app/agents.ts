@@ -45,7 +45,6 @@ export interface AgentsDeps {
 export interface OpenAgents {
   readonly runs: OpenRuns;
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** As they are offered to clients of MCP. */
   readonly offered: ToolSource;

@@ -66,7 +66,6 @@ export interface Calls {
   /** Reads pages of the web, and is told when the search engine did not answer. */
   readonly web: { readonly fetcher: GuardedFetch; readonly failed: (error: unknown, requestId: string) => void };
   modelNames(): readonly string[];
-  /** How the regions are, as this process sees them. */
   regions(): readonly RegionState[];
   resetRegions(): void;
   /** How many targets of each provider are cooling down. */

@@ -13,7 +13,6 @@ import { makePrivate } from '#store/private-folder';
 import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
-/** The folders with the nouns' migrations. */
 export const migrations = [
   'users',
   'api-keys',

@@ -67,7 +67,6 @@ export interface KnownDatasets {
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly permitted: (caller: Caller) => Promise<readonly object[]>;
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** Files, for clients of MCP. */
   readonly texts: FileSource;

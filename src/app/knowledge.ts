@@ -39,9 +39,7 @@ export interface Knowledge {
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
-  /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
   /** What clients of MCP are offered of it. */
   readonly offers: Sources;

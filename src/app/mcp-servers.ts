@@ -52,7 +52,6 @@ export interface McpServers {
   /** Calls that wait for the approval of their user. */
   readonly waiting: WaitingStore;
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** Ends a sign-in at a server of a user. */
   readonly signedIn: SignIns['finish'];

@@ -35,7 +35,6 @@ export interface PluginsDeps {
   readonly search: SearchPassages;
   readonly convert: RunDeps['convert'];
   readonly clock: Clock;
-  /** The setting `outbound.allow`. */
   readonly allowed: readonly string[];
 }
 

@@ -67,7 +67,6 @@ export interface ToolCallPart {
   readonly extra?: Extra;
 }
 
-/** The result of a tool, with the id of its call. */
 export interface ToolResultPart {
   readonly type: 'tool-result';
   readonly id: string;
@@ -258,7 +257,6 @@ export interface WantedServer {
   readonly unasked?: ToolsMeant | 'all';
   /** A member with a credential of the client's for the server. */
   readonly credential?: string;
-  /** The client's field. */
   readonly field: string;
   /** The client has the list of its tools. */
   readonly isListed: boolean;

@@ -2,7 +2,6 @@ import { absent } from './capabilities.ts';
 import type { Usage } from './event.ts';
 import type { Context } from './context.ts';
 
-/** An embedding request. */
 export interface EmbedCall {
   /** As the client wrote it. */
   readonly model: string;

@@ -72,7 +72,6 @@ export type ToldEvent = RunEvent & {
   readonly place: string;
 };
 
-/** What a run has used so far. */
 export interface RunUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -83,7 +82,6 @@ export interface RunUsage {
 
 /** What a run may use, all of its parts together. */
 export interface RunLimits {
-  /** Answers of models. */
   readonly steps: number;
   /** Calls of tools. */
   readonly calls: number;

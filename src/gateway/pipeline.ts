@@ -49,15 +49,11 @@ export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pic
 
 /** A call goes down through the rules and the events of its answer come back up. */
 export interface Pipeline {
-  /** Conversations of the chatcompat face. */
   readonly chatcompat: Generate;
-  /** Conversations of the messages face. */
   readonly messages: Generate;
-  /** Conversations of the gencompat face. */
   readonly gencompat: Generate;
   /** The tokens of prompts, of each face. */
   readonly count: CountPrompt;
-  /** Embeddings, of each face. */
   readonly embed: Embed;
   /** Media requests that are forwarded as they came. */
   readonly sendRaw: SendRaw;

@@ -41,7 +41,6 @@ interface Rounds {
   readonly hasCalls: boolean;
 }
 
-/** The last events of the one answer. */
 export function endOfRounds({ finished, usage, hasCalls }: Rounds): readonly GenerateEvent[] {
   const reason = finished?.reason === 'tool' && !hasCalls ? { reason: 'stop' as const, raw: 'stop' } : {};
   return [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];

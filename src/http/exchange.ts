@@ -246,7 +246,6 @@ export class Exchange implements Memory, NeededMemory {
     else this.end(held.last);
   }
 
-  /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
     this.#opening = undefined;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;

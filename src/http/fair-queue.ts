@@ -73,7 +73,6 @@ export class FairQueue {
     this.#deps = { clock, chance, atTurnEnd };
   }
 
-  /** Requests that wait. */
   get waiting(): number {
     return this.#waiting + this.#left.length;
   }

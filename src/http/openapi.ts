@@ -10,7 +10,6 @@ export type Examples = Readonly<Record<string, { readonly request?: unknown; rea
 
 interface About {
   readonly version: string;
-  /** Its base address. */
   readonly server: string;
   readonly examples: Examples;
 }

@@ -40,7 +40,6 @@ export interface RequestDeps {
   readonly surroundings: () => SurroundingSettings;
   /** Where files of forms are held. */
   readonly uploads: Uploads;
-  /** The memory that requests may hold. */
   readonly budget: ByteBudget;
   /** Called once for each exchange, when its answer is sent or its client gone. */
   readonly done: (done: Done) => void;
@@ -51,7 +50,6 @@ export interface Done {
   readonly face: string;
   readonly route: Route | undefined;
   readonly caller: Caller | undefined;
-  /** Present where the request was refused. */
   readonly fault: Fault | undefined;
 }
 
@@ -87,7 +85,6 @@ export class Requests {
   isDraining = false;
   /** One function for all requests: each would keep its own as long as its answer takes. */
   readonly #draining = () => this.isDraining;
-  /** Called after each request. */
   ended = () => {};
   readonly #deps: RequestDeps;
   readonly #isExtra: (socket: Socket) => boolean;

@@ -59,7 +59,6 @@ export interface WorkerInit {
 
 export interface Started {
   readonly url: string;
-  /** Names of the models that answer. */
   readonly models: readonly string[];
 }
 

@@ -19,9 +19,7 @@ interface Working extends Required<WorkOptions>, JobRunDeps {
   readonly place: string;
 }
 
-/** What works on jobs of a kind. */
 export interface JobWorker {
-  /** The number of jobs that run now. */
   readonly running: () => number;
   /** Takes no more, gives running jobs `graceSeconds` to end, then aborts them and gives them back. */
   readonly stop: (graceSeconds: number) => Promise<void>;

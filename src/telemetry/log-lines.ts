@@ -4,7 +4,6 @@ import { write } from 'node:fs';
 export interface LogLines {
   /** Takes a line with its LF; it is left out while too much waits. */
   add(line: string): void;
-  /** Writes what is there. */
   flush(): void;
   /** Resolves when all that was added is written, or cannot be. */
   written(): Promise<void>;

@@ -14,7 +14,6 @@ export interface Metrics extends CallMetrics {
     labelNames: readonly string[],
     read: () => readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
   ): void;
-  /** The Prometheus text format. */
   text(): Promise<string>;
   /** The same as values, to be summed with those of other processes. */
   figures(): Promise<Figures>;

@@ -11,7 +11,6 @@ import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
 
-/** The stop reasons of this wire. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
@@ -22,7 +21,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: 'refused',
 };
 
-/** An open content block. */
 interface Open {
   readonly block: Loose;
   /** Number and id of the tool call, if it is one. */

@@ -84,7 +84,6 @@ export function failover(deps: FailoverDeps): Generate<AdmittedCall> {
   );
 }
 
-/** The targets of a call that are tried for it. */
 class Tries {
   readonly #deps: FailoverDeps;
   readonly #call: AdmittedCall;
@@ -154,7 +153,6 @@ class Tries {
   }
 }
 
-/** One target that is tried. */
 class OneTry {
   readonly context: TargetContext;
   readonly #deps: FailoverDeps;

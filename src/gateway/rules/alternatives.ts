@@ -13,7 +13,6 @@ import { warned } from './warned.ts';
 export type ResolvedCall = RoutedCall & { readonly alternatives?: Alternatives };
 
 interface Alternatives {
-  /** All models, in the order in which they are tried. */
   readonly routes: readonly Model[];
   /** The models that the caller may use. */
   readonly models: { find(name: string): Model | undefined };

@@ -78,7 +78,6 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
 
 type JsonOutput = Exclude<GenerateCall['output'], { readonly type: 'text' }>;
 
-/** The schema of JSON without one. */
 const anyObject: JsonObject = { type: 'object' };
 
 /** OpenAI's interfaces guarantee a schema only if it is `strict`; the others always do. */

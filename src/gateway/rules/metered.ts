@@ -212,7 +212,6 @@ class Meter {
     ];
   }
 
-  /** The answer is complete. */
   completed(): void {
     const { signal } = this.#context;
     this.ended = hasLeft(signal) ? leftFor(signal) : { end: this.#goodEnd(), status: 200 };
@@ -364,7 +363,6 @@ class Meter {
 /** Prompt tokens that represent input not counted in tokens. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
-/** Web searches for one answer. */
 const mostSearches = 1000;
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;

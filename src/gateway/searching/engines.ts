@@ -114,7 +114,6 @@ export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Eng
 const withSites = (query: string, allowed: readonly string[] = []): string =>
   allowed.length === 0 || allowed.length > 5 ? query : `${query} ${allowed.map((host) => `site:${host}`).join(' OR ')}`;
 
-/** Whether a URL is on one of these hosts or their subdomains. */
 function isOn(url: string, hosts: readonly string[]): boolean {
   const found = URL.parse(url);
   return hosts.some((one) => {

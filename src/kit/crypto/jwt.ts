@@ -13,7 +13,6 @@ export interface PublicJwk extends JWK {
   readonly kid: string;
 }
 
-/** What a token says. */
 export interface Claims {
   /** Both issuer and audience. */
   readonly issuer: string;

@@ -88,7 +88,6 @@ export function tableLines(rows: readonly (readonly string[])[]): readonly strin
 /** Within one line of a table. */
 const cellOf = (text: string): string => inOneLine(text).replaceAll('|', String.raw`\|`);
 
-/** A text without its line breaks. */
 export function inOneLine(text: string): string {
   return text
     .split(/[\r\n]/)

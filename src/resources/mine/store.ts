@@ -26,7 +26,6 @@ export interface Balance {
   readonly resetsAt: string | null;
 }
 
-/** Someone's limits. */
 export interface Limited {
   readonly owner: Owner;
   readonly limits: Plan;

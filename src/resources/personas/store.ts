@@ -5,7 +5,6 @@ import type { Access, Store } from '#store/open';
 import { ownRows, type OwnRows } from '../own-rows.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 
-/** A persona that a user made. */
 export interface OwnPersona extends Persona {
   readonly owner: number;
   readonly right: Right | 'owner';

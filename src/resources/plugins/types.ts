@@ -42,7 +42,6 @@ export interface Plugin extends PluginText {
   readonly id: number;
 }
 
-/** A plugin that a user made. */
 export interface OwnPlugin extends Plugin {
   readonly owner: number;
   readonly right: Right | 'owner';

@@ -12,7 +12,6 @@ import type { GivenAnswer } from '../given-answer.ts';
 import type { WaitingTools } from './mcp-tools.ts';
 import type { Web } from './web.ts';
 
-/** What questions are answered with. */
 export interface QueryDeps {
   readonly generate: Generate;
   /** Checks that a call could be made and paid for now. @throws Fault as `generate` does before any provider is asked */

@@ -8,7 +8,6 @@ import { secondsAhead } from '#store/database-clock';
 
 /** An entry whose body is text, about to be sealed and written. */
 export interface SerializedEntry extends Omit<StoredEntry<unknown>, 'body'> {
-  /** The body as JSON. */
   readonly plain: Buffer;
   /** Bytes of the sealed body. */
   readonly bytes: number;

@@ -35,7 +35,6 @@ export const TeamObject = Type.Object({
 const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The teams of the server, for its administrators. */
 export function teamRoutes(teams: Teams): readonly NounRoute[] {
   return [
     nounRoute('POST', root, {

@@ -16,7 +16,6 @@ export interface PasswordRoutesDeps {
   readonly isRight: (user: { readonly email: string; readonly address: string }, password: string) => Promise<boolean>;
 }
 
-/** The password of whoever asks. */
 export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
   return [
     nounRoute('PUT', '/server/mine/password', {

@@ -50,7 +50,6 @@ const UserQuery = closed({
 const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The users of the server, for its administrators. */
 export function userRoutes({ store, audit, passwords, removal, plans: { requirePlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });

@@ -19,7 +19,6 @@ export interface ItemReader extends Reader {
   whole(response: unknown): readonly GenerateEvent[];
 }
 
-/** An output item. */
 interface Open {
   /** The tool call, if it is one whose name is known. */
   call?: { readonly call: number; readonly id: string; readonly custom?: true };

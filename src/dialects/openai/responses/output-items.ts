@@ -1,7 +1,6 @@
 import { textOf, type JsonObject } from '#core/json';
 import { itemId } from './encode-items.ts';
 
-/** Makes the text of a frame. */
 export type Frame = (type: string, members: string) => string;
 
 export const frameText: Frame = (type, members) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
