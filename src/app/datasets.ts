@@ -76,22 +76,9 @@ export interface KnownDatasets {
 /** The model of vectors where the settings name none. */
 const builtInEmbedding = 'built-in-embedding';
 
-export function openKnownDatasets({
-  store,
-  clock,
-  settings,
-  calls,
-  rights,
-  search,
-  convert,
-  files: { blobs, room, roomOf, place },
-  uploads,
-  seal,
-  streams,
-  resolve,
-  citers,
-  log,
-}: DatasetsDeps): KnownDatasets {
+export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
+  const { store, clock, settings, calls, rights, search, convert, uploads, seal, streams, resolve, citers, log } = deps;
+  const { blobs, room, roomOf, place } = deps.files;
   const jobs = openJobs({ store, clock, place });
   const datasets = openDatasets(store);
   const files = openFiles(store);

@@ -46,20 +46,8 @@ export interface Knowledge {
   close(): Promise<void>;
 }
 
-export async function openKnowledge({
-  database,
-  first,
-  settings,
-  calls,
-  acting,
-  convert: replaced,
-  rights,
-  budget,
-  planOf,
-  uploads,
-  clock,
-  log,
-}: KnowledgeDeps): Promise<Knowledge> {
+export async function openKnowledge(deps: KnowledgeDeps): Promise<Knowledge> {
+  const { database, first, settings, calls, acting, convert: replaced, rights, budget, planOf, uploads, clock, log } = deps;
   const { store, seal } = database;
   const { resolve, followed: streams } = acting;
   const files = await openFiles({ settings: first, clock, store, columns: blobColumns, planOf, log });

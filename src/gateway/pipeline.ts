@@ -79,22 +79,8 @@ export interface Pipeline {
  * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
  * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
-export function openPipeline({
-  models,
-  ledger,
-  health,
-  routing,
-  waits,
-  clock,
-  guards,
-  answers,
-  ttlOf,
-  web,
-  schemas,
-  prompts,
-  tools,
-  countTokens,
-}: PipelineDeps): Pipeline {
+export function openPipeline(deps: PipelineDeps): Pipeline {
+  const { models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas, prompts, tools, countTokens } = deps;
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
