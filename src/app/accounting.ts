@@ -85,9 +85,7 @@ export async function openAccounting(deps: AccountingDeps): Promise<Accounting> 
 }
 
 /** The accounting of a server of several processes, in their parent: workers write journals of their own. */
-export async function openMachineAccounting(deps: AccountingDeps): Promise<MachineAccounting> {
-  return (await openMachine(deps, async () => undefined)).machine;
-}
+export const openMachineAccounting = async (deps: AccountingDeps): Promise<MachineAccounting> => (await openMachine(deps, async () => undefined)).machine;
 
 /** The journal of one process. */
 export function openJournalOf({

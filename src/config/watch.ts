@@ -170,9 +170,7 @@ function attempted(read: () => Reading): Reading | Error {
   }
 }
 
-function isEmpty(file: string): boolean {
-  return readFileSync(file, 'utf8').trim() === '';
-}
+const isEmpty = (file: string): boolean => readFileSync(file, 'utf8').trim() === '';
 
 /** Every folder in which a change can affect the path: that of the file, and that of each link along the path. */
 function foldersOf(path: string): string[] {

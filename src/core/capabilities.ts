@@ -84,9 +84,7 @@ export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonl
 }
 
 /** The warning for a field whose note applies, as `field: reason`. */
-export function noteOn(name: Field, { fields }: FieldSupport): string {
-  return warning(name, fields[name]);
-}
+export const noteOn = (name: Field, { fields }: FieldSupport): string => warning(name, fields[name]);
 
 const warning = (name: string, fate: FieldOutcome) => `${name}: ${'note' in fate ? fate.note : absent}`;
 

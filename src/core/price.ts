@@ -98,9 +98,7 @@ export function tokensOfCounts({ pictures = 0, heardSeconds = 0, spokenSeconds =
 const tokensPer = { picture: 1000, second: 20 };
 
 /** The maximum of these prices, rate by rate: an upper bound while it is not known which of them applies. Each price has at least one rate. */
-export function dearestOf([first, ...others]: readonly [Price, ...Price[]]): Price {
-  return others.reduce(dearer, first);
-}
+export const dearestOf = ([first, ...others]: readonly [Price, ...Price[]]): Price => others.reduce(dearer, first);
 
 function dearer(a: Price, b: Price): Price {
   const above = Math.min(a.long?.above ?? Infinity, b.long?.above ?? Infinity);

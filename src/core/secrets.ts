@@ -7,9 +7,7 @@ export const secretName = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 const placeholder = /\{\{\s{0,5}secret\.([A-Za-z][A-Za-z0-9_]{0,63})\s{0,5}\}\}/g;
 
 /** The names of the secrets that a text asks for, each once. */
-export function secretsIn(text: string): readonly string[] {
-  return [...new Set(Array.from(text.matchAll(placeholder), ([, name]) => name!))];
-}
+export const secretsIn = (text: string): readonly string[] => [...new Set(Array.from(text.matchAll(placeholder), ([, name]) => name!))];
 
 /** Puts values in their places. A name without a value stays as it is. */
 export function withSecrets(text: string, values: ReadonlyMap<string, string>): string {

@@ -46,6 +46,4 @@ function allowance(what: 'requests' | 'tokens', { limit, remaining, reset }: All
 const unlimitedHeaders = [...allowance('requests', unlimited), ...allowance('tokens', unlimited)];
 
 /** Header values are printable ASCII, and not endless. */
-function inHeader(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);
-}
+const inHeader = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);

@@ -220,9 +220,7 @@ export function idIn(params: Readonly<Record<string, string>>, name: string, wha
 }
 
 /** For an id behind which nothing stands. */
-export function unknownThing(what: string): Fault {
-  return new Fault('not-found', `There is no such ${what}.`);
-}
+export const unknownThing = (what: string): Fault => new Fault('not-found', `There is no such ${what}.`);
 
 const longest = 300;
 

@@ -155,6 +155,4 @@ export class JobRun {
 }
 
 /** Is the fault the job's own, so that another try would end alike? */
-function isFinal({ code, status }: Fault): boolean {
-  return status < 500 && code !== 'rate-limited' && code !== 'conflict' && code !== 'slow-client';
-}
+const isFinal = ({ code, status }: Fault): boolean => status < 500 && code !== 'rate-limited' && code !== 'conflict' && code !== 'slow-client';

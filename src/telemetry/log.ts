@@ -67,9 +67,7 @@ export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceByt
 export const formatOf = ({ logFormat }: { readonly logFormat: 'auto' | 'json' | 'pretty' }): 'json' | 'pretty' =>
   logFormat === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : logFormat;
 
-function rankOf(level: LogLevel | 'silent'): number {
-  return level === 'silent' ? Infinity : logLevels.indexOf(level);
-}
+const rankOf = (level: LogLevel | 'silent'): number => (level === 'silent' ? Infinity : logLevels.indexOf(level));
 
 /** ISO 8601 to the millisecond; what is the same for a whole second is made once a second. */
 function timestamp(): string {

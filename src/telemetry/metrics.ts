@@ -120,14 +120,10 @@ export function summed(processes: readonly Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(processes.map((figures) => figures.map(explained))).metrics();
 }
 
-export function merged(processes: readonly Figures[]): Promise<Figures> {
-  return AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
-}
+export const merged = (processes: readonly Figures[]): Promise<Figures> => AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
 
 /** What goes on counting after its process has ended: a counter that fell would be read as one that began anew. */
-export function counted(figures: Figures): Figures {
-  return figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
-}
+export const counted = (figures: Figures): Figures => figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
 
 function explained(figure: Figure): Figure {
   const words: Readonly<Record<string, string>> = { sum: 'Sum', average: 'Average', min: 'Minimum', max: 'Maximum' };

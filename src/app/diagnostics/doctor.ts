@@ -182,9 +182,7 @@ async function examineFolder(folder: string): Promise<Check> {
 }
 
 /** The folder, or the nearest one above it that exists. */
-function existing(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
-}
+const existing = (folder: string): string => (existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder)));
 
 /** Milliseconds until a small write is on the disk. */
 async function timeToDisk(folder: string, clock: Clock): Promise<number> {

@@ -55,9 +55,7 @@ export function encodeFault({ code, message, details: { reason } }: Fault, reque
 }
 
 /** The last frame of a stream that failed: no `message_stop` follows it. */
-export function encodeFaultFrame(fault: Fault, requestId: string): string {
-  return `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
-}
+export const encodeFaultFrame = (fault: Fault, requestId: string): string => `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
 
 // ——— error responses of providers ———
 

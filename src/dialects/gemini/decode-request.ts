@@ -30,9 +30,7 @@ export interface Addressed {
 }
 
 /** A content generation request → call. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
-export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
-  return withClientSpelling(body, (value) => callOf(check(value), asked));
-}
+export const decodeRequest = (body: unknown, asked: Addressed): GenerateCall => withClientSpelling(body, (value) => callOf(check(value), asked));
 
 /** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown, model: string): GenerateCall {

@@ -379,9 +379,7 @@ const asItIs = (error: unknown) => error;
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
 
 /** The end of an answer that a check denied, even if the call itself succeeded. */
-function reviewedEnd({ review, signal }: Context): Ended | undefined {
-  return review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined;
-}
+const reviewedEnd = ({ review, signal }: Context): Ended | undefined => (review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined);
 
 const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 

@@ -35,9 +35,7 @@ export interface JsonLimits {
 export type MemberOffsets = readonly number[];
 
 /** Parses a JSON text. @throws BadJson */
-export function parseJson(bytes: Uint8Array, parsing?: Parsing): unknown {
-  return readJson(bytes, parsing).value;
-}
+export const parseJson = (bytes: Uint8Array, parsing?: Parsing): unknown => readJson(bytes, parsing).value;
 
 export interface JsonText {
   readonly value: unknown;
@@ -257,9 +255,7 @@ function scanned(
 
 const notJson = () => new BadJson('The text is not valid JSON.');
 
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-}
+const bufferOf = (bytes: Uint8Array): Buffer => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
 
 /** The next quote or backslash. */
 function endOfPlain(buffer: Buffer, from: number): number {

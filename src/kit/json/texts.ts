@@ -49,9 +49,7 @@ function numberEnd(json: string, start: number): number {
 }
 
 /** A value of JSON with its strings replaced; names and numbers stay. Returns the same value if no string was replaced. */
-export function withStrings<Value>(value: Value, each: Each): Value {
-  return replaced(value, each) as Value;
-}
+export const withStrings = <Value>(value: Value, each: Each): Value => replaced(value, each) as Value;
 
 function replaced(value: unknown, each: Each): unknown {
   if (typeof value === 'string') return isOpaque(value) ? value : each(value);

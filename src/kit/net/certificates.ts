@@ -23,6 +23,4 @@ export function certificatesIn(file: string): readonly string[] {
 }
 
 /** A TLS context that trusts these certificates in addition to those of the runtime and of NODE_EXTRA_CA_CERTS. Created once, since it parses some 150 certificates. */
-export function trusting(certificates: readonly string[]): SecureContext {
-  return createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });
-}
+export const trusting = (certificates: readonly string[]): SecureContext => createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });

@@ -25,9 +25,7 @@ powers[0] = 1;
 for (let n = 1; n < powers.length; n++) powers[n] = Math.imul(powers[n - 1]!, base);
 
 /** Extends a hash by one byte. A zero byte changes it too. */
-export function grown(hash: number, byte: number): number {
-  return (Math.imul(hash, base) + byte + 1) | 0;
-}
+export const grown = (hash: number, byte: number): number => (Math.imul(hash, base) + byte + 1) | 0;
 
 /** The rank of `piece[from..to)`, given its hash, or `none`. */
 export function rankOf(ranks: Ranks, piece: Uint8Array, from: number, to: number, hash: number): number {

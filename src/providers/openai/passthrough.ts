@@ -176,6 +176,4 @@ async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefine
 const LF = 0x0a;
 const CR = 0x0d;
 
-function hasPlainLines(bytes: Uint8Array | undefined): boolean {
-  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark[0]);
-}
+const hasPlainLines = (bytes: Uint8Array | undefined): boolean => bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark[0]);

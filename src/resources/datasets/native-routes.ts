@@ -38,9 +38,7 @@ export const permissionsOf = ({ fullName, classification, right, isTabular }: Da
 });
 
 /** Datasets in the words of the native interface. */
-export function nativeDatasetRoutes(deps: NativeDatasetDeps): readonly NounRoute[] {
-  return [...ownRoutes(deps), ...permissionRoutes(deps), ...fileRoutes(deps)];
-}
+export const nativeDatasetRoutes = (deps: NativeDatasetDeps): readonly NounRoute[] => [...ownRoutes(deps), ...permissionRoutes(deps), ...fileRoutes(deps)];
 
 function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): readonly NounRoute[] {
   return [

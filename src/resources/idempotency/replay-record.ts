@@ -9,9 +9,7 @@ export interface ReplayRecord extends RecordedResponse {
 }
 
 /** → its bytes at rest: a line of JSON, then the body as it is. */
-export function pack({ body, ...head }: ReplayRecord): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
-}
+export const pack = ({ body, ...head }: ReplayRecord): Buffer => Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
 
 export function unpack(packed: Buffer): ReplayRecord {
   const end = packed.indexOf(10);

@@ -50,9 +50,7 @@ function metadataIn(text: string | null | undefined): string | null {
 }
 
 /** MCP servers, in the words of the native interface. */
-export function nativeMcpRoutes(deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
-  return [...changingRoutes(deps), ...listingRoutes(deps)];
-}
+export const nativeMcpRoutes = (deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] => [...changingRoutes(deps), ...listingRoutes(deps)];
 
 const common = { scope: 'mcp', owner: 'caller', output: Text } as const;
 

@@ -81,9 +81,7 @@ function changeOf({ name, plan, members, admins, ...limits }: Static<typeof Team
   return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members && { members }), ...(admins && { admins }), limits };
 }
 
-export function shownTeam({ limits, ...team }: Team) {
-  return { ...team, ...limits };
-}
+export const shownTeam = ({ limits, ...team }: Team) => ({ ...team, ...limits });
 
 function there(team: Team | undefined) {
   if (!team) throw unknownThing('team');

@@ -136,6 +136,4 @@ async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>)
 }
 
 /** The fault for a holder that another machine or an administrator has closed. */
-export function closedHolder(): Fault {
-  return new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
-}
+export const closedHolder = (): Fault => new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');

@@ -86,9 +86,7 @@ async function makePartition(store: Store, table: string, month: string): Promis
 }
 
 /** Free space in a page lets an update avoid the indexes (HOT). Usage rows are never updated and need none. */
-function storage(table: string): string {
-  return table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70';
-}
+const storage = (table: string): string => (table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70');
 
 interface Partition {
   readonly name: string;

@@ -15,9 +15,7 @@ export interface User {
 }
 
 /** As administrators see it. */
-export function shownUser({ id, email, plan, role, status, limits }: User) {
-  return { id, email, plan, role, status, ...limits };
-}
+export const shownUser = ({ id, email, plan, role, status, limits }: User) => ({ id, email, plan, role, status, ...limits });
 
 /** What is to be another; a limit that is null is the plan's again. */
 export interface UserChange extends Partial<Pick<User, 'role' | 'plan' | 'status'>> {

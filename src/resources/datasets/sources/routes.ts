@@ -58,9 +58,7 @@ const sourceShown = shownAs(SourceObject);
 const shown = ({ place, ...source }: Source) => sourceShown({ ...source, ...place });
 
 /** What datasets follow: for those who may change them. */
-export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
-  return [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
-}
+export const sourceRoutes = (deps: SourceRoutesDeps): readonly NounRoute[] => [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
 
 type Noted = (
   inside: Access,
