@@ -20,13 +20,8 @@ export type RunState = 'running' | 'waiting' | 'completed' | 'failed' | 'cancell
 /** What a run waits for its user to decide. */
 export type WaitsFor = ApprovalWanted | QuestionAsked;
 
-export interface ApprovalWanted {
+export interface ApprovalWanted extends Pick<RunToolCall, 'call' | 'server' | 'tool' | 'arguments'> {
   readonly type: 'approval';
-  readonly call: string;
-  /** The name of the MCP server; null for other tools. */
-  readonly server: string | null;
-  readonly tool: string;
-  readonly arguments: JsonObject;
 }
 
 export interface QuestionAsked extends UserQuestion {
@@ -111,6 +106,7 @@ export interface RunToolCall {
   /** Unique in its part of the run. */
   readonly call: string;
   readonly tool: string;
+  /** The name of the MCP server; null for other tools. */
   readonly server: string | null;
   readonly arguments: JsonObject;
   /** Nothing changes by it: it may be made again where it is not known whether it was made. */

@@ -6,6 +6,7 @@ import type { CountTokens } from '#core/measure';
 import type { ServerTools } from '#core/server-tools';
 import type { PromptLog } from '#core/prompt-log';
 import type { SendRaw } from '#core/raw-request';
+import { plainCall } from '#core/call';
 import type { Call, RoutedCall } from '#core/routed-call';
 import type { Speak } from '#core/speak';
 import type { Clock } from '#kit/async/clock';
@@ -112,13 +113,7 @@ export function openPipeline(deps: PipelineDeps): Pipeline {
 
 /** A call of no model. */
 const nothingAsked: RoutedCall = {
-  model: '',
-  turns: [],
-  tools: [],
-  output: { type: 'text' },
-  sampling: {},
-  stream: false,
-  extra: {},
+  ...plainCall({ model: '', turns: [] }),
   route: { name: '', kind: 'chat', targets: [], limits: {}, rate: { input: 0, output: 0 }, price: { input: 0, output: 0 }, created: 0, ownedBy: '' },
 };
 

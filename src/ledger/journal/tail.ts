@@ -1,4 +1,4 @@
-import type { Disk } from './disk.ts';
+import type { SegmentsDeps } from './files.ts';
 import { firstRecord, recordAt, type FoundRecord, type RecordKind } from './record.ts';
 import { mostSegmentBytes, offsetOf, placeOf, segmentOf, segmentPath, segmentsOf } from './segments.ts';
 
@@ -10,10 +10,7 @@ export interface Entry {
   readonly to: number;
 }
 
-export interface TailDeps {
-  readonly disk: Disk;
-  readonly folder: string;
-  readonly writer: string;
+export interface TailDeps extends Pick<SegmentsDeps, 'disk' | 'folder' | 'writer'> {
   readonly log: (problem: string, cause: unknown) => void;
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#core/json';
 import type { RunLimits } from '#core/run';
-import type { Right } from '#store/grants';
+import type { OwnRow } from '../own-rows.ts';
 
 export type AgentMode = 'single' | 'router' | 'autonomous';
 
@@ -40,11 +40,9 @@ export interface Agent {
 }
 
 /** An agent that a user made, with the version that its reader runs: of the owner the last one, of others the published one, and the last where there is none. */
-export interface OwnAgent extends Agent {
-  readonly owner: number;
+export interface OwnAgent extends Agent, OwnRow {
   /** Who wrote this version; null: not known. */
   readonly author: number | null;
-  readonly right: Right | 'owner';
   /** The version that others run. */
   readonly published: number | null;
 }

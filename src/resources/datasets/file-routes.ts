@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
@@ -184,14 +184,6 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
   ];
 }
 
-interface PassageRow {
-  readonly id: number;
-  readonly page: number | null;
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
-
 /** A passage, where one of these may read it. */
 async function passageFor({ db }: Store, id: number, readers: readonly Reader[]): Promise<object | undefined> {
   if (readers.length === 0) return undefined;
@@ -215,7 +207,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         const reader = readerOf(caller, query);
         const { id } = await datasets.one(reader, datasetIn(params));
         const file = await files.one(reader, id, fileIn(params));
-        const { rows } = await sql<PassageRow & { readonly ordinal: number }>`
+        const { rows } = await sql<Static<typeof PassageObject> & { readonly ordinal: number }>`
           select passages.id, page, start, "end", quote as text, ordinal from passages
           join editions on editions.id = edition_id join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation
           where file_id = ${file.id} and ordinal >= ${idBefore('passages', cursor)} order by ordinal limit ${limit + 1}`.execute(store.db);
