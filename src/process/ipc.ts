@@ -50,7 +50,6 @@ export interface Reached {
   readonly lapsed: readonly PermitKind[];
 }
 
-/** What a worker needs to start. */
 export interface WorkerInit {
   readonly settings: Settings;
   readonly localToken: string;

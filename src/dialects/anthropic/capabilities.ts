@@ -29,7 +29,6 @@ export const support: FieldSupport = {
   sisters: { 'openai-chat': new Set(['web_search_options', ...userFields]), 'openai-responses': new Set(userFields) },
 };
 
-/** The same for a model with these quirks. */
 export const supports = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
 
 /** The models of this wire accept search beside any other tools. */

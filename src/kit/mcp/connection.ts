@@ -10,7 +10,6 @@ import { forget, leftOutOf, nothingYet, plainMessage, type Collected } from './p
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
 
-/** A server over HTTP. */
 export interface RemoteServer {
   readonly url: string;
   /** All that is sent besides the protocol's own: nothing of the caller's. */

@@ -6,7 +6,6 @@ import { isRecord } from './definitions.ts';
  * flat fields, or an address to be visited. What the server wrote is read once, here: within bounds, and without what would have to be run or compiled.
  */
 
-/** A question of a server. */
 export interface Elicitation {
   /** At most 4,000 characters. */
   readonly message: string;

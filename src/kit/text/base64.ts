@@ -26,7 +26,6 @@ export async function isBase64(text: string, signal: AbortSignal): Promise<boole
 const carries = 1;
 const space = 2;
 
-/** The kind of each character. */
 const kinds = new Uint8Array(128);
 for (const one of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_') kinds[one.charCodeAt(0)] = carries;
 for (const one of ' \t\r\n') kinds[one.charCodeAt(0)] = space;

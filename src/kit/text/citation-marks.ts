@@ -47,7 +47,6 @@ export class CitationMarks {
     for (const character of uncut) this.#read(character);
   }
 
-  /** The marks, when the text is complete. */
   end(): readonly CitationMark[] {
     this.#endRun();
     this.#settle('');

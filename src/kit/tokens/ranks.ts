@@ -10,7 +10,6 @@ export interface Ranks {
   readonly starts: Int32Array;
   /** Open addressing: rank + 1, or 0 for an empty slot. */
   readonly slots: Int32Array;
-  /** Length of the longest token in bytes. */
   readonly longest: number;
 }
 

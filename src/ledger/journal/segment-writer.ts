@@ -55,7 +55,6 @@ export class SegmentWriter {
     this.#deps = deps;
   }
 
-  /** Records held in memory. */
   get held(): number {
     return this.#held.length;
   }

@@ -96,7 +96,6 @@ export class Tail {
     return entries;
   }
 
-  /** The numbers of the journal's files. */
   async segments(): Promise<readonly number[]> {
     const { disk, folder, writer } = this.#deps;
     return segmentsOf(await disk.list(folder)).get(writer) ?? [];

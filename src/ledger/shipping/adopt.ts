@@ -13,7 +13,6 @@ export interface AdoptDeps extends Pick<JournalShipmentDeps, 'sink' | 'disk' | '
 
 export interface Adopted {
   readonly holder: string;
-  /** Rows that were booked. */
   readonly rows: number;
 }
 

@@ -30,7 +30,6 @@ export interface JournalShipmentDeps {
 /** Dead calls are shipped in batches of this size. */
 const deathsAtOnce = 500;
 
-/** Ships one journal into the database. */
 export class JournalShipment {
   readonly #deps: JournalShipmentDeps;
   readonly #journal: string;

@@ -27,7 +27,6 @@ async function rotated(keys: KeyKeeping, userId: number, keyId: number, { graceS
   return { id, name: after.name, key, scopes: after.scopes, oldUntil: oldUntil.toISOString() };
 }
 
-/** The keys of a user, for administrators. */
 export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   const root = '/server/admin/users/:id/keys';
   const common = { scope: 'admin', owner: 'admin' } as const;

@@ -31,7 +31,6 @@ const AuditQuery = closed({
   targetId: word('Only what was done to the thing with this id.'),
 });
 
-/** The audit trail, for administrators. */
 export function auditRoutes(store: Store): readonly NounRoute[] {
   return [
     nounRoute('GET', '/server/admin/audit', {

@@ -24,7 +24,6 @@ const jsonData = optionalOrNull(Messages);
 const Encoded = (what: string) => Type.Object({ response: Type.String({ description: `JSON of \`data\`, as a text: ${what}.` }), data: Type.Unknown() });
 const said = Type.Object({ response: Type.String(), session_id: Type.Optional(Type.String()) });
 
-/** Chats, in the words of the native interface. */
 export const nativeChatRoutes = (chats: ChatStore): readonly NounRoute[] => [...readingRoutes(chats), ...writingRoutes(chats)];
 
 const common = { scope: 'query', owner: 'caller' } as const;

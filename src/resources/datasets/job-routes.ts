@@ -17,7 +17,6 @@ export interface JobRoutesDeps {
   readonly secondIndex: Pick<SecondIndex, 'again'>;
 }
 
-/** The kinds that users see. */
 const shownKinds = [ingestionKind, buildingKind, syncKind];
 
 const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
@@ -81,7 +80,6 @@ function shownJob({ id, kind, state, progress, error, tries, payload, addedAt, e
   };
 }
 
-/** The jobs that somebody began. */
 export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly NounRoute[] {
   const root = '/server/mine/jobs';
   const common = { scope: 'datasets', owner: 'caller', output: JobObject } as const;

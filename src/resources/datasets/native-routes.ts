@@ -37,7 +37,6 @@ export const permissionsOf = ({ fullName, classification, right, isTabular }: Da
   is_tabular: isTabular,
 });
 
-/** Datasets in the words of the native interface. */
 export const nativeDatasetRoutes = (deps: NativeDatasetDeps): readonly NounRoute[] => [...ownRoutes(deps), ...permissionRoutes(deps), ...fileRoutes(deps)];
 
 function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): readonly NounRoute[] {

@@ -49,7 +49,6 @@ function metadataIn(text: string | null | undefined): string | null {
   return text;
 }
 
-/** MCP servers, in the words of the native interface. */
 export const nativeMcpRoutes = (deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] => [...changingRoutes(deps), ...listingRoutes(deps)];
 
 const common = { scope: 'mcp', owner: 'caller', output: Text } as const;

@@ -21,7 +21,6 @@ export interface LoggedRequest {
   readonly at: string;
 }
 
-/** A request in the log of a user. */
 export interface LoggedPrompt extends KeptText {
   /** Newer ones have greater ids. */
   readonly id: number;

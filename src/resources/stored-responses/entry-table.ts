@@ -123,7 +123,6 @@ export class EntryTable<Body> {
     return rows;
   }
 
-  /** Bytes of all entries of a user. */
   async used(userId: number): Promise<number> {
     const { rows } = await sql<{ bytes: number }>`
       select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId}`.execute(this.#deps.store.db);

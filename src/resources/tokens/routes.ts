@@ -57,7 +57,6 @@ const Jwk = Type.Object({
   use: Type.String(),
 });
 
-/** The public keys of the access tokens. */
 export function signingKeyRoutes(tokens: Pick<Tokens, 'published'>): readonly NounRoute[] {
   return [
     nounRoute('GET', '/.well-known/jwks.json', {

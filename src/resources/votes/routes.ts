@@ -42,7 +42,6 @@ const VoteObject = Type.Object({
   ),
 });
 
-/** The votes of all users, for administrators. */
 export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: Audit): readonly NounRoute[] {
   return [
     nounRoute('GET', '/server/admin/votes', {

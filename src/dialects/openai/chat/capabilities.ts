@@ -28,7 +28,6 @@ const support: FieldSupport = {
   sisters: { 'anthropic-messages': new Set(['metadata']) },
 };
 
-/** The same for a model with these quirks. */
 export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
   if (effort !== false && !topK && schemas !== false) return support;
   const fields = {
