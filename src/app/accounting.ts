@@ -62,7 +62,6 @@ export interface AccountingDeps {
   readonly lost: (cause: unknown) => void;
 }
 
-/** The folder of the journals in a data folder. */
 export const journalsIn = (data: string) => join(data, 'journal');
 
 /** By then a worker whose parent was killed has ended: it does so within 800. */
@@ -86,9 +85,7 @@ export async function openAccounting(deps: AccountingDeps): Promise<Accounting> 
 }
 
 /** The accounting of a server of several processes, in their parent: workers write journals of their own. */
-export async function openMachineAccounting(deps: AccountingDeps): Promise<MachineAccounting> {
-  return (await openMachine(deps, async () => undefined)).machine;
-}
+export const openMachineAccounting = async (deps: AccountingDeps): Promise<MachineAccounting> => (await openMachine(deps, async () => undefined)).machine;
 
 /** The journal of one process. */
 export function openJournalOf({
@@ -169,7 +166,6 @@ async function openMachine<Own extends Journal | undefined>(
 
 /**
  * Where the shipper brings journals: the usage tables of the database.
- *
  * @param adopter who ships the journals of another machine; the audit trail then records it
  */
 export function usageSink(store: Store, holders: Holders, adopter?: string): UsageSink {

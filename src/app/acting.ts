@@ -16,9 +16,7 @@ export interface Acting extends Pick<UserSecrets, 'resolve'>, Pick<McpServers, '
   readonly streams: GuardedStreams;
   /** Fetches what datasets follow. */
   readonly followed: { readonly pages: GuardedStreams; readonly buckets: GuardedStreams };
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   close(): Promise<void>;
 }
@@ -44,9 +42,7 @@ export function openActing({ outside, ...deps }: Omit<McpServersDeps, 'resolve' 
 /** What users keep for their MCP servers and plugins, and nothing gives back. */
 interface UserSecrets {
   readonly resolve: ResolveSecrets;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
 }
 

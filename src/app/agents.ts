@@ -42,12 +42,9 @@ export interface AgentsDeps {
   readonly log: Log;
 }
 
-/** Agents and their runs. */
 export interface OpenAgents {
   readonly runs: OpenRuns;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** As they are offered to clients of MCP. */
   readonly offered: ToolSource;

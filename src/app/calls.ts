@@ -41,7 +41,6 @@ export interface CallsDeps {
   readonly log: Log;
   /** The network outside, for addresses that users choose; the internet when absent. */
   readonly outside: Outside | undefined;
-  /** The tools of MCP servers. */
   readonly tools: ServerTools;
   readonly thoughts: ThoughtMemory;
   readonly prompts: PromptLog;
@@ -66,9 +65,7 @@ export interface Calls {
   readonly schemas: Pick<Conformance, 'against' | 'isPattern'>;
   /** Reads pages of the web, and is told when the search engine did not answer. */
   readonly web: { readonly fetcher: GuardedFetch; readonly failed: (error: unknown, requestId: string) => void };
-  /** Names of the models that answer. */
   modelNames(): readonly string[];
-  /** How the regions are, as this process sees them. */
   regions(): readonly RegionState[];
   resetRegions(): void;
   /** How many targets of each provider are cooling down. */

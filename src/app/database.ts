@@ -13,7 +13,6 @@ import { makePrivate } from '#store/private-folder';
 import type { OwnedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
-/** The folders with the nouns' migrations. */
 export const migrations = [
   'users',
   'api-keys',
@@ -95,9 +94,7 @@ const wrongFile = (file: string, isMissing: boolean) =>
   );
 
 /** Logs the store's routine work at level debug. */
-function quieter(log: Log): Log {
-  return { ...log, info: log.debug };
-}
+const quieter = (log: Log): Log => ({ ...log, info: log.debug });
 
 /** What `/readyz` names while the database cannot be used: `database`, `writable database` where PostgreSQL only reads, `disk` where the embedded one only reads. Empty when it can be written to. */
 export async function missingOf(store: Pick<Store, 'kind' | 'ready'>): Promise<readonly string[]> {

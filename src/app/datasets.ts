@@ -66,9 +66,7 @@ export interface KnownDatasets {
   readonly datasets: Datasets;
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly permitted: (caller: Caller) => Promise<readonly object[]>;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** Files, for clients of MCP. */
   readonly texts: FileSource;
@@ -78,22 +76,9 @@ export interface KnownDatasets {
 /** The model of vectors where the settings name none. */
 const builtInEmbedding = 'built-in-embedding';
 
-export function openKnownDatasets({
-  store,
-  clock,
-  settings,
-  calls,
-  rights,
-  search,
-  convert,
-  files: { blobs, room, roomOf, place },
-  uploads,
-  seal,
-  streams,
-  resolve,
-  citers,
-  log,
-}: DatasetsDeps): KnownDatasets {
+export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
+  const { store, clock, settings, calls, rights, search, convert, uploads, seal, streams, resolve, citers, log } = deps;
+  const { blobs, room, roomOf, place } = deps.files;
   const jobs = openJobs({ store, clock, place });
   const datasets = openDatasets(store);
   const files = openFiles(store);

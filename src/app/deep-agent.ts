@@ -16,7 +16,6 @@ export interface DeepAgentLoopDeps {
   readonly search: SearchPassages;
 }
 
-/** What a deep run does, with what it may reach. */
 export function deepAgentLoop({ calls, acting, search }: DeepAgentLoopDeps): RunLoop {
   return deepAgent({
     search,

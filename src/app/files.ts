@@ -26,7 +26,6 @@ export interface Files {
   readonly blobs: Blobs;
   /** Where this machine keeps originals that others lack; absent where all have them. */
   readonly place: Place | undefined;
-  /** In the words of the native interface. */
   readonly native: readonly NounRoute[];
   /** May the caller keep this file too? In the transaction that writes its row. @throws Fault `too-large` */
   room(inside: Access, caller: Caller, file: { readonly blob: string; readonly bytes: number }): Promise<void>;
@@ -40,7 +39,6 @@ export interface FilesDeps {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly store: Store;
-  /** The columns that name blobs. */
   readonly columns: readonly BlobColumn[];
   readonly planOf: (caller: Caller) => Plan | undefined;
   readonly log: StoreLog;

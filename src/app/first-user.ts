@@ -17,7 +17,6 @@ const defaultEmail = 'admin@localhost';
 
 /**
  * Adds an administrator with a key to a database without one, in one transaction. A user whom the command line gave the same address before becomes it.
- *
  * @returns `undefined` where there is an administrator, or another machine adds one at this moment
  */
 export async function firstUser(

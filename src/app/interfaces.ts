@@ -71,24 +71,8 @@ export interface InterfacesDeps {
 }
 
 /** All client-facing APIs. The last one answers for every unknown address. */
-export function interfaces({
-  calls,
-  keeping,
-  rights,
-  administration,
-  people,
-  prompts,
-  knowledge,
-  acting,
-  journal,
-  metrics,
-  budget,
-  store,
-  clock,
-  parent,
-  url,
-  isStopping,
-}: InterfacesDeps): readonly Face[] {
+export function interfaces(deps: InterfacesDeps): readonly Face[] {
+  const { calls, keeping, rights, administration, people, prompts, knowledge, acting, journal, metrics, budget, store, clock, parent, url, isStopping } = deps;
   const { pipeline, models, regions, resetRegions } = calls;
   const settings = () => calls.runtime().settings;
   const answering = { clock, models, limits: () => settings().limits };
@@ -169,24 +153,16 @@ const offersOf = ({ offers }: Pick<Knowledge, 'offers'>, { offered, signedIn }: 
 });
 
 /** What users have of their own: the native interface, and plain REST. */
-function users({
-  store,
-  administration: { own: administered, keys, planOf, teamPlan },
-  people,
-  prompts,
-  knowledge,
-  acting,
-  models,
-  settings,
-  modelName,
-  clock,
-  limits: ofRequests,
-}: Pick<InterfacesDeps, 'store' | 'administration' | 'people' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
-  models: ModelsOf;
-  settings: () => Settings;
-  modelName: (name: string) => string | undefined;
-  limits: () => Settings['limits'];
-}): readonly Face[] {
+function users(
+  deps: Pick<InterfacesDeps, 'store' | 'administration' | 'people' | 'prompts' | 'knowledge' | 'acting' | 'clock'> & {
+    models: ModelsOf;
+    settings: () => Settings;
+    modelName: (name: string) => string | undefined;
+    limits: () => Settings['limits'];
+  },
+): readonly Face[] {
+  const { own: administered, keys, planOf, teamPlan } = deps.administration;
+  const { store, people, prompts, knowledge, acting, models, settings, modelName, clock, limits: ofRequests } = deps;
   const { passwords, tokens, logins } = people;
   const limits = { limitsOf: planOf, teamLimits: teamPlan };
   const own = {

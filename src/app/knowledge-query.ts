@@ -43,7 +43,6 @@ export interface KnowledgeQueryDeps {
   readonly budget: AgentsDeps['budget'];
   /** Reads attached files; absent: they are not read. */
   readonly convert?: QueryDeps['convert'];
-  /** The setting `outbound.allow`. */
   readonly allowed: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -51,11 +50,8 @@ export interface KnowledgeQueryDeps {
 
 /** What users ask with: questions, models, personas, chats, votes and the tokenizer. */
 export interface KnowledgeQuery {
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
-  /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
   /** Plugins, for clients of MCP. */
   readonly tools: readonly ToolSource[];

@@ -38,31 +38,16 @@ export interface KnowledgeDeps {
 export interface Knowledge {
   /** The datasets that somebody may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
-  /** Under `/server/admin`. */
   readonly admin: readonly NounRoute[];
   /** What clients of MCP are offered of it. */
   readonly offers: Sources;
   close(): Promise<void>;
 }
 
-export async function openKnowledge({
-  database,
-  first,
-  settings,
-  calls,
-  acting,
-  convert: replaced,
-  rights,
-  budget,
-  planOf,
-  uploads,
-  clock,
-  log,
-}: KnowledgeDeps): Promise<Knowledge> {
+export async function openKnowledge(deps: KnowledgeDeps): Promise<Knowledge> {
+  const { database, first, settings, calls, acting, convert: replaced, rights, budget, planOf, uploads, clock, log } = deps;
   const { store, seal } = database;
   const { resolve, followed: streams } = acting;
   const files = await openFiles({ settings: first, clock, store, columns: blobColumns, planOf, log });

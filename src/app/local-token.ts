@@ -40,7 +40,6 @@ interface LocalRequest {
 /**
  * Identifies the operator of this machine by the local token: an administrator who is no user, accepted under `/server/admin`; elsewhere the user for whom the
  * command line acts.
- *
  * @throws Fault `unauthenticated` for a wrong token, one from another machine, or one that says for nobody elsewhere
  */
 export function localOperator(credential: string, { token, local, owner, email, userBy }: LocalRequest): Caller | Promise<Caller> {

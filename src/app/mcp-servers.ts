@@ -51,9 +51,7 @@ export interface McpServers {
   readonly ofAgents: AgentServerTools;
   /** Calls that wait for the approval of their user. */
   readonly waiting: WaitingStore;
-  /** Of the native interface. */
   readonly native: readonly NounRoute[];
-  /** Under `/server/mine`. */
   readonly own: readonly NounRoute[];
   /** Ends a sign-in at a server of a user. */
   readonly signedIn: SignIns['finish'];

@@ -7,7 +7,6 @@ import { catalogued, common, isVendorsOwn, withVendorRates, type CatalogueEntry 
 
 export interface ModelsDeps {
   readonly settings: Settings;
-  /** A built-in model, by name. */
   readonly builtIn: (name: string) => Target;
   /** A model at a provider of the settings; `undefined` where this version does not support the provider's dialect. */
   readonly targets: (provider: string, model: string, settings: { readonly maxOutputTokens: number | undefined }) => TargetGroup | undefined;

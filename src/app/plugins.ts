@@ -35,11 +35,9 @@ export interface PluginsDeps {
   readonly search: SearchPassages;
   readonly convert: RunDeps['convert'];
   readonly clock: Clock;
-  /** The setting `outbound.allow`. */
   readonly allowed: readonly string[];
 }
 
-/** Plugins with what they may reach. */
 export interface OpenPlugins {
   readonly plugins: Plugins;
   /** Requests that are declared as those of plugins are. */
@@ -49,7 +47,6 @@ export interface OpenPlugins {
   close(): Promise<void>;
 }
 
-/** Requests of agents. */
 export interface DeclaredRequests {
   /** @returns the request as it is stored. @throws Fault `invalid` naming the field */
   check(request: JsonObject, parameters: JsonObject): JsonObject;

@@ -6,7 +6,6 @@ import { version } from './version.ts';
 
 /**
  * Writes `server.json`, with the server's address and the process that takes its signals, and the token for commands on this machine beside it.
- *
  * @returns removes both
  */
 export async function announced(folder: string, { url, localToken }: { url: string; localToken: string }, clock: Clock): Promise<() => Promise<void>> {

@@ -34,7 +34,6 @@ export interface ServerDeps {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
-  /** The parent process, where this one is a worker. */
   readonly parent?: Parent;
   /** Replaces the internet, for addresses that users choose. */
   readonly outside?: Outside;
@@ -53,7 +52,6 @@ export interface Server {
   readonly url: string;
   /** The first user, on the first start only. */
   readonly first: FirstUser | undefined;
-  /** Names of the models that answer. */
   readonly models: () => readonly string[];
   /** Requests in flight; absent in the parent of workers, which does not know. */
   readonly inFlight?: () => number;
@@ -63,11 +61,8 @@ export interface Server {
   close(graceSeconds: number): Promise<void>;
 }
 
-/** A process that serves requests. */
 export interface ServingProcess extends Server {
-  /** Its metrics. */
   figures(): Promise<Figures>;
-  /** The state of the regions, as this process sees it. */
   regions(): readonly RegionState[];
   /** Ends all cooldowns. */
   resetRegions(): void;

@@ -30,7 +30,6 @@ const timeoutMilliseconds = 30_000;
 
 /**
  * A client of the server at `--url`, else of the server that runs on the data folder, else of the folder itself.
- *
  * @param creates whether a data folder that does not exist yet is created
  * @throws CliError, BadSettings
  */

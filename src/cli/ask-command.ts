@@ -18,7 +18,6 @@ interface Answered {
 
 type Frame = Answered | { readonly type: 'yield'; readonly delta: string };
 
-/** `dragoman ask` */
 export function askCommand(program: Command): void {
   sharedOptions(
     program

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { BadSettings, readSettings, runningOllama, unreadSaid } from '#config/index';
 
-/** `dragoman config check` */
 export function configCommand(program: Command): void {
   const config = program.command('config').description('Check the settings.');
   config

@@ -11,7 +11,6 @@ import { plain } from './table.ts';
 import { CliError } from './cli-error.ts';
 import { version } from '#app/version';
 
-/** `dragoman doctor` */
 export function doctorCommand(program: Command): void {
   const command = program
     .command('doctor')
@@ -101,7 +100,6 @@ async function examinePort({ host, port }: Settings): Promise<Check> {
 
 const marks: Readonly<Record<Check['state'], string>> = { ok: '✓', warning: '!', failed: '✗', skipped: '-' };
 
-/** The checks as text for a terminal. */
 function report(url: string | undefined, checks: readonly Check[]): string {
   const width = Math.max(...checks.map(({ name }) => plain(name).length));
   const lines = checks.map(({ name, state, says, milliseconds }) => {

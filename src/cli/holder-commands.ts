@@ -13,7 +13,6 @@ interface ShownHolder {
   readonly accounts: number;
 }
 
-/** `dragoman holder …` */
 export function holderCommands(program: Command): void {
   const holder = program.command('holder').description('List the servers that hold leases on quota, and write off a lost one.');
 

@@ -20,7 +20,6 @@ interface ShownFile {
 
 const pauseMilliseconds = 300;
 
-/** `dragoman ingest` */
 export function ingestCommand(program: Command): void {
   sharedOptions(
     program

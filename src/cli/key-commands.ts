@@ -15,7 +15,6 @@ interface ShownKey {
   readonly expiresAt: string | null;
 }
 
-/** `dragoman key …` */
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('Create, list, rotate and revoke API keys.');
 

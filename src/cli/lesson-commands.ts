@@ -14,7 +14,6 @@ interface ShownLesson {
   readonly until: string;
 }
 
-/** `dragoman lesson …` */
 export function lessonCommands(program: Command): void {
   const lesson = program.command('lesson').description("List what was learned from providers' refusals, and forget it.");
 

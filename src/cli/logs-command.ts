@@ -23,7 +23,6 @@ const mostSeen = 5000;
 /** How many new requests are read at once. */
 const mostNew = 500;
 
-/** `dragoman logs [-f]` */
 export function logsCommand(program: Command): void {
   adminCommand<LogsOptions>(program, {
     name: 'logs',

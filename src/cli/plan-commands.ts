@@ -10,7 +10,6 @@ interface ShownPlan {
   readonly source: string;
 }
 
-/** `dragoman plan …` */
 export function planCommands(program: Command): void {
   const plan = program.command('plan').description('List, create, replace and delete plans.');
 

@@ -93,7 +93,6 @@ function causeWith(error: Error, member: string): Error | undefined {
   return undefined;
 }
 
-/** Whether the error or one of its causes has this code. */
 function causeWithCode(error: Error, code: string): boolean {
   for (let one: unknown = error; one instanceof Error; one = one.cause) if (codeOf(one) === code) return true;
   return false;

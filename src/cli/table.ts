@@ -14,6 +14,4 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
 }
 
 /** Untrusted text for a terminal: control characters become `?`. */
-export function plain(text: string): string {
-  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');
-}
+export const plain = (text: string): string => text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '?');

@@ -23,7 +23,6 @@ interface Users {
   readonly admins?: string;
 }
 
-/** `dragoman team …` */
 export function teamCommands(program: Command): void {
   const team = program.command('team').description('Add, list, change and delete teams.');
 

@@ -7,7 +7,6 @@ import { table } from './table.ts';
 
 type Sum = Readonly<Record<string, string | number | null>>;
 
-/** `dragoman usage` */
 export function usageCommand(program: Command): void {
   adminCommand<AdminOptions & { from?: string; to?: string; groupBy?: string; tz?: string; format?: string }>(program, {
     name: 'usage',

@@ -21,7 +21,6 @@ export interface UserClient {
 
 /**
  * A client for the user whose key it is; with the local token for the one with `--email`, else for the first administrator.
- *
  * @throws CliError where no server runs, or `--email` comes with a key
  */
 export async function openUserClient({ email, ...options }: UserOptions): Promise<UserClient> {

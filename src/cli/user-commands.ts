@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 import { adminCommand, allOf, userOf, type AdminOptions, type ShownUser } from './admin-command.ts';
 import { plain, table } from './table.ts';
 
-/** `dragoman user …` */
 export function userCommands(program: Command): void {
   const user = program.command('user').description('Add, list, change and suspend users.');
 

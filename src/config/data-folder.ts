@@ -14,7 +14,6 @@ interface Origin {
 /**
  * The data folder alone, for commands that want to find the server that runs on it: whatever else is wrong with the settings, such as an unset `${NAME}`, does
  * not matter to them.
- *
  * @throws BadSettings where a settings file is named that does not exist
  */
 export function readDataFolder({ args, env = process.env, cwd = process.cwd() }: Origin): string {

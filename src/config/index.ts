@@ -36,10 +36,7 @@ export interface Origin {
   readonly asksProviders?: boolean;
 }
 
-/**
- * All settings. Precedence: command line, environment, file, defaults.
- * @throws BadSettings, with one line per problem.
- */
+/** All settings. Precedence: command line, environment, file, defaults. @throws BadSettings, with one line per problem. */
 export function readSettings({ kinds, args = {}, env = process.env, cwd = process.cwd(), ollama, asksProviders = true }: Origin): Reading {
   const { file: fileForm, all: form } = formsFor(kinds);
   const path = settingsPath(args, variablesOf(env), cwd);

@@ -21,9 +21,7 @@ export function pathOf(field: string, value: unknown): Path | undefined {
   return undefined;
 }
 
-export function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((inner, step) => (has(inner, step) ? inner[step] : undefined), value);
-}
+export const valueAt = (value: unknown, path: Path): unknown => path.reduce<unknown>((inner, step) => (has(inner, step) ? inner[step] : undefined), value);
 
 /** How many steps of the path there are. */
 export function depthOf(value: unknown, path: Path): number {

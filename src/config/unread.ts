@@ -12,7 +12,6 @@ export interface UnreadVariable {
 /**
  * The variables of vendors' SDKs that are set in vain. Left out are those of a vendor to which the settings file has a provider, and those that lead to this
  * server itself: they are for programs that are started in the same terminal.
- *
  * @param inFile the providers of the settings file
  */
 export function unreadVariables(

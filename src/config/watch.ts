@@ -30,9 +30,7 @@ interface Watching {
   readonly start: Reading;
   /** Reads all settings again. */
   readonly read: () => Reading;
-  /**
-   * Applies the new settings; if it throws or rejects, the old ones stay in effect. A `reload` calls it even if nothing has changed. Calls never overlap.
-   */
+  /** Applies the new settings; if it throws or rejects, the old ones stay in effect. A `reload` calls it even if nothing has changed. Calls never overlap. */
   readonly changed: (change: Change) => void | Promise<void>;
   /** Reports an error that leaves the settings unchanged: BadSettings, an error of `changed`, or a failure to watch the file. */
   readonly failed: (error: Error) => void;
@@ -172,9 +170,7 @@ function attempted(read: () => Reading): Reading | Error {
   }
 }
 
-function isEmpty(file: string): boolean {
-  return readFileSync(file, 'utf8').trim() === '';
-}
+const isEmpty = (file: string): boolean => readFileSync(file, 'utf8').trim() === '';
 
 /** Every folder in which a change can affect the path: that of the file, and that of each link along the path. */
 function foldersOf(path: string): string[] {

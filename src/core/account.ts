@@ -21,9 +21,7 @@ export interface Account {
 }
 
 /** The account as a lookup key. */
-export function accountName({ owner, kind, month }: Account): string {
-  return `${owner} ${kind} ${month}`;
-}
+export const accountName = ({ owner, kind, month }: Account): string => `${owner} ${kind} ${month}`;
 
 /** What a book is about. */
 export interface BookParts {

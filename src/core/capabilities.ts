@@ -49,7 +49,6 @@ export function without(support: FieldSupport, refused: readonly Field[]): Field
 
 /**
  * The request fields of a wire that a target may or may not support, each with its name in a call; undefined for a field that only this wire has.
- *
  * @param all the members of its requests. @param others those that it has under another name. @param always those that every call has
  */
 export const requestFieldsOf = (all: object, others: Readonly<Record<string, Field>>, always: readonly string[]): Readonly<Record<string, Field | undefined>> =>
@@ -85,15 +84,12 @@ export function ignoredIn(call: GenerateCall, { fields }: FieldSupport): readonl
 }
 
 /** The warning for a field whose note applies, as `field: reason`. */
-export function noteOn(name: Field, { fields }: FieldSupport): string {
-  return warning(name, fields[name]);
-}
+export const noteOn = (name: Field, { fields }: FieldSupport): string => warning(name, fields[name]);
 
 const warning = (name: string, fate: FieldOutcome) => `${name}: ${'note' in fate ? fate.note : absent}`;
 
 /**
  * The outcome of each field of an interface at a target.
- *
  * @param dialect the dialect of the interface
  * @param names the fields of the interface, each with its name in the table; undefined if only the dialect itself knows it
  */

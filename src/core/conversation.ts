@@ -10,7 +10,6 @@ export interface Turn {
   readonly extra?: Extra;
 }
 
-/** A turn of one text. */
 export const textTurn = (role: Role, text: string): Turn => ({ role, parts: [{ type: 'text', text }] });
 
 export type Part = TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ThoughtPart | SearchPart | ForeignPart;
@@ -68,7 +67,6 @@ export interface ToolCallPart {
   readonly extra?: Extra;
 }
 
-/** The result of a tool, with the id of its call. */
 export interface ToolResultPart {
   readonly type: 'tool-result';
   readonly id: string;
@@ -181,7 +179,6 @@ export interface UnnamedTool {
 /** The name of the web search in a tool choice. */
 export const webSearchName = 'web_search';
 
-/** The restrictions of a web search. */
 export interface WebSearch {
   /** Hosts with their subdomains, optionally with a path prefix: only these are searched. */
   readonly allowed?: readonly string[];
@@ -208,7 +205,6 @@ export interface WantedTools {
 }
 
 export interface WantedTool {
-  /** The id of the server. */
   readonly server: number;
   readonly tool: string;
   /** The client wants to be asked before each call. */
@@ -261,7 +257,6 @@ export interface WantedServer {
   readonly unasked?: ToolsMeant | 'all';
   /** A member with a credential of the client's for the server. */
   readonly credential?: string;
-  /** The client's field. */
   readonly field: string;
   /** The client has the list of its tools. */
   readonly isListed: boolean;
@@ -279,7 +274,6 @@ interface LabelledCall {
   readonly label: string;
   /** At the server. */
   readonly tool: string;
-  /** The arguments, as JSON. */
   readonly json: string;
 }
 

@@ -1,4 +1,3 @@
-/** A document as text. */
 export interface DocumentText {
   /** The media type, read from the bytes. */
   readonly type: string;
@@ -16,7 +15,6 @@ export interface DocumentPlace {
   readonly end: number;
   /** The page or slide, from 1. */
   readonly page?: number;
-  /** The name of a sheet. */
   readonly sheet?: string;
   /** The row of a sheet or table, from 1. */
   readonly row?: number;

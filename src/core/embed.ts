@@ -2,7 +2,6 @@ import { absent } from './capabilities.ts';
 import type { Usage } from './event.ts';
 import type { Context } from './context.ts';
 
-/** An embedding request. */
 export interface EmbedCall {
   /** As the client wrote it. */
   readonly model: string;
@@ -89,14 +88,12 @@ export function purposesIgnored({ purposes = [] }: EmbedCall): readonly string[]
   ];
 }
 
-/** A vector as numbers. */
 export function floatsOf(vector: Vector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const bytes = Buffer.from(vector, 'base64');
   return Array.from({ length: bytes.length >> 2 }, (_, at) => bytes.readFloatLE(4 * at));
 }
 
-/** A vector in the requested encoding. */
 export function encoded(vector: Vector, encoding: EmbedCall['encoding']): Vector {
   if (encoding === 'float') return floatsOf(vector);
   if (typeof vector === 'string') return vector;

@@ -3,12 +3,11 @@ import type { Extra } from './json.ts';
 import type { Counts } from './price.ts';
 
 /**
- * The events of an answer. A whole answer is the fold of its events, so streaming and not streaming share one path.
- * Order: `started` once; the content; `finished` once for each candidate; `usage` at most once. Failures are thrown, not emitted.
- * `passed` reports what was forwarded unparsed since the last one: its tokens (negative to correct an earlier overestimate), what the first candidate said in it
- * where that is known, whether thoughts were among it, and the amounts that are not counted in tokens. `unseen`: nothing was forwarded, this output is kept from
- * the client.
- * `extra` of a text or a thought (its signature) and `citations` belong to the current part and end it: later content starts another part.
+ * The events of an answer. A whole answer is the fold of its events, so streaming and not streaming share one path. Order: `started` once; the content;
+ * `finished` once for each candidate; `usage` at most once. Failures are thrown, not emitted. `passed` reports what was forwarded unparsed since the last one:
+ * its tokens (negative to correct an earlier overestimate), what the first candidate said in it where that is known, whether thoughts were among it, and the
+ * amounts that are not counted in tokens. `unseen`: nothing was forwarded, this output is kept from the client. `extra` of a text or a thought (its signature)
+ * and `citations` belong to the current part and end it: later content starts another part.
  */
 export type GenerateEvent =
   | Started

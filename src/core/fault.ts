@@ -135,9 +135,8 @@ export function reasonOf(error: unknown, signal: AbortSignal): unknown {
 }
 
 /** Converts any error to a fault. An error that is no fault is a bug of ours. */
-export function faultOf(error: unknown): Fault {
-  return error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });
-}
+export const faultOf = (error: unknown): Fault =>
+  error instanceof Fault ? error : new Fault('internal', 'Something went wrong on our side.', { cause: error });
 
 /** The refusal of a strict client's call, some fields of which the provider does not support. @param ignored as `field: reason` */
 export function notHonoured(ignored: readonly string[], details: FaultDetails = {}): Fault {

@@ -35,7 +35,6 @@ export const inBothVerbs = <Asked extends Call>(
 
 /**
  * A rule that applies to some calls; all others pass it unchanged, by either verb.
- *
  * @param applies what the rule needs to know of a call that it applies to; undefined for all others
  * @param ruled the answer to a call that it applies to
  */

@@ -4,12 +4,7 @@ import { Fault } from './fault.ts';
 /** A warning names this many fields at most. */
 const mostNamed = 20;
 
-/**
- * Warns of fields of the request that are not heeded.
- *
- * @param fields as `field: reason`
- * @throws Fault `invalid` where the client is strict
- */
+/** Warns of fields of the request that are not heeded. @param fields as `field: reason`. @throws Fault `invalid` where the client is strict */
 export function ignoring(fields: readonly string[], { strict, progress }: Pick<Context, 'strict' | 'progress'>): void {
   const named = fields.slice(0, mostNamed);
   if (named.length === 0) return;

@@ -19,7 +19,6 @@ export interface LeaseReturn {
 
 /** A holder's request for more of an account. */
 export interface LeaseRequest extends LeaseReturn {
-  /** The limit of the account. */
   readonly limit: number;
   /** The minimum: what the first waiting call needs. */
   readonly least: number;
@@ -70,7 +69,6 @@ export interface Contact {
 export interface LeaseSource {
   /**
    * One grant for each request, in order.
-   *
    * @throws Fault `overloaded` while the source is unreachable; `conflict` when the holder was closed: its journal then belongs to another holder
    */
   lease(asks: readonly LeaseRequest[]): Promise<readonly LeaseGrant[]>;

@@ -31,7 +31,6 @@ export interface LessonsOf {
   keep(model: string, lesson: Lesson): void;
 }
 
-/** The lessons of all processes. */
 export interface Lessons {
   /** @param address of the provider: lessons of another address do not count */
   of(provider: string, wire: string, address: string): LessonsOf;
@@ -41,7 +40,6 @@ export interface Lessons {
 const mostNames = 1000;
 const longestName = 500;
 
-/** The lessons of one process. */
 export class LocalLessons implements LessonsOf {
   readonly #lessons = new Map<string, Lesson>();
 

@@ -20,7 +20,6 @@ export interface OfferedTool {
 
 export interface ToolAnswer {
   readonly text: string;
-  /** The same as JSON. */
   readonly structured?: JsonObject;
   readonly isError: boolean;
 }
@@ -31,7 +30,6 @@ export interface ToolSource extends Scoped {
   tools(context: Context): AsyncIterable<OfferedTool>;
   /**
    * Calls a tool for the caller, whose right is checked right before.
-   *
    * @returns undefined where this source has no tool of the name
    * @throws Fault, whose message the client gets
    */

@@ -28,9 +28,7 @@ export async function promptTokens(call: Call, count: CountTokens, { caller, sig
  * The size of a prompt as known without counting tokens: the tokens beside the text, and the text's bytes of UTF-8. A token has at least one byte, so the sum
  * is never less than `promptTokens`.
  */
-export function promptSize(call: Call): { readonly fixed: number; readonly bytes: number } {
-  return { fixed: fixedTokens(call), bytes: textBytes(call) };
-}
+export const promptSize = (call: Call): { readonly fixed: number; readonly bytes: number } => ({ fixed: fixedTokens(call), bytes: textBytes(call) });
 
 function textBytes(call: Call): number {
   let bytes = 0;

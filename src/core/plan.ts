@@ -1,4 +1,3 @@
-/** Limits of one model. */
 export interface ModelLimits {
   readonly monthlyTokens?: number;
   readonly monthlyUsd?: number;
@@ -31,16 +30,13 @@ export interface Plan {
 /** A team as a refusal names it. */
 export interface LimitedTeam {
   readonly name: string;
-  /** The name of its plan. */
   readonly plan: string;
   /** The team's own limits, which override those of the plan; undefined where it has none. */
   readonly limits: Plan | undefined;
 }
 
 /** Whether a stored value has the form of limits. A database may contain anything, and a malformed value must not count as "no limits". */
-export function areLimits(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+export const areLimits = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The month of an instant as `2026-11`, UTC: the period of every balance. */
 export function monthOf(milliseconds: number): string {
@@ -69,9 +65,7 @@ const dayMilliseconds = 86_400_000;
 let day = { from: 0, text: '1970-01-01' };
 
 /** Seconds until the next midnight, UTC. */
-export function secondsToNextDay(milliseconds: number): number {
-  return Math.ceil((dayMilliseconds - (milliseconds % dayMilliseconds)) / 1000);
-}
+export const secondsToNextDay = (milliseconds: number): number => Math.ceil((dayMilliseconds - (milliseconds % dayMilliseconds)) / 1000);
 
 /** Seconds until the first of the next month, UTC. */
 export function secondsToNextMonth(milliseconds: number): number {

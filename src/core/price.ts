@@ -10,7 +10,6 @@ export interface Rates {
   readonly cacheWrite1h?: number;
 }
 
-/** The price of a model. */
 export interface Price extends Rates {
   /** Rates for all tokens of a call whose prompt has more than `above` tokens. */
   readonly long?: Rates & { readonly above: number };
@@ -26,13 +25,11 @@ export interface Price extends Rates {
 
 /** The amounts of a call that are not counted in tokens. */
 export interface Counts {
-  /** Generated pictures. */
   readonly pictures?: number;
   /** Seconds of sound read, for a transcript. */
   readonly heardSeconds?: number;
   /** Seconds of sound generated (speech). */
   readonly spokenSeconds?: number;
-  /** Characters spoken. */
   readonly characters?: number;
 }
 
@@ -101,9 +98,7 @@ export function tokensOfCounts({ pictures = 0, heardSeconds = 0, spokenSeconds =
 const tokensPer = { picture: 1000, second: 20 };
 
 /** The maximum of these prices, rate by rate: an upper bound while it is not known which of them applies. Each price has at least one rate. */
-export function dearestOf([first, ...others]: readonly [Price, ...Price[]]): Price {
-  return others.reduce(dearer, first);
-}
+export const dearestOf = ([first, ...others]: readonly [Price, ...Price[]]): Price => others.reduce(dearer, first);
 
 function dearer(a: Price, b: Price): Price {
   const above = Math.min(a.long?.above ?? Infinity, b.long?.above ?? Infinity);

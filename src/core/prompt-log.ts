@@ -1,4 +1,3 @@
-/** The log of prompts and answers. */
 export interface PromptLog {
   /** UTF-16 units that are kept of each prompt and answer; 0: only their lengths. */
   readonly most: number;

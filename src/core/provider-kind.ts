@@ -23,7 +23,6 @@ export interface ProviderKind {
 }
 
 export interface EnvironmentProvider {
-  /** The name of the provider. */
   readonly name: string;
   /** The environment variable of its key. */
   readonly key?: string;

@@ -22,6 +22,5 @@ export interface QuestionAnswer {
  */
 export interface AskUser {
   (question: UserQuestion, signal: AbortSignal): Promise<QuestionAnswer>;
-  /** The run that it is of. */
   readonly run: string;
 }

@@ -7,7 +7,6 @@ export interface RawRequest {
   /** The rest of the address: `audio/transcriptions`. */
   readonly operation: string;
   readonly body: RawBody;
-  /** Whether the answer is streamed. */
   readonly stream: boolean;
   /** The texts that the model reads, and the tokens of its other input: the cost if the provider reports no usage. */
   readonly texts: readonly string[];

@@ -20,19 +20,12 @@ export type RunState = 'running' | 'waiting' | 'completed' | 'failed' | 'cancell
 /** What a run waits for its user to decide. */
 export type WaitsFor = ApprovalWanted | QuestionAsked;
 
-export interface ApprovalWanted {
+export interface ApprovalWanted extends Pick<RunToolCall, 'call' | 'server' | 'tool' | 'arguments'> {
   readonly type: 'approval';
-  /** The id of the call. */
-  readonly call: string;
-  /** The name of the MCP server; null for other tools. */
-  readonly server: string | null;
-  readonly tool: string;
-  readonly arguments: JsonObject;
 }
 
 export interface QuestionAsked extends UserQuestion {
   readonly type: 'question';
-  /** The id of the question. */
   readonly question: string;
 }
 
@@ -67,7 +60,6 @@ interface RunEventOf<Event extends string, Data> {
 export type ToldEvent = RunEvent & {
   /** ISO 8601. */
   readonly timestamp: string;
-  /** The id of the run. */
   readonly run: number;
   /** From 1, without gaps. */
   readonly seq: number;
@@ -75,7 +67,6 @@ export type ToldEvent = RunEvent & {
   readonly place: string;
 };
 
-/** What a run has used so far. */
 export interface RunUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -86,7 +77,6 @@ export interface RunUsage {
 
 /** What a run may use, all of its parts together. */
 export interface RunLimits {
-  /** Answers of models. */
   readonly steps: number;
   /** Calls of tools. */
   readonly calls: number;
@@ -104,10 +94,8 @@ export interface TextFilter {
   end(): string;
 }
 
-/** The whole answer of a model. */
 export interface ModelAnswer {
   readonly parts: readonly Part[];
-  /** The text of the parts. */
   readonly text: string;
   readonly calls: readonly ToolCallPart[];
   readonly reason: FinishReason;
@@ -118,6 +106,7 @@ export interface RunToolCall {
   /** Unique in its part of the run. */
   readonly call: string;
   readonly tool: string;
+  /** The name of the MCP server; null for other tools. */
   readonly server: string | null;
   readonly arguments: JsonObject;
   /** Nothing changes by it: it may be made again where it is not known whether it was made. */
@@ -170,13 +159,11 @@ export interface Run {
   emit(event: RunEvent): void;
   /**
    * Does the work, once: its result is stored with all that was told before it is given back. Work that was interrupted is done again.
-   *
    * @param key unique in this part of the run, and the same each time that the loop is called
    */
   step<Result extends Json | void>(key: string, work: () => Promise<Result>): Promise<Result>;
   /**
    * An answer of a model: booked, counted as a step, its text told as it comes.
-   *
    * @param options `name`: of the step, for clients; `isQuiet`: the text is not told, as it is not for the user; `shown`: what the text goes through before it
    * is told
    * @throws Fault of the pipeline, and `unprocessable` where a limit of the run is reached
@@ -185,7 +172,6 @@ export interface Run {
   /**
    * Calls a tool once, after its approval where one is needed. A refusal, a call that was interrupted and must not be made again, a failure (a Fault) and the
    * third call with the same arguments are outcomes for the model. A text over 32 KB is moved to the scratch, and cut.
-   *
    * @throws RunWaits; Fault `unprocessable` where a limit of the run is reached
    */
   tool(call: RunToolCall, work: (asking: ToolContext) => Promise<ToolOutcome>): Promise<ToolOutcome>;
@@ -276,7 +262,6 @@ export interface Runs {
 
 /** Who decides for a user how a run goes on, which it does with the rights that it was begun with: they must have all of these. */
 export interface RunDecider {
-  /** Whose run it is. */
   readonly userId: number;
   readonly by: Pick<Caller, 'scopes' | 'models' | 'mcpTools'>;
 }

@@ -5,7 +5,6 @@ import type { AskUser } from './questions.ts';
 export interface ServerTool {
   readonly declared: FunctionTool;
   readonly server: number;
-  /** Its name at the server. */
   readonly name: string;
   /** Tells the definition that the model was shown. */
   readonly digest: string;
@@ -30,14 +29,12 @@ export interface ServerTools {
   ): Promise<{ readonly tools: readonly ServerTool[]; readonly unknown: readonly string[] }>;
   /**
    * The tools of a server that the client names. Undefined: it is none that the gateway may call.
-   *
    * @throws Fault `not-found`, `forbidden` or `invalid` naming the field; the signal's reason
    */
   ofServer(caller: ServerToolCaller, wanted: WantedServer, signal: AbortSignal): Promise<NamedServer | undefined>;
   /**
-   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it returns that result. Failures are
-   * texts for the model.
-   *
+   * Calls a tool for the caller, whose right is checked right before. A call with an approval is made once: later it returns that result. Failures are texts
+   * for the model.
    * @param ask what the server wants to know of the user meanwhile; absent: nobody can be asked
    * @throws the signal's reason
    */
@@ -63,7 +60,6 @@ export interface ServerToolCaller {
   readonly mcpTools?: readonly string[];
 }
 
-/** A tool of a server that an agent has. */
 export interface AgentServerTool extends ServerTool {
   readonly serverName: string;
   /** It says of itself that it changes nothing. */
@@ -82,7 +78,6 @@ export interface AgentServer {
   readonly problem: string | null;
 }
 
-/** The tools of MCP servers that agents have. */
 export interface AgentServerTools extends Pick<ServerTools, 'call'> {
   /** The allowed tools of these servers, or of each those named. @throws the signal's reason */
   of(

@@ -23,7 +23,6 @@ export interface SpeakCall {
   readonly passthrough?: { readonly bytes: Uint8Array; readonly places: readonly number[] };
 }
 
-/** The sink for a sound. */
 export interface SoundSink {
   /** Called when the sound begins, with its content type, the model that speaks, and the fields of the call that it ignores, as `field: reason`. */
   open(head: { readonly contentType: string; readonly model: string; readonly ignored: readonly string[] }): void;

@@ -47,12 +47,7 @@ export const steps = {
   repair: { within: ['repairableRound', 'round', 'tools', 'take', 'run', 'scripted'], from: 1, each: 1, most: 1 },
 } as const satisfies Readonly<Record<string, StepRange>>;
 
-/**
- * The number of a step.
- *
- * @param step the number of the enclosing step
- * @param at the index of the member in the range, counted from 0
- */
+/** The number of a step. @param step the number of the enclosing step. @param at the index of the member in the range, counted from 0 */
 export function stepOf(step: number, range: keyof typeof steps, at: number): number {
   const { from = 0, each }: StepRange = steps[range];
   return step + from + at * each;

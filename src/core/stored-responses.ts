@@ -72,11 +72,9 @@ export interface Conversations<Body> {
   /**
    * Deletes a response that was made in a conversation. If it is in the conversation's chain, `left(entry)` takes its place; `left` returns undefined for one
    * that was deleted before.
-   *
    * @returns false when it was not there
    */
   removeEntry(conversationId: string, userId: number, id: string, left: (entry: StoredEntry<Body>) => StoredEntry<Body> | undefined): Promise<boolean>;
-  /** How many a user has. */
   count(userId: number): Promise<number>;
 }
 
@@ -84,7 +82,6 @@ export interface Conversations<Body> {
 export interface BackgroundResponses<Body> {
   /**
    * Keeps the entry and queues its run, both or neither.
-   *
    * @param make the entry, from the id of its job
    * @throws Fault `rate-limited` where the user has as many as may be
    */
@@ -101,7 +98,6 @@ export interface WaitingResponse {
   readonly job: string;
   /** Of the response. */
   readonly id: string;
-  /** Of the key that it was asked with. */
   readonly keyId: number;
 }
 

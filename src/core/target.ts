@@ -118,5 +118,4 @@ export function within<Group extends TargetGroup>(group: Group, list: string): G
   return target && { ...group, target, others };
 }
 
-/** All places of these targets. */
 export const placesOf = (groups: readonly TargetGroup[]): readonly Target[] => groups.flatMap(({ target, others = [] }) => [target, ...others]);

@@ -51,9 +51,7 @@ export const sealedIn = (token: string): string | undefined =>
   isToken(token) && token.length < longestToken + mark.length ? token.slice(mark.length) : undefined;
 
 /** The token that a thought is given to the client with. */
-export function tokenOf(extra: Extra | undefined): string | undefined {
-  return textOf(own(extra, gatewayOwn)['token']) || undefined;
-}
+export const tokenOf = (extra: Extra | undefined): string | undefined => textOf(own(extra, gatewayOwn)['token']) || undefined;
 
 /** The `extra` of a thought that came back with a token. */
 export const tokenExtra = (token: string): Extra => ({ [gatewayOwn]: { token } });

@@ -15,7 +15,6 @@ export interface Shipment {
 export interface UsageSink {
   /**
    * Does nothing when the stored position is at `to` or beyond.
-   *
    * @returns which of the rows, by their places from 0, were left out because another one is booked under their request and step
    * @throws Fault `conflict` when `from` is not the stored position, `invalid` when a row can never be written, `overloaded` while the database is away
    */

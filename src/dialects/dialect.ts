@@ -60,7 +60,6 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   encodeRequest(call: GenerateCall, model: string, quirks?: Wire['quirks'], options?: Wire['options']): EncodedRequest;
   /**
    * For one stream: frames → events.
-   *
    * @param model the model's upstream name, for answers that do not report one
    * @param ignored notes about ignored fields, reported by the `started` event
    * @param call the call that is answered: some wires are decoded differently where the model may search
@@ -81,7 +80,6 @@ export interface ProviderSide<Wire extends Pick<WireTypes, 'quirks' | 'options'>
   supports(quirks?: Wire['quirks']): FieldSupport;
   /**
    * What a refusal teaches about the model: the quirks with which the call can be tried again.
-   *
    * @param quirks with which the refused request was encoded
    * @returns undefined where the refusal teaches nothing new: a refusal that was learned from must not teach the same again
    */
@@ -104,7 +102,6 @@ export interface ReturnedThoughts {
   readonly isBound?: true;
 }
 
-/** A request for a provider. */
 export interface EncodedRequest {
   readonly body: JsonObject;
   /** What the wire or the model does not support, as `field: reason`. */

@@ -5,7 +5,6 @@ import type { Headers } from '#http/headers';
 
 /**
  * What an answer says about its way: who answered, after how many tries, what could not be honoured, what is left of the limits.
- *
  * @param started absent while nobody has answered yet
  */
 export function answerHeaders(progress: Progress, started: Started | undefined): Headers {
@@ -47,6 +46,4 @@ function allowance(what: 'requests' | 'tokens', { limit, remaining, reset }: All
 const unlimitedHeaders = [...allowance('requests', unlimited), ...allowance('tokens', unlimited)];
 
 /** Header values are printable ASCII, and not endless. */
-function inHeader(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);
-}
+const inHeader = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 2000);

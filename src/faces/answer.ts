@@ -104,7 +104,6 @@ const renamed = (text: string, field: string, own: string): string =>
 
 /**
  * Runs a call within its deadline, and leaves with the exchange what its log line and the headers of a refusal need.
- *
  * @throws Fault, which with `words` names its field as the client spelled it
  */
 export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'stream'>>(
@@ -136,7 +135,6 @@ export async function accompanied<Asked extends Pick<GenerateCall, 'model' | 'st
 
 /**
  * The context of a call that came through a face.
- *
  * @param app the application, where the body names it
  * @param passed names of the client's headers that may go upstream
  * @throws Fault `invalid` for a header of choices that cannot be read
@@ -202,7 +200,6 @@ async function whole({ generate }: GeneratingDeps, exchange: Exchange, understoo
   else exchange.sendJson(200, whole, headers);
 }
 
-/** Is the answer forwarded unparsed? */
 const isForwarded = (event: GenerateEvent): boolean => event.type === 'passed' && !event.unseen;
 
 /** A usage that the provider did not report, or not where clients look for it. */

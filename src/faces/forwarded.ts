@@ -3,7 +3,6 @@ import type { Exchange } from '#http/exchange';
 
 /**
  * Runs what forwards an answer as it comes. Once the head is out, events that fail end with the frame of a fault, and any other answer is cut.
- *
  * @param run is given what notes the content type of the answer
  * @throws Fault, also where the client was told in the stream itself
  */

@@ -1,7 +1,5 @@
 /** Text as it stands in a page. */
-export function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-}
+export const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** The same, where what stands between backticks is code. */
 export const prose = (text: string): string => escaped(text).replaceAll(/`([^`]{1,500})`/g, '<code>$1</code>');

@@ -61,10 +61,7 @@ export const ModelDescription = Type.Object(
   { description: 'What this server knows of the model.' },
 );
 
-/**
- * @param dialect of the interface that shows it
- * @param names the fields of its requests, each as a call has it
- */
+/** @param dialect of the interface that shows it. @param names the fields of its requests, each as a call has it */
 export function described(model: Model, dialect: string, names: Readonly<Record<string, Field | undefined>>): Static<typeof ModelDescription> {
   const { kind, limits, price, larger, targets } = model;
   return {

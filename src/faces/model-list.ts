@@ -2,7 +2,6 @@ import type { Asked, Route } from '#http/route';
 import type { Caller } from '#core/context';
 import type { KnownModels } from '#core/known-models';
 
-/** What a caller may ask. */
 export type ModelsOf = (caller: Caller) => KnownModels;
 
 type Words = Pick<Route, 'summary' | 'output' | 'answer'>;

@@ -6,6 +6,7 @@ import type { CountTokens } from '#core/measure';
 import type { ServerTools } from '#core/server-tools';
 import type { PromptLog } from '#core/prompt-log';
 import type { SendRaw } from '#core/raw-request';
+import { plainCall } from '#core/call';
 import type { Call, RoutedCall } from '#core/routed-call';
 import type { Speak } from '#core/speak';
 import type { Clock } from '#kit/async/clock';
@@ -34,17 +35,14 @@ import { speaking } from './tasks/speak.ts';
 export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pick<GuardedDeps, 'guards'> {
   /** Exact for the built-in model. */
   readonly countTokens: CountTokens;
-  /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   readonly ledger: Ledger;
   readonly health: Health;
   readonly routing: () => { readonly retryBudget: number };
   readonly waits: () => Waits;
   readonly clock: Clock;
-  /** The web search of the gateway. */
   readonly web: Pick<SearchingDeps, 'engine' | 'fetcher' | 'failed'>;
   readonly prompts: PromptLog;
-  /** The tools of MCP servers. */
   readonly tools: ServerTools;
   /** Validates answers against the JSON Schemas of clients. */
   readonly schemas: ConformingDeps;
@@ -52,15 +50,11 @@ export interface PipelineDeps extends Pick<CachedDeps, 'answers' | 'ttlOf'>, Pic
 
 /** A call goes down through the rules and the events of its answer come back up. */
 export interface Pipeline {
-  /** Conversations of the chatcompat face. */
   readonly chatcompat: Generate;
-  /** Conversations of the messages face. */
   readonly messages: Generate;
-  /** Conversations of the gencompat face. */
   readonly gencompat: Generate;
   /** The tokens of prompts, of each face. */
   readonly count: CountPrompt;
-  /** Embeddings, of each face. */
   readonly embed: Embed;
   /** Media requests that are forwarded as they came. */
   readonly sendRaw: SendRaw;
@@ -86,22 +80,8 @@ export interface Pipeline {
  * `metered` is inside `admitted`: settling turns the reservation into the booked amount in one step, so that there is no moment in which neither counts.
  * `guarded` and `cached` are outside both: their own answers reserve nothing.
  */
-export function openPipeline({
-  models,
-  ledger,
-  health,
-  routing,
-  waits,
-  clock,
-  guards,
-  answers,
-  ttlOf,
-  web,
-  schemas,
-  prompts,
-  tools,
-  countTokens,
-}: PipelineDeps): Pipeline {
+export function openPipeline(deps: PipelineDeps): Pipeline {
+  const { models, ledger, health, routing, waits, clock, guards, answers, ttlOf, web, schemas, prompts, tools, countTokens } = deps;
   const budget = openRetryBudget(() => routing().retryBudget, clock);
   const replayed = replaying(ledger, clock);
   const refused = (call: RoutedCall, context: Context, refusal: Fault) => recordRefusal(ledger, clock, call, context, refusal);
@@ -133,13 +113,7 @@ export function openPipeline({
 
 /** A call of no model. */
 const nothingAsked: RoutedCall = {
-  model: '',
-  turns: [],
-  tools: [],
-  output: { type: 'text' },
-  sampling: {},
-  stream: false,
-  extra: {},
+  ...plainCall({ model: '', turns: [] }),
   route: { name: '', kind: 'chat', targets: [], limits: {}, rate: { input: 0, output: 0 }, price: { input: 0, output: 0 }, created: 0, ownedBy: '' },
 };
 

@@ -21,9 +21,8 @@ export function laterChoice(choice: ToolChoice | undefined): { readonly toolChoi
 }
 
 /**
- * The calls of tools that the client still allows. A provider is told the limit only for tools of its own, and gets none of them where nothing is left: it takes
- * no limit of 0.
- *
+ * The calls of tools that the client still allows. A provider is told the limit only for tools of its own, and gets none of them where nothing is left: it
+ * takes no limit of 0.
  * @param left undefined: the client has no limit
  */
 export function callsAllowed({ dialect = '', tools, kept = [], extra }: GenerateCall, left: number | undefined): Partial<GenerateCall> {
@@ -37,13 +36,11 @@ export function callsAllowed({ dialect = '', tools, kept = [], extra }: Generate
 interface Rounds {
   /** The end of the last answer. */
   readonly finished: Finished | undefined;
-  /** The usage of all answers. */
   readonly usage: Usage | undefined;
   /** Whether the last answer has calls for the client: without one there is nothing to answer. */
   readonly hasCalls: boolean;
 }
 
-/** The last events of the one answer. */
 export function endOfRounds({ finished, usage, hasCalls }: Rounds): readonly GenerateEvent[] {
   const reason = finished?.reason === 'tool' && !hasCalls ? { reason: 'stop' as const, raw: 'stop' } : {};
   return [...(finished ? [{ ...finished, ...reason }] : []), ...(usage ? [{ type: 'usage' as const, usage }] : [])];

@@ -15,7 +15,6 @@ interface ArrivingOptions {
 
 /**
  * The pieces of a body that is read as it arrives. Only the wait for more is timed, not what is done with a piece.
- *
  * @throws Fault `slow-client`, `invalid` where the client leaves
  */
 export async function* arriving(exchange: Exchange, { idleSeconds, clock, failure }: ArrivingOptions): AsyncGenerator<Buffer> {

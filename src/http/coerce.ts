@@ -19,9 +19,8 @@ interface Rule {
 export type JsonReader = (text: string) => unknown;
 
 /**
- * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists and objects. A text that
- * fits nothing, such as a list in broken JSON, stays a text, and the check of the schema refuses it.
- *
+ * The texts of a form or query as the values that a schema names: numbers, booleans, lists (also by `name[]`), and JSON for lists and objects. A text that fits
+ * nothing, such as a list in broken JSON, stays a text, and the check of the schema refuses it.
  * @throws Fault `invalid` for a name that is given more than once and is no list
  */
 export function coerced(pairs: Iterable<readonly [name: string, text: string]>, schema: TSchema | undefined, read: JsonReader): Record<string, unknown> {
@@ -63,7 +62,6 @@ function isFile({ type, format, const: only, enum: some, items, anyOf = [] }: Ru
 
 /**
  * The members of a JSON body, those that are lists or objects also where they came as JSON texts, as in a form. A member that may be a text stays one.
- *
  * @param read for a text of a million characters at most
  */
 export function unfolded(members: Readonly<Record<string, unknown>>, schema: TSchema | undefined, read: JsonReader): Readonly<Record<string, unknown>> {

@@ -2,9 +2,8 @@ import { badKey, Fault } from '#core/fault';
 import type { Exchange } from './exchange.ts';
 
 /**
- * The key or token a request carries: the first of `x-access-tokens`, `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` and, where switched on,
- * `?key=` that is present decides, and a bad one is not saved by a later good one.
- *
+ * The key or token a request carries: the first of `x-access-tokens`, `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` and, where switched on, `?key=`
+ * that is present decides, and a bad one is not saved by a later good one.
  * @returns nothing where there is none of them
  * @throws Fault `unauthenticated`
  */

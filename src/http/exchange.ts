@@ -258,7 +258,6 @@ export class Exchange implements Memory, NeededMemory {
     else this.end(held.last);
   }
 
-  /** A whole answer. */
   send(status: number, headers: Headers, body: string | Uint8Array): void {
     this.#opening = undefined;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
@@ -276,7 +275,6 @@ export class Exchange implements Memory, NeededMemory {
     else this.#response.end(Buffer.from(body.buffer, body.byteOffset, length).toString('latin1'), 'latin1');
   }
 
-  /** 204. */
   sendNothing(headers: Headers = []): void {
     this.#head(204, headers);
     this.#response.end();

@@ -73,14 +73,12 @@ export class FairQueue {
     this.#deps = { clock, chance, atTurnEnd };
   }
 
-  /** Requests that wait. */
   get waiting(): number {
     return this.#waiting + this.#left.length;
   }
 
   /**
    * Puts a request at the end of its user's line.
-   *
    * @returns `undefined` where it may begin now; else it resolves when it may, or when it has been aborted
    * @throws Fault `overloaded` where too many wait, now or later
    */

@@ -12,11 +12,7 @@ export interface FileBodyOptions {
   readonly clock: Clock;
 }
 
-/**
- * Reads a body that is a file.
- *
- * @throws Fault `too-large`, `slow-client`, `invalid` where the client leaves; nothing of the file is held then
- */
+/** Reads a body that is a file. @throws Fault `too-large`, `slow-client`, `invalid` where the client leaves; nothing of the file is held then */
 export async function readFileBody(
   exchange: Exchange,
   { type, limits, uploads, clock }: FileBodyOptions,

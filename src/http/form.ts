@@ -19,9 +19,7 @@ export interface FormDeps {
   readonly parse: (bytes: Uint8Array) => JsonText | Promise<JsonText>;
 }
 
-/** A body that may be a form. */
 export interface FormBody {
-  /** The fields. */
   readonly json: unknown;
   readonly bytes: Uint8Array;
   readonly files: readonly UploadedFile[];
@@ -105,9 +103,7 @@ async function valuesOf(fields: MultipartForm['fields'], schema: TSchema | undef
   return coerced(given, schema, (text) => large.get(text));
 }
 
-function isEmpty(exchange: Exchange): boolean {
-  return exchange.header('transfer-encoding') === undefined && Number(exchange.header('content-length') ?? 0) === 0;
-}
+const isEmpty = (exchange: Exchange): boolean => exchange.header('transfer-encoding') === undefined && Number(exchange.header('content-length') ?? 0) === 0;
 
 function kindOf(type: string | undefined): 'json' | 'urlencoded' | 'multipart' | 'other' {
   const essence = (type ?? '').split(';', 1)[0]!.trim().toLowerCase();

@@ -35,7 +35,6 @@ const atOnce = 16_384;
 
 /**
  * Reads a form part by part as it arrives; the bytes of its files go to `uploads`.
- *
  * @throws Fault `invalid`, `too-large`, `slow-client`, `overloaded`; nothing of the files is held then
  */
 export async function readMultipart(

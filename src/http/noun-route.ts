@@ -163,7 +163,7 @@ export interface PlainAsked {
   readonly choices?: Choices;
 }
 
-interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'answer' | 'query' | 'input'> {
+interface Described<Query extends TObject, Input extends TSchema> extends Omit<Route, 'method' | 'path' | 'answer' | 'query' | 'input'> {
   readonly query?: Query;
   readonly input?: Input;
   /** No body is read as `{}`. */
@@ -181,13 +181,19 @@ interface Understood<Query extends TObject, Input extends TSchema> extends Pick<
   readonly signal: AbortSignal;
 }
 
-/** `nounRoute({ method: 'POST', path: '/server/admin/users', …, input: NewUser, answer: ({ input }) => users.add(input) })` */
-export function nounRoute<Query extends TObject = TObject, Input extends TSchema = TObject>(described: Described<Query, Input>): NounRoute {
+/** `nounRoute('POST', '/server/admin/users', { …, input: NewUser, answer: ({ input }) => users.add(input) })` */
+export function nounRoute<Query extends TObject = TObject, Input extends TSchema = TObject>(
+  method: Route['method'],
+  path: string,
+  described: Described<Query, Input>,
+): NounRoute {
   const { query, input, inputMayBeLeftOut, answer } = described;
   const queryOf = query && checked(query, refusal);
   const inputOf = input && checked(input, bodyRefusal);
   return {
     ...described,
+    method,
+    path,
     async answer({ caller, by, params, query: search, json, files = [], signal = new AbortController().signal, lastEventId, framing, choices }) {
       if (Object.values(params).some((word) => word.includes('\0'))) throw new Fault('not-found', 'There is nothing at this address.'); // no id or name has it, and PostgreSQL takes no such text
       const nothing = {} as Static<Query> & Static<Input>; // where no schema was given there is nothing to know
@@ -214,9 +220,7 @@ export function idIn(params: Readonly<Record<string, string>>, name: string, wha
 }
 
 /** For an id behind which nothing stands. */
-export function unknownThing(what: string): Fault {
-  return new Fault('not-found', `There is no such ${what}.`);
-}
+export const unknownThing = (what: string): Fault => new Fault('not-found', `There is no such ${what}.`);
 
 const longest = 300;
 

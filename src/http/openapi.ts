@@ -10,7 +10,6 @@ export type Examples = Readonly<Record<string, { readonly request?: unknown; rea
 
 interface About {
   readonly version: string;
-  /** Its base address. */
   readonly server: string;
   readonly examples: Examples;
 }
@@ -87,9 +86,7 @@ const errorOf = (face: Face): object =>
   schemaOf(...samples.map((fault) => JSON.parse(JSON.stringify(face.refusal(fault, 'req_0123456789abcdefghijkl'))) as Json), ...(face.otherRefusals ?? []));
 
 /** `/models/:id` and `/models/*` in the words of OpenAPI. */
-function documented(path: string, rest: string): string {
-  return path.replace(/:(\w+)/g, '{$1}').replace('*', `{${rest}}`);
-}
+const documented = (path: string, rest: string): string => path.replace(/:(\w+)/g, '{$1}').replace('*', `{${rest}}`);
 
 const restOf = ({ operations }: Route): string => (operations ? 'model' : 'id');
 
@@ -256,9 +253,7 @@ const formTypes = {
   files: ['multipart/form-data', 'application/octet-stream'],
 } as const;
 
-function bodiesOf({ takes }: Route, schema: TSchema) {
-  return takes ? Object.fromEntries(formTypes[takes].map((type) => [type, { schema }])) : json(schema);
-}
+const bodiesOf = ({ takes }: Route, schema: TSchema) => (takes ? Object.fromEntries(formTypes[takes].map((type) => [type, { schema }])) : json(schema));
 
 function withExample(content: Readonly<Record<string, object>>, example: unknown) {
   if (example === undefined) return content;
@@ -267,6 +262,4 @@ function withExample(content: Readonly<Record<string, object>>, example: unknown
   );
 }
 
-function json(schema: object) {
-  return { 'application/json': { schema } };
-}
+const json = (schema: object) => ({ 'application/json': { schema } });

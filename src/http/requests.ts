@@ -40,19 +40,16 @@ export interface RequestDeps {
   readonly surroundings: () => SurroundingSettings;
   /** Where files of forms are held. */
   readonly uploads: Uploads;
-  /** The memory that requests may hold. */
   readonly budget: ByteBudget;
   /** Called once for each exchange, when its answer is sent or its client gone. */
   readonly done: (done: Done) => void;
 }
 
-/** An answered request. */
 export interface Done {
   readonly exchange: Exchange;
   readonly face: string;
   readonly route: Route | undefined;
   readonly caller: Caller | undefined;
-  /** Present where the request was refused. */
   readonly fault: Fault | undefined;
 }
 
@@ -88,7 +85,6 @@ export class Requests {
   isDraining = false;
   /** One function for all requests: each would keep its own as long as its answer takes. */
   readonly #draining = () => this.isDraining;
-  /** Called after each request. */
   ended = () => {};
   readonly #deps: RequestDeps;
   readonly #isExtra: (socket: Socket) => boolean;
@@ -103,7 +99,6 @@ export class Requests {
     this.#queue = new FairQueue(deps);
   }
 
-  /** Requests that wait for their turn. */
   get waiting(): number {
     return this.#queue.waiting;
   }

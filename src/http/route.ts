@@ -65,7 +65,6 @@ export interface Address {
   readonly path: string;
 }
 
-/** Another address of a route. */
 export interface Alias extends Address {
   /** Lower-case names of headers: only a request that has them all is meant, and another route has the address for the rest. */
   readonly headers?: readonly string[];

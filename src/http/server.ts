@@ -150,9 +150,8 @@ interface Mounted extends Alias {
 }
 
 /**
- * Mounts each address with its methods, `HEAD` wherever `GET` is, and with the methods of other addresses: `PUT /things/import` is not to be taken for
- * `PUT /things/:id`. Those get 405 with `Allow`.
- *
+ * Mounts each address with its methods, `HEAD` wherever `GET` is, and with the methods of other addresses: `PUT /things/import` is not to be taken for `PUT
+ * /things/:id`. Those get 405 with `Allow`.
  * @returns what a request is told that no route was found for: the same at a known address. To mount all methods that there are took 8 MB more.
  */
 function mount(app: FastifyInstance, faces: readonly Face[], run: Run): (request: FastifyRequest) => Target {

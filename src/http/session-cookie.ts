@@ -15,7 +15,6 @@ export function sessionCookie(text: string, secure: boolean): string {
 /**
  * The text of the session that a request carries. Another host of the same domain may plant a second cookie of that name where there is no https: then neither
  * counts.
- *
  * @throws Fault `unauthenticated` where there are several
  */
 export function sessionTextIn(exchange: Exchange): string | undefined {

@@ -19,7 +19,6 @@ const unstorable = {
 /**
  * A fault of the database about a text with U+0000 or half of a surrogate pair, naming the first field that has it; any other error as it is. Texts for models
  * may have both, so they are not refused before it is known that the text was to be stored or looked up.
- *
  * @param given the query and the body, of which only members count that their schema knows
  */
 export function namingUnstorable(error: unknown, given: readonly Given[]): unknown {

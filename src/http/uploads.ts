@@ -1,9 +1,7 @@
 import type { Exchange } from './exchange.ts';
 import { noRoom } from '#core/fault';
 
-/** A file of a form. */
 export interface UploadedFile {
-  /** The name of its field. */
   readonly field: string;
   /** As the client wrote it, without a path; empty where it gave none. */
   readonly filename: string;

@@ -20,7 +20,6 @@ export interface Ledger {
   free(call: RoutedCall, context: Context): Reservation;
   /**
    * Notes what is left of the caller's limits, for a request that makes no call.
-   *
    * @returns false where this process does not know yet what was spent of them
    * @throws Fault `quota-spent` where the limits themselves are not known
    */
@@ -31,7 +30,6 @@ export interface Ledger {
   admits(call: RoutedCall, context: Context): Promise<void>;
   /** Takes the permit of a request that asks no model, unless a call of the request has taken it. @throws as `reserve` does */
   enters(call: RoutedCall, context: Context): Promise<void>;
-  /** Limited accounts in memory. */
   readonly accounts: number;
   /** Gives back what is not spent. Calls that still run are settled as before. */
   close(): Promise<void>;

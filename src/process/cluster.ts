@@ -33,7 +33,6 @@ const closingSeconds = 10;
 
 /**
  * Starts a server of several processes. This one has the data folder, the first user, and the machine's leases and metrics; its workers answer the requests.
- *
  * @throws what a worker throws while it starts, if none can be started
  */
 export async function startWorkers({ settings: first, log, clock = systemClock, lost }: ClusterDeps): Promise<Server> {
@@ -186,7 +185,6 @@ interface ClusterMetrics {
 
 function openClusterMetrics(clock: Clock, serving: () => readonly WorkerHandle[]): ClusterMetrics {
   const own = openMetrics();
-  /** The last figures of each worker. */
   const last = new Map<string, Figures>();
   let ofEnded: Promise<Figures> = Promise.resolve([]);
   const figuresOf = async ({ name, channel }: WorkerHandle): Promise<Figures> => {

@@ -50,7 +50,6 @@ export interface Reached {
   readonly lapsed: readonly PermitKind[];
 }
 
-/** What a worker needs to start. */
 export interface WorkerInit {
   readonly settings: Settings;
   readonly localToken: string;
@@ -59,7 +58,6 @@ export interface WorkerInit {
 
 export interface Started {
   readonly url: string;
-  /** Names of the models that answer. */
   readonly models: readonly string[];
 }
 

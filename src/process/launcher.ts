@@ -1,7 +1,6 @@
 /**
- * The server's half of the launcher (`bin/runtime.js`). The launcher holds a channel to the server, which closes when the launcher dies, even by kill -9.
- * Does nothing in a process without a launcher, and does not keep the process alive.
- *
+ * The server's half of the launcher (`bin/runtime.js`). The launcher holds a channel to the server, which closes when the launcher dies, even by kill -9. Does
+ * nothing in a process without a launcher, and does not keep the process alive.
  * @param then called once, never synchronously; drain and exit there
  */
 export function whenLauncherDies(then: () => void): void {

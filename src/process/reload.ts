@@ -17,7 +17,6 @@ const stuckMilliseconds = 10_000;
 /**
  * Applies new settings in all workers or in none. If one refuses, all return to the old settings, and a worker that does not is replaced. A worker that dies
  * during a reload makes no difference: its replacement starts with the settings in effect.
- *
  * @param workers returns the workers there are at the moment
  * @param hold sets the settings with which new workers start
  * @returns the names of the models that answer; `undefined` where no worker was left

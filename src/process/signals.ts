@@ -13,7 +13,6 @@ export function stopWhileLoading(): void {
 
 /**
  * Calls `stop` once, on SIGTERM, SIGINT or the death of the launcher, and exits with 0 after it. A later second signal ends the process at once.
- *
  * @param stop settles everything
  * @param mostSeconds how long a stop after an uncaught error may take, since no second signal may follow
  * @returns stops too, after an uncaught error: the process then exits with 1

@@ -2,7 +2,6 @@ import cluster, { type Worker } from 'node:cluster';
 import { openChannel, type Answers, type Channel } from '#kit/ipc/channel';
 import { refusals, type WorkerAnswers } from './ipc.ts';
 
-/** A worker process, as its parent sees it. */
 export interface WorkerHandle {
   /** Unique for the life of this process. */
   readonly name: string;

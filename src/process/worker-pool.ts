@@ -25,7 +25,6 @@ export interface WorkerPoolDeps {
   readonly onStartFailure: (cause: unknown) => void;
   readonly clock: Clock;
   readonly log: Log;
-  /** The path of the workers' program. */
   readonly program?: string;
 }
 

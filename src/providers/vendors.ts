@@ -64,9 +64,8 @@ export const hostOf = (baseUrl: string): string => /^https?:\/\/([^/:?#]+)/i.exe
 export const originOf = (baseUrl: string): string => vendorOf(baseUrl) ?? URL.parse(baseUrl.replaceAll('{region}', 'region'))?.host ?? baseUrl;
 
 /**
- * Who answers at an address. What a vendor and its models take is in a table of each wire, in the folders of the providers; any other server teaches it by what it
- * refuses.
- *
+ * Who answers at an address. What a vendor and its models take is in a table of each wire, in the folders of the providers; any other server teaches it by what
+ * it refuses.
  * @param baseUrl of a provider; `{region}` may be part of its host
  */
 export function vendorOf(baseUrl: string): Vendor | undefined {

@@ -3,7 +3,6 @@ import type { Caller } from '#core/context';
 import { isEmpty } from '#core/json';
 import { areLimits, type Plan } from '#core/plan';
 
-/** Whose credential it is. */
 export interface Found {
   readonly caller: Caller;
   /** Milliseconds until it expires, by the database's clock: 0 or less for one that has. */
@@ -15,7 +14,6 @@ export interface UserRow extends Pick<Caller, 'userId' | 'email' | 'role' | 'pla
   readonly limits: Plan;
 }
 
-/** A key with its user. */
 export interface KeyRow extends UserRow, Pick<Caller, 'keyId' | 'keyName'> {
   readonly keyLimits: Plan;
   readonly scopes: readonly string[] | null;

@@ -14,7 +14,6 @@ export interface DeepQuestion {
   readonly limit: number;
   /** Whether the web is searched, where an engine is configured. */
   readonly web: boolean;
-  /** Tools of MCP servers. */
   readonly tools: readonly WantedTool[];
   /** Of the persona, or of the request. */
   readonly instructions: string;

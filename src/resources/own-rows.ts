@@ -4,10 +4,17 @@ import { unknownThing } from '#http/noun-route';
 import { forgetGrants, includes, type Reader, type Right } from '#store/grants';
 import type { Access } from '#store/open';
 
-interface OwnRow {
+/** What is kept of every such thing; `right` is what its reader may do with it. */
+export interface OwnRow {
   readonly id: number;
+  readonly owner: number;
   readonly right: Right | 'owner';
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
 }
+
+/** A row as it is read: with the level of the reader's right (`levelOf`). */
+export type RowOf<Thing extends OwnRow> = Omit<Thing, 'right'> & { readonly level: number };
 
 /** How things that users own and share are kept: one row each, in a table that is named as their kind in `grants`. */
 export interface OwnRowsDeps<Thing extends OwnRow> {

@@ -10,10 +10,8 @@ import type { OwnRows } from './own-rows.ts';
 import { pageById, pageQuery, pageSchema } from './pagination.ts';
 import { grantRoutes, type Sharing } from './sharing.ts';
 
-/** The query of a request for one thing. */
 export const ownQuery = closed(ownerQuery);
 
-/** Who asks for a thing, and whose things are meant. */
 export interface OwnAsked {
   readonly caller: Caller;
   readonly by: Actor;
@@ -54,10 +52,8 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
   const common = { scope, owner: 'caller', output, query: ownQuery } as const;
   const idOf = (params: Readonly<Record<string, string>>) => idIn(params, 'id', what);
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: summaries.list,
       query: closed({ ...ownerQuery, ...pageQuery }),
       output: pageSchema(output),
@@ -66,34 +62,26 @@ export function ownThingRoutes<Thing extends { readonly id: number }, Fields ext
         return pageById(noun, asked, (after, limit) => rows.list(reader, { after, limit }), shown);
       },
     }),
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
-      method: 'POST',
-      path: root,
       summary: summaries.make,
       input,
       makes: true,
       answer: async (request) => shown(await things.make(request.input, askedIn(request))),
     }),
-    nounRoute({
+    nounRoute('GET', path, {
       ...common,
-      method: 'GET',
-      path,
       summary: summaries.one,
       answer: async ({ caller, params, query }) => shown(await rows.one(readerOf(caller, query), idOf(params))),
     }),
-    nounRoute({
+    nounRoute('PUT', path, {
       ...common,
-      method: 'PUT',
-      path,
       summary: summaries.replace,
       input,
       answer: async (request) => shown(await things.replace(idOf(request.params), request.input, askedIn(request))),
     }),
-    nounRoute({
+    nounRoute('DELETE', path, {
       ...common,
-      method: 'DELETE',
-      path,
       summary: summaries.remove,
       answer: async (request) => shown(await things.remove(idOf(request.params), askedIn(request))),
     }),

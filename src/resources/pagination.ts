@@ -10,13 +10,10 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ maxLength: 500, description: 'nextCursor of the page before.' })),
 };
 
-/** A page, as it is answered. */
 export const pageSchema = <Item extends TSchema>(item: Item) => Type.Object({ items: Type.Array(item), nextCursor: nullable(Type.String()) });
 
 /** Where a list goes on, as clients carry it: a list's name and what its last item is found by. Opaque to them, and good for that list only. */
-export function cursorOf(list: string, place: readonly (string | number)[]): string {
-  return Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
-}
+export const cursorOf = (list: string, place: readonly (string | number)[]): string => Buffer.from(JSON.stringify([list, ...place])).toString('base64url');
 
 /** The id of the last item seen; 0 at the start. @throws Fault `invalid` where the cursor is not one that this list gave */
 export function idBefore(list: string, cursor: string | undefined): number {
@@ -63,7 +60,6 @@ interface PageAsked {
 
 /**
  * A page of a list whose items are found by their ids.
- *
  * @param read reads that many items behind an id; 0: from the start
  * @throws Fault `invalid` where the cursor is not one that this list gave
  */

@@ -43,11 +43,7 @@ export async function sealedPassword(password: string): Promise<string> {
   return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), hash.toString('base64')].join(':');
 }
 
-/**
- * Whether a password is the stored one. Where none is stored it takes as long to say no.
- *
- * @param sealed as `sealedPassword` gave it
- */
+/** Whether a password is the stored one. Where none is stored it takes as long to say no. @param sealed as `sealedPassword` gave it */
 async function isPassword(password: string, sealed: string | null): Promise<boolean> {
   const [, N, r, p, salt = '', hash = ''] = (sealed ?? nobodys).split(':');
   const expected = Buffer.from(hash, 'base64');

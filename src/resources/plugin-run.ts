@@ -30,7 +30,6 @@ export interface AskedPlugin {
   readonly signal: AbortSignal;
 }
 
-/** A plugin as those see it who may run it. */
 export interface RunnablePlugin {
   readonly name: string;
   readonly title: string;

@@ -96,7 +96,6 @@ export function openSharing({ store, audit, kind, lock, idOf, changed }: Sharing
 
 const noAccount = () => new Fault('not-found', 'No account.', { field: 'email' });
 
-/** A grant in the trail. */
 const wordOf = ({ user, team, right }: Grant) => `${user === undefined ? (team === undefined ? 'everybody' : `team:${team}`) : `user:${user}`} ${right}`;
 
 async function userOf({ db }: Access, email: string): Promise<number | undefined> {
@@ -145,20 +144,17 @@ export function grantRoutes({ sharing, scope, path, what, administered, mayGiveT
   const common = {
     scope,
     owner: 'caller',
-    path: `${path}/grants`,
     query: closed(ownerQuery),
     output: GrantList,
   } as const;
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/grants`, {
       ...common,
-      method: 'GET',
       summary: `Who may do what with a ${what}, beside its owner.`,
       answer: async ({ caller, params, query }) => ({ items: await sharing.list(await administered(caller, params, query)) }),
     }),
-    nounRoute({
+    nounRoute('PUT', `${path}/grants`, {
       ...common,
-      method: 'PUT',
       summary: `Says who may do what with a ${what}, beside its owner.`,
       input: GrantList,
       async answer({ caller, by, params, query, input: { items } }) {

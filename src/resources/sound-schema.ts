@@ -47,7 +47,6 @@ interface Inner {
 
 /**
  * Refuses a schema to which no value can keep, or that says what no JSON Schema says. It takes time in proportion to its length.
- *
  * @param schema of the type object
  * @throws Fault `invalid` naming the keyword
  */

@@ -22,7 +22,6 @@ interface Question<About, Answer> {
 
 /**
  * Asks the same of many at once: one query is under way at a time, and whoever comes meanwhile is in the next one. A lonely question does not wait.
- *
  * @throws Fault `overloaded` when too many wait; what `ask` throws, to all of its query
  */
 export function batched<About, Answer>(deps: BatchDeps<About, Answer>): (about: About) => Promise<Answer> {

@@ -46,7 +46,6 @@ const waitMilliseconds = 200;
 /**
  * Signs and sends; what may pass by is tried again. The bucket is in the path, not in the name of the host: every S3-compatible server knows that form. Source:
  * https://docs.aws.amazon.com/AmazonS3/latest/API/
- *
  * @returns asks, and gives the answer where its status is one of the good ones
  */
 export function openBucket<Answer extends BucketAnswer>(

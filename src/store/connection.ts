@@ -24,7 +24,6 @@ export async function answers(url: string): Promise<boolean> {
 /** To the driver `prefer`, `require` and `verify-ca` are `verify-full`, and it prints a warning of eight lines: it is given what it takes them for. */
 const asDriven = (url: string) => (url.includes('uselibpqcompat=') ? url : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full'));
 
-/** The settings of every connection. */
 export function settingsOf(url: string): pg.ClientConfig {
   return {
     connectionString: asDriven(url),

@@ -207,9 +207,7 @@ function owned(value: unknown): WireValue {
   return wire instanceof Uint8Array ? new Uint8Array(wire) : wire;
 }
 
-function answerOf({ columns, rows, affected, command }: Reply): Answer {
-  return { rows: rows.map((row) => rowOf(columns, row)), affected, command };
-}
+const answerOf = ({ columns, rows, affected, command }: Reply): Answer => ({ rows: rows.map((row) => rowOf(columns, row)), affected, command });
 
 function rowOf(columns: readonly string[], values: readonly unknown[]): Record<string, unknown> {
   const row: Record<string, unknown> = {};

@@ -40,9 +40,7 @@ export const allows = (kind: string, right: Right, reader: Reader, { id, owner }
 export const levelOf = (kind: string, reader: Reader, { id, owner }: ThingColumns): RawBuilder<number | null> => sql<number | null>`
   case when ${owner} = ${reader.userId}::bigint then ${sql.lit(ownerLevel)} else (select max(level)::int from grants where kind = ${sql.lit(kind)} and thing_id = ${id} and ${given(reader)}) end`;
 
-export function rightOf(level: number): Right | 'owner' {
-  return level >= ownerLevel ? 'owner' : (rights[level - 1] ?? 'read');
-}
+export const rightOf = (level: number): Right | 'owner' => (level >= ownerLevel ? 'owner' : (rights[level - 1] ?? 'read'));
 
 /** Does one right include another? */
 export const includes = (has: Right | 'owner', wanted: Right): boolean => has === 'owner' || levels[has] >= levels[wanted];

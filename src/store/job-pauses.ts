@@ -12,7 +12,6 @@ export class Postponed extends Error {
   }
 }
 
-/** What counts of a running job. */
 export interface Counted {
   readonly owner: string;
   /** The limit let it in. */

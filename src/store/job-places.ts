@@ -13,9 +13,7 @@ export interface Place {
 }
 
 /** The name of a folder, in a file within it: a folder that several machines share is one place. */
-export async function placeOf(folder: string): Promise<Place> {
-  return { id: (await writtenOnce(join(folder, 'place'), () => `${randomText(22)}\n`)).trim() };
-}
+export const placeOf = async (folder: string): Promise<Place> => ({ id: (await writtenOnce(join(folder, 'place'), () => `${randomText(22)}\n`)).trim() });
 
 const everyMilliseconds = 30_000;
 const liveSeconds = 120;

@@ -6,7 +6,7 @@ import type { Json } from '#core/json';
 import { Postponed } from '#store/job-pauses';
 import type { StoreLog } from '#store/log';
 import type { Store } from '#store/open';
-import type { Handler, WorkOptions } from './job.ts';
+import type { Handler, RunningJob, WorkOptions } from './job.ts';
 
 const longestRetrySeconds = 300;
 
@@ -18,13 +18,8 @@ export interface JobRunDeps extends Pick<Required<WorkOptions>, 'leaseSeconds' |
   readonly log: StoreLog;
 }
 
-/** A job that this process has taken. */
-export interface TakenJob {
-  readonly id: string;
-  readonly payload: Json;
+export interface TakenJob extends Pick<RunningJob, 'id' | 'payload' | 'tries' | 'taken'> {
   readonly owner: string;
-  readonly tries: number;
-  readonly taken: number;
   readonly most_tries: number;
   /** It was cancelled while a worker had it that has died since. */
   readonly cancel_wanted: boolean;
@@ -156,6 +151,4 @@ export class JobRun {
 }
 
 /** Is the fault the job's own, so that another try would end alike? */
-function isFinal({ code, status }: Fault): boolean {
-  return status < 500 && code !== 'rate-limited' && code !== 'conflict' && code !== 'slow-client';
-}
+const isFinal = ({ code, status }: Fault): boolean => status < 500 && code !== 'rate-limited' && code !== 'conflict' && code !== 'slow-client';

@@ -5,13 +5,11 @@ import type { Store } from '#store/open';
 const pollMilliseconds = 5000;
 const retryMilliseconds = 1000;
 
-/** A worker, as the watch knows it. */
 export interface Watched {
   readonly kind: string;
   /** The id of its place; empty where it has no files that others lack. */
   readonly place: string;
   readonly leaseSeconds: number;
-  /** Lets it look for jobs. */
   readonly rouse: () => void;
 }
 

@@ -19,9 +19,7 @@ interface Working extends Required<WorkOptions>, JobRunDeps {
   readonly place: string;
 }
 
-/** What works on jobs of a kind. */
 export interface JobWorker {
-  /** The number of jobs that run now. */
   readonly running: () => number;
   /** Takes no more, gives running jobs `graceSeconds` to end, then aborts them and gives them back. */
   readonly stop: (graceSeconds: number) => Promise<void>;
@@ -96,7 +94,6 @@ export function workOn(working: Working): JobWorker {
 
 /**
  * Owners take turns: the next place goes to whoever has fewest, and of those to whoever has waited longest.
- *
  * @param taken how many of the places of an owner here are taken
  */
 async function take({ kind, place, mostEach, leaseSeconds, store }: Working, count: number, taken: Record<string, number>): Promise<TakenJob[]> {

@@ -12,7 +12,6 @@ export class WrongMasterKey extends Error {
 
 /**
  * The key that seals everything at rest: as it was given, else from its file, which is made the first time.
- *
  * @param value 32 bytes in base64
  * @throws WrongMasterKey
  */

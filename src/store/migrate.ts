@@ -22,7 +22,6 @@ const lockKey = 7_239_014_552; // any number that is ours; taken until the end o
 
 /**
  * Brings a database to the state that the files of these folders describe. Safe when several processes start at once.
- *
  * @returns the names of those that ran now
  * @throws Error when a migration that has run was changed since
  */

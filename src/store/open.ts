@@ -47,7 +47,6 @@ export interface Store extends Access {
 }
 
 export interface StoreOptions {
-  /** The data folder. */
   readonly folder: string;
   /** PostgreSQL 15 or later; without it the database is embedded in the data folder. */
   readonly databaseUrl?: string;

@@ -12,7 +12,6 @@ export interface Pieces {
 
 /**
  * Repeats a statement that takes away a piece of what is there until nothing is left: none of them takes long, and others get in between.
- *
  * @param piece answers how many rows went
  * @returns false where there is more: it is for the next round, which should come soon
  */

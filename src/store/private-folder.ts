@@ -6,9 +6,8 @@ import { Fault } from '#core/fault';
 const ours = new Set(['lock', 'lock-journal', 'lock.owner', 'master.key', 'server.json', 'local', 'journal', 'database', 'blobs']);
 
 /**
- * Makes a data folder, or closes one that exists to every account but its owner's: whoever may read `lock` can hold a lock on it, and the server would not start.
- * What another account owns (as long as it may be read), and a file system that is read-only or has no modes, stays as it is.
- *
+ * Makes a data folder, or closes one that exists to every account but its owner's: whoever may read `lock` can hold a lock on it, and the server would not
+ * start. What another account owns (as long as it may be read), and a file system that is read-only or has no modes, stays as it is.
  * @throws Fault `forbidden` where this account may not look into it
  */
 export function makePrivate(folder: string): void {

@@ -6,7 +6,6 @@ type Tables = { sealed_settings: { name: string; sealed: Buffer } };
 
 /**
  * A secret that every machine on one database shares: a pepper, a signing key. The first to ask makes it; when two ask at once, both get the same.
- *
  * @throws WrongMasterKey when it was sealed with another master key
  */
 export async function secretRow(store: Store, sealer: Sealer, name: string, make: () => Uint8Array): Promise<Buffer> {

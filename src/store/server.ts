@@ -174,6 +174,4 @@ const lost = (cause?: unknown) => overloaded('The connection to the database was
 /** Several statements in one text give several results; the last one counts. */
 type Rows = pg.QueryResult<Record<string, unknown>>;
 
-function lastOf(result: Rows | Rows[]): Rows {
-  return Array.isArray(result) ? result.at(-1)! : result;
-}
+const lastOf = (result: Rows | Rows[]): Rows => (Array.isArray(result) ? result.at(-1)! : result);

@@ -37,9 +37,7 @@ export function isDuplicate(error: unknown, constraint?: string): boolean {
 }
 
 /** Did two transactions get in each other's way? Such a one may be run again from its start. */
-export function isCollision(error: unknown): boolean {
-  return error instanceof SqlError && (error.code === '40001' || error.code === '40P01');
-}
+export const isCollision = (error: unknown): boolean => error instanceof SqlError && (error.code === '40001' || error.code === '40P01');
 
 /** The database cannot be asked right now. */
 export function overloaded(message: string, cause?: unknown): Fault {

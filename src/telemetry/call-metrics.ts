@@ -23,7 +23,6 @@ export type SettledCall = Pick<
 const mostSets = 1000;
 const bounds = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
 
-/** The calls of one model at one provider. */
 class ModelCounts {
   readonly provider: string;
   readonly model: string;

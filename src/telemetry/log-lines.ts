@@ -4,7 +4,6 @@ import { write } from 'node:fs';
 export interface LogLines {
   /** Takes a line with its LF; it is left out while too much waits. */
   add(line: string): void;
-  /** Writes what is there. */
   flush(): void;
   /** Resolves when all that was added is written, or cannot be. */
   written(): Promise<void>;
@@ -15,7 +14,6 @@ const againMilliseconds = 50;
 /**
  * Gathers lines and writes them in pieces of whole lines. A list that is joined once: a library that kept one growing text made a flat copy of it for every
  * line, 8 KB a request.
- *
  * @param pieceBytes written at once at most, but for a line that is longer
  * @param mostWaiting bytes that wait for a reader who has stopped; later lines are left out
  * @param leftOut the line in place of `count` lines that were left out

@@ -25,7 +25,6 @@ export interface Log {
 
 /**
  * A line is made in one go, by the engine's own JSON: a fifth of what a logging library takes, and every request has one.
- *
  * @param level this is logged, and worse; `silent`: nothing
  * @param place `shared`: other processes write to the same stderr
  * @param format `pretty`: for people at a terminal, with colours
@@ -69,9 +68,7 @@ export function openLog(level: LogLevel | 'silent', place: keyof typeof pieceByt
 export const formatOf = ({ logFormat }: { readonly logFormat: 'auto' | 'json' | 'pretty' }): 'json' | 'pretty' =>
   logFormat === 'auto' ? (process.stderr.isTTY ? 'pretty' : 'json') : logFormat;
 
-function rankOf(level: LogLevel | 'silent'): number {
-  return level === 'silent' ? Infinity : logLevels.indexOf(level);
-}
+const rankOf = (level: LogLevel | 'silent'): number => (level === 'silent' ? Infinity : logLevels.indexOf(level));
 
 /** ISO 8601 to the millisecond; what is the same for a whole second is made once a second. */
 function timestamp(): string {

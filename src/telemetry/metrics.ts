@@ -14,7 +14,6 @@ export interface Metrics extends CallMetrics {
     labelNames: readonly string[],
     read: () => readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
   ): void;
-  /** The Prometheus text format. */
   text(): Promise<string>;
   /** The same as values, to be summed with those of other processes. */
   figures(): Promise<Figures>;
@@ -103,7 +102,6 @@ function metricsOfProcess(): Registry {
 
 const bounds = [0.005, 0.02, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** The answers of one route. */
 class Answers {
   readonly face: string;
   readonly route: string;
@@ -126,15 +124,10 @@ export function summed(processes: readonly Figures[]): Promise<string> {
   return AggregatorRegistry.aggregate(processes.map((figures) => figures.map(explained))).metrics();
 }
 
-/** The figures of several processes as those of one. */
-export function merged(processes: readonly Figures[]): Promise<Figures> {
-  return AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
-}
+export const merged = (processes: readonly Figures[]): Promise<Figures> => AggregatorRegistry.aggregate([...processes]).getMetricsAsJSON();
 
 /** What goes on counting after its process has ended: a counter that fell would be read as one that began anew. */
-export function counted(figures: Figures): Figures {
-  return figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
-}
+export const counted = (figures: Figures): Figures => figures.filter(({ type }) => String(type) === 'counter' || String(type) === 'histogram');
 
 function explained(figure: Figure): Figure {
   const words: Readonly<Record<string, string>> = { sum: 'Sum', average: 'Average', min: 'Minimum', max: 'Maximum' };

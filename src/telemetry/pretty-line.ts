@@ -17,9 +17,7 @@ export function prettyLine(level: LogLevel, fields: object, message: string): st
   return `${time} ${mark} ${text}${more}\n`;
 }
 
-function coloured(status: number): string {
-  return styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status), { stream: process.stderr });
-}
+const coloured = (status: number): string => styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status), { stream: process.stderr });
 
 /** Of an error that is a cause, what the innermost one says; of anything else, itself. The log as JSON has all of it. */
 function causeText(value: unknown): unknown {

@@ -1,4 +1,3 @@
-/** The result of one check. */
 export interface Check {
   /** `database`, `provider openai`, `region us-east1 of platform` */
   readonly name: string;

@@ -182,9 +182,7 @@ async function examineFolder(folder: string): Promise<Check> {
 }
 
 /** The folder, or the nearest one above it that exists. */
-function existing(folder: string): string {
-  return existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder));
-}
+const existing = (folder: string): string => (existsSync(folder) || dirname(folder) === folder ? folder : existing(dirname(folder)));
 
 /** Milliseconds until a small write is on the disk. */
 async function timeToDisk(folder: string, clock: Clock): Promise<number> {
@@ -208,7 +206,6 @@ function sizeOf(bytes: number): string {
   return `${(bytes / 1024 ** unit).toFixed(unit > 1 && bytes / 1024 ** unit < 100 ? 1 : 0)} ${units[unit]}`;
 }
 
-/** The result of one probe. */
 interface ProbeResult {
   readonly provider: string;
   readonly probe: Probe;
@@ -254,7 +251,6 @@ async function severalAtOnce<One, Result>(all: readonly One[], most: number, wor
   return results;
 }
 
-/** A model that the settings map to this provider. */
 function modelAt({ models }: Settings, provider: string): string | undefined {
   for (const [name, { targets }] of Object.entries(models))
     for (const target of targets) if (target.provider === provider && (target.model ?? name) !== '*') return target.model ?? name;

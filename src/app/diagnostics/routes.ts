@@ -17,11 +17,9 @@ const CheckObject = Type.Object({
 export function doctorRoutes(deps: DoctorDeps): readonly NounRoute[] {
   let running: Promise<readonly Check[]> | undefined;
   return [
-    nounRoute({
+    nounRoute('GET', '/server/admin/doctor', {
       scope: 'admin',
       owner: 'admin',
-      method: 'GET',
-      path: '/server/admin/doctor',
       summary: 'Checks the runtime, database, disk, clock, and every provider and region. Costs nothing.',
       output: Type.Object({ items: Type.Array(CheckObject) }),
       answer: async () => ({ items: await (running ??= examineAll(deps).finally(() => (running = undefined))) }),
@@ -47,23 +45,18 @@ interface Regions {
 
 /**
  * The state of the regions, and the end of all cooldowns.
- *
  * @param noted records who ends them in the audit trail, before it is done: what cannot be recorded is not done
  */
 export function regionRoutes({ regions, resetRegions }: Regions, noted: (by: Actor) => Promise<void>): readonly NounRoute[] {
   const shared = { scope: 'admin', owner: 'admin', output: Type.Object({ items: Type.Array(Region) }) } as const;
   return [
-    nounRoute({
+    nounRoute('GET', '/server/admin/regions', {
       ...shared,
-      method: 'GET',
-      path: '/server/admin/regions',
       summary: 'Lists the regions with their state.',
       answer: async () => ({ items: await regions() }),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/admin/regions/reset', {
       ...shared,
-      method: 'POST',
-      path: '/server/admin/regions/reset',
       summary: 'Ends all cooldowns: every region is tried again.',
       async answer({ by }) {
         await noted(by);

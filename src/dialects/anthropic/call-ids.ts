@@ -6,7 +6,6 @@ export const idOf = (id: string): string => id.replaceAll(/[^\w-]/g, '_') || '_'
 /**
  * The turns with an id of its own for each call: Claude says `tool_use ids must be unique`, and the models of others may count their calls anew in every turn.
  * https://github.com/anomalyco/opencode/issues/1279
- *
  * @returns the same turns where all ids differ
  */
 export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
@@ -44,7 +43,6 @@ export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
 /** The calls of the last turn that called with an id: the results behind it are theirs. */
 interface Calls {
   readonly turn: number;
-  /** Their new ids. */
   readonly ids: string[];
   answered: number;
 }

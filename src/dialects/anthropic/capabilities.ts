@@ -29,13 +29,11 @@ export const support: FieldSupport = {
   sisters: { 'openai-chat': new Set(['web_search_options', ...userFields]), 'openai-responses': new Set(userFields) },
 };
 
-/** The same for a model with these quirks. */
 export const supports = (quirks: Quirks = {}): FieldSupport => without(support, quirks.without ?? []);
 
 /** The models of this wire accept search beside any other tools. */
 export const searches = (): boolean => true;
 
-/** See `requestFieldsOf`. */
 export const requestFields = requestFieldsOf(
   MessagesRequest.properties,
   { stop_sequences: 'stop', thinking: 'reasoning_effort', output_config: 'response_format', output_format: 'response_format' },

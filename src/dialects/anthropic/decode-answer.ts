@@ -11,7 +11,6 @@ import { faultOfError, malformed } from './faults.ts';
 import { usageOf } from './usage.ts';
 import { carriedAs, dialect, type Loose } from './wire.ts';
 
-/** The stop reasons of this wire. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: 'stop',
   stop_sequence: 'stop',
@@ -22,7 +21,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: 'refused',
 };
 
-/** An open content block. */
 interface Open {
   readonly block: Loose;
   /** Number and id of the tool call, if it is one. */
@@ -44,12 +42,7 @@ const mostQueries = 100;
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostBlocks = 10_000;
 
-/**
- * Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- */
+/** Decodes the events of a stream in their order; a whole answer is decoded as the events that would have streamed it. */
 export const reader = (model: string, ignored: readonly string[]): Reader => new MessageReader(model, ignored);
 
 /**

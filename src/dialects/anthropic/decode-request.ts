@@ -18,12 +18,7 @@ const understood: ReadonlySet<string> = new Set(
   'model messages system tools tool_choice thinking output_config output_format max_tokens temperature top_p top_k stop_sequences stream'.split(' '),
 );
 
-/**
- * A message request → call.
- *
- * @param body parsed JSON
- * @throws Fault `invalid`, naming the field as the client spelled it
- */
+/** A message request → call. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeRequest(body: unknown): GenerateCall {
   refuseThread(body);
   const request = check(body);

@@ -2,12 +2,7 @@ import { decoding, type Decoder } from '../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
 
-/**
- * A message stream → events.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- */
+/** A message stream → events. */
 export const decoder = (model: string, ignored: readonly string[] = []): Decoder => decoding(reader(model, ignored), malformed, callMarker);
 
 /** Stands in every answer with arguments of a call, which alone are written again. Most streams have them as text, in pieces; some servers send them at once. */

@@ -17,7 +17,6 @@ interface Conversation extends Pick<Quirks, 'innerSystem' | 'withoutPrefill'> {
   readonly instructions: readonly string[];
 }
 
-/** A message to be. */
 interface Draft {
   readonly role: 'system' | 'user' | 'assistant';
   readonly content: JsonObject[];
@@ -31,10 +30,9 @@ interface Draft {
 }
 
 /**
- * Turns → `system` and `messages`. System turns at the front are the system text; a later one stays in its place, as a system message where the model accepts that
- * and else as text of the user. Consecutive turns of one role become one message, with tool results first, as the wire requires.
+ * Turns → `system` and `messages`. System turns at the front are the system text; a later one stays in its place, as a system message where the model accepts
+ * that and else as text of the user. Consecutive turns of one role become one message, with tool results first, as the wire requires.
  * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
- *
  * @throws Fault `invalid` where nothing of a message can be sent
  */
 export function encodeConversation({ turns, instructions, innerSystem, withoutPrefill }: Conversation, notes: Notes): Encoded {

@@ -21,7 +21,6 @@ export interface Notes {
   hasBreakpoint: boolean;
 }
 
-/** The blocks of a turn. */
 export function encodeParts({ role, parts }: Turn, notes: Notes): JsonObject[] {
   switch (role) {
     case 'system':
@@ -42,10 +41,7 @@ export function shortened(blocks: readonly JsonObject[]): Json {
   return blocks.length === 1 && only['type'] === 'text' && Object.keys(only).length === 2 ? only['text']! : blocks;
 }
 
-/**
- * The cache breakpoint of a message, a part or a tool, as this wire and clients of others write it.
- * https://openrouter.ai/docs/features/prompt-caching
- */
+/** The cache breakpoint of a message, a part or a tool, as this wire and clients of others write it. https://openrouter.ai/docs/features/prompt-caching */
 export function cacheBreakpoint(extra: Extra | undefined, notes: Pick<Notes, 'hasBreakpoint'>): JsonObject {
   for (const name in extra) {
     const { cache_control } = extra[name]!;

@@ -19,7 +19,6 @@ const nothing: Encoded = { budget: 0 };
 
 /**
  * The thinking settings: the client's own where it spoke this wire, else derived from its effort or budget.
- *
  * @param maxOutputTokens output token limit, of which a budget leaves a quarter to the answer
  */
 export function encodeReasoning(call: GenerateCall, maxOutputTokens: number | undefined, quirks: Quirks, ignored: Set<string>): Encoded {
@@ -83,9 +82,7 @@ function nearestOf(effort: string, efforts: readonly string[] | undefined): stri
   return efforts.findLast((one) => order.indexOf(one) < order.indexOf(effort)) ?? efforts[0]!;
 }
 
-/**
- * The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back.
- */
+/** The wire refuses thinking where a tool is forced, and budgets where the thoughts before the last tool calls are not sent back. */
 function obstacleTo(call: GenerateCall, { adaptive: isAdaptive, withoutThinking: never, withoutForcedTools }: Quirks): string | undefined {
   if (never) return 'this model does not think.';
   if (isForced(call.toolChoice) && !(withoutForcedTools && isTranslated(call, dialect))) return 'the provider does not think where a tool must be called.';
@@ -97,7 +94,6 @@ const thoughtsMissing = 'the thoughts before the last tool calls are not there.'
 
 /**
  * Is the last tool call of the conversation without a thought that this wire has signed?
- *
  * @param only counts where one of its thoughts is such: those of another wire were shown to the client as thoughts of this one
  */
 function lacksThought({ turns }: Pick<GenerateCall, 'turns'>, only?: (thought: ThoughtPart) => boolean): boolean {

@@ -36,7 +36,6 @@ export interface RequestOptions extends OutputLimit {
 
 /**
  * Call → a message request. A field that the client did not send is not sent, except `max_tokens`, which this wire requires.
- *
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  * @throws Fault `invalid` where nothing of a message can be sent

@@ -20,9 +20,7 @@ const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
  * Events → frames, in content blocks of which one is open at a time; the last frames are the stop reason with the usage, and `message_stop`. The wire has one
  * candidate: others than the first are dropped. https://platform.claude.com/docs/en/build-with-claude/streaming
  */
-export function encoder({ id, cites = false }: MessageAnswer): Encoder {
-  return new Blocks(id, cites);
-}
+export const encoder = ({ id, cites = false }: MessageAnswer): Encoder => new Blocks(id, cites);
 
 type Kind = 'text' | 'thinking' | 'tool_use';
 

@@ -55,9 +55,7 @@ export function encodeFault({ code, message, details: { reason } }: Fault, reque
 }
 
 /** The last frame of a stream that failed: no `message_stop` follows it. */
-export function encodeFaultFrame(fault: Fault, requestId: string): string {
-  return `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
-}
+export const encodeFaultFrame = (fault: Fault, requestId: string): string => `event: error\ndata: ${JSON.stringify(encodeFault(fault, requestId))}\n\n`;
 
 // ——— error responses of providers ———
 
@@ -77,10 +75,6 @@ const statuses: Readonly<Record<string, number>> = {
 /**
  * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
  * `withProviderMessage`.
- *
- * @param status HTTP, not 2xx
- * @param body its text, or the beginning of it
- * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const envelope = envelopeOf(valueIn(body));

@@ -26,7 +26,6 @@ interface MessagesWire {
 
 const fit = composed<Quirks>([(call) => withoutLoneItems(call), (call) => fittedTools(call, toolRules), wordInObject])!;
 
-/** Anthropic's messages. */
 export const messages: Dialect<MessagesWire> = {
   name: dialect,
   betaHeader: 'anthropic-beta',

@@ -12,12 +12,6 @@ import { dialect } from './wire.ts';
 
 /** A whole message ↔ events and results. */
 
-/**
- * @param body parsed JSON
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
- */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   if (!isObject(body)) throw malformed();
   if (body['type'] === 'error' || body['error']) throw faultOfError(body['error']);

@@ -8,7 +8,6 @@ const [minutes, hour] = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens
 
 /**
  * Input tokens of this wire exclude cache reads and cache writes; `Usage.input` includes both.
- *
  * @returns undefined where the provider's counts are missing or impossible: the caller then estimates
  */
 export function usageOf(value: unknown): Usage | undefined {

@@ -28,7 +28,6 @@ export const support: FieldSupport = {
   sisters: { 'openai-chat': new Set(['web_search_options']) },
 };
 
-/** The same for a model with these quirks. */
 export const supports = ({ withoutThinking, withoutPenalties }: Quirks = {}): FieldSupport =>
   without(support, [...(withoutThinking ? thinkingFields : noFields), ...(withoutPenalties ? penaltyFields : noFields)]);
 

@@ -7,7 +7,6 @@ import { dialect } from './wire.ts';
 
 /**
  * Code that the provider ran, and its output, are text for clients of other wires. https://ai.google.dev/gemini-api/docs/code-execution
- *
  * @returns undefined for clients of this wire
  */
 export const codeAsText = (call: GenerateCall): Fitted | undefined =>

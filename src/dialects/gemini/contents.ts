@@ -13,7 +13,6 @@ export interface SentPart {
 /** Stands where a message has no text: the wire refuses empty ones. */
 export const nothing: JsonObject = { text: '.' };
 
-/** The result of a call. */
 interface Result {
   /** Where its call is among all calls. */
   readonly place: number;

@@ -41,7 +41,6 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 /** With these an answer without content is one all the same; with any other the model failed. */
 const emptyEndings: ReadonlySet<string> = new Set(['STOP', ...Object.keys(reasons).filter((raw) => reasons[raw] === 'refused'), 'MAX_TOKENS', 'CONTINUATION']);
 
-/** State of a candidate. */
 interface CandidateState {
   /** It has content: thoughts are none. */
   spoke: boolean;
@@ -61,7 +60,6 @@ interface CandidateState {
 const mostCandidates = 128;
 const mostCalls = 10_000;
 
-/** How an answer is decoded. */
 interface Reading {
   /** Consecutive parts of one kind are separate parts, and not fragments of one. */
   readonly whole?: boolean;
@@ -72,9 +70,6 @@ interface Reading {
 /**
  * Decodes the chunks of a stream in their order; a whole answer is one chunk. It is finished when every candidate has a finish reason, which is emitted after
  * all other events: some models send it with each chunk.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
  */
 export const reader = (model: string, ignored: readonly string[], reading: Reading = {}): Reader => new ContentReader(model, ignored, reading);
 

@@ -29,15 +29,8 @@ export interface Addressed {
   readonly stream: boolean;
 }
 
-/**
- * A content generation request → call.
- *
- * @param body parsed JSON
- * @throws Fault `invalid`, naming the field as the client spelled it
- */
-export function decodeRequest(body: unknown, asked: Addressed): GenerateCall {
-  return withClientSpelling(body, (value) => callOf(check(value), asked));
-}
+/** A content generation request → call. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
+export const decodeRequest = (body: unknown, asked: Addressed): GenerateCall => withClientSpelling(body, (value) => callOf(check(value), asked));
 
 /** A token count request → call. @throws Fault `invalid` */
 export function decodeCount(body: unknown, model: string): GenerateCall {

@@ -4,13 +4,7 @@ import { decoding, type Decoder } from '../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
 
-/**
- * A stream of generated content → events.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @param call where it lets the model search, citations are reported, and text is buffered for them
- */
+/** A stream of generated content → events. @param call where it lets the model search, citations are reported, and text is buffered for them */
 export function decoder(model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder {
   return decoding(reader(model, ignored, { cites: call?.tools.some(isWebSearch) ?? false }), malformed, callMarker);
 }

@@ -60,7 +60,6 @@ const unknownIn = (request: EmbedRequest, at: string): readonly string[] => [
   ...unknownMembers(request.embedContentConfig ?? {}, purpose, `${at}embedContentConfig.`),
 ];
 
-/** One input of a call. */
 interface Input {
   readonly text: string;
   readonly purpose: Purpose;

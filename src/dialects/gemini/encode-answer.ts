@@ -27,7 +27,6 @@ export interface Ending {
   readonly extra?: Extra | undefined;
 }
 
-/** A candidate that has ended. */
 export function endedCandidate({ candidate, reason, raw, extra }: Ending, parts: readonly JsonObject[], logprobs?: readonly TokenLogprob[]): JsonObject {
   return {
     content: { parts, role: 'model' },

@@ -20,7 +20,6 @@ interface ContentOptions extends ContentsOptions {
 /**
  * Turns → the system instruction and `contents`. System turns at the front are collected in their order, later ones are text of the user; consecutive function
  * results are one content, as the wire requires.
- *
  * @param ignored collects what this wire does not support, as `field: reason`
  * @throws Fault `invalid` for a message whose content cannot be sent at all
  */

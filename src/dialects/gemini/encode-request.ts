@@ -18,7 +18,6 @@ import { dialect } from './wire.ts';
 
 /**
  * Call → a content generation request. A field that the client did not send is not sent.
- *
  * @param _model is part of the URL
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */

@@ -21,9 +21,7 @@ export interface ContentAnswer {
 }
 
 /** Events → chunks. A function call is sent once it is whole; the last chunk has the finish reasons with the usage. */
-export function encoder({ id, framing, cites = false, hidesThoughts = false }: ContentAnswer): Encoder {
-  return new Chunks(id, framing, cites, hidesThoughts);
-}
+export const encoder = ({ id, framing, cites = false, hidesThoughts = false }: ContentAnswer): Encoder => new Chunks(id, framing, cites, hidesThoughts);
 
 class Chunks implements Encoder {
   readonly #id: string;

@@ -71,10 +71,7 @@ const statuses: Readonly<Record<string, number>> = {
 /**
  * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
  * `withProviderMessage`.
- *
- * @param status HTTP, not 2xx
- * @param body its text, or the beginning of it: an error, or an array of one where a stream was asked for
- * @param model the upstream name of the requested model
+ * @param body an error, or an array of one where a stream was asked for
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   const { error } = envelopeOf(valueIn(body));
@@ -94,7 +91,6 @@ export const malformed = (): Fault => new Fault('upstream-failed', 'The provider
 
 /**
  * An answer that has no content, because the model failed.
- *
  * @param reason its finish reason
  * @param message what the provider says of it, for the log
  * @param isWhole nothing of the answer was given out: the request may be sent again

@@ -14,7 +14,6 @@ export interface Quirks extends OutputLimit, ThinkingQuirks {
   readonly withoutThinking?: boolean;
   /** It accepts earlier function calls only with a signature; unsigned ones are sent with Google's placeholder. */
   readonly signed?: boolean;
-  /** It refuses penalties. */
   readonly withoutPenalties?: boolean;
   /** It refuses a JSON response type beside tools: the model is told in words. */
   readonly jsonWithoutTools?: boolean;

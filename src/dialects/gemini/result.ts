@@ -11,12 +11,7 @@ import { dialect } from './wire.ts';
 
 /** A whole answer ↔ events and results. */
 
-/**
- * @param body parsed JSON: an answer, or the array of its chunks
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
- */
+/** @param body parsed JSON: an answer, or the array of its chunks */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   const answer = reader(model, ignored, { whole: !Array.isArray(body), cites: true });
   const events = (Array.isArray(body) ? (body as readonly unknown[]) : [body]).flatMap((chunk) => answer.take(chunk));

@@ -79,9 +79,8 @@ function orNull(schema: Readonly<Record<string, Json>>): JsonObject {
 }
 
 /**
- * A JSON Schema with nothing beside its references, as the wire requires: `If $ref is set on a sub-schema, no other properties, except for than those starting as a $,
- * may be set.` https://ai.google.dev/api/generate-content#v1beta.GenerationConfig
- *
+ * A JSON Schema with nothing beside its references, as the wire requires: `If $ref is set on a sub-schema, no other properties, except for than those starting
+ * as a $, may be set.` https://ai.google.dev/api/generate-content#v1beta.GenerationConfig
  * @returns the same schema where nothing is left out
  */
 export function bareRefs(schema: JsonObject): JsonObject {

@@ -3,9 +3,8 @@ import { isObject } from '#core/json';
 import { enumName } from './enum-numbers.ts';
 
 /**
- * Decodes a body as protocol buffers accept it: members may be in snake_case or camelCase, a list of one item may be that item, as in many examples of Google, and
- * values of enums may be numbers. A fault names its field as the request spelled it.
- *
+ * Decodes a body as protocol buffers accept it: members may be in snake_case or camelCase, a list of one item may be that item, as in many examples of Google,
+ * and values of enums may be numbers. A fault names its field as the request spelled it.
  * @param body parsed JSON
  * @param read receives the body in camelCase, and what translates a field path of it back
  * @throws Fault `invalid`
@@ -43,7 +42,6 @@ function needsNoConversion(value: unknown, parent = ''): boolean {
 
 /**
  * Converts a body to camelCase: protocol buffers accept `max_output_tokens` and `maxOutputTokens`, also mixed in one request.
- *
  * @param body parsed JSON
  * @returns `spelled` translates a field path back to the client's spelling
  * @throws Fault `invalid` where a member is present in both spellings

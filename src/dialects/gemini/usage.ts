@@ -8,7 +8,6 @@ const known = new Set(['promptTokenCount', 'cachedContentTokenCount', 'candidate
 /**
  * Output tokens of this wire exclude thoughts, and prompt tokens exclude those of provider tools; `Usage` includes both. A total above the sum is believed:
  * some models do not report their thoughts separately.
- *
  * @returns undefined where the provider's counts are missing or impossible: the caller then estimates
  */
 export function usageOf(value: unknown): Usage | undefined {

@@ -81,10 +81,6 @@ interface Refusal {
 /**
  * An upstream's error response → fault. Of its message only the first sentence is repeated, masked, and only where it is about the request: see
  * `withProviderMessage`.
- *
- * @param status HTTP, not 2xx
- * @param body its text, or the beginning of it
- * @param model the upstream name of the requested model
  */
 export function decodeFault(status: number, body: string, headers: Headers = {}, model?: string): Fault {
   return faultOfRefusal(refusalOf(valueIn(body), status), retryAfterOf(headers), model);

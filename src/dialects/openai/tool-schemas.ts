@@ -16,7 +16,6 @@ const withFlatRoot = flattening([...alternatives, 'enum', 'not']);
 /**
  * A function as OpenAI's wires take it: its parameters are an object with properties, and `strict` goes only with a schema that leaves nothing open.
  * https://platform.openai.com/docs/guides/structured-outputs#supported-schemas, kiro-gateway#182
- *
  * @returns the same object where nothing has to change
  */
 export function fittedFunction(given: FunctionTool, ignored: Set<string>, budget: SchemaBudget): FunctionTool {

@@ -23,7 +23,6 @@ export interface AdaptedSchema {
  * A JSON Schema as a wire accepts it: every object is closed (`additionalProperties: false`), and keywords that the wire refuses are told to the model in the
  * `description`, as the SDKs of Anthropic do. The original is not changed.
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#how-sdk-transformation-works
- *
  * @returns undefined for a schema that cannot be said so: a recursive one, one of objects with names that are not known, or one that is too large
  */
 export function adaptedSchema(schema: JsonObject, limits: SchemaLimits): AdaptedSchema | undefined {

@@ -2,9 +2,8 @@ import type { ToolResultPart, Turn } from '#core/conversation';
 import { withOwnIds } from './own-ids.ts';
 
 /**
- * The turns with an empty result behind each tool call that has none, and an id of its own for each: providers refuse a conversation with an open call. The same
- * turns where all are answered.
- *
+ * The turns with an empty result behind each tool call that has none, and an id of its own for each: providers refuse a conversation with an open call. The
+ * same turns where all are answered.
  * @param ignored takes a warning
  */
 export function withAllResults(given: readonly Turn[], ignored: Set<string>): readonly Turn[] {

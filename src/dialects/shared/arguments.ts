@@ -11,9 +11,7 @@ export const textOfArguments = (value: unknown): string => (typeof value === 'st
 export const writtenOfArguments = (value: unknown): string => (typeof value === 'string' ? value || '{}' : textAsWritten(isObject(value) ? value : {}));
 
 /** @returns undefined where the text is no JSON object, or one that takes too long to parse */
-export function argumentsOf(json: string): JsonObject | undefined {
-  return objectIn(json) as JsonObject | undefined;
-}
+export const argumentsOf = (json: string): JsonObject | undefined => objectIn(json) as JsonObject | undefined;
 
 /** The same for `JSON.stringify`, which writes each number as it was written: for nothing else, since objects stand in their places. Some servers call `null` no arguments. */
 export function writtenArguments(json: string): JsonObject | undefined {

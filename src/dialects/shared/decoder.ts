@@ -8,10 +8,7 @@ import { Fault } from '#core/fault';
  * called on the object, so that it may be a class.
  */
 export interface Decoder {
-  /**
-   * @param line the data of one frame, `[DONE]` included
-   * @throws Fault `upstream-failed`, or the fault that an error frame means
-   */
+  /** @param line the data of one frame, `[DONE]` included. @throws Fault `upstream-failed`, or the fault that an error frame means */
   decode(line: string): readonly GenerateEvent[];
   /** @throws Fault `upstream-failed` (`stream-cut`) where the stream ended before the answer did */
   end(): readonly GenerateEvent[];

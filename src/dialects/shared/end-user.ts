@@ -6,7 +6,6 @@ import { isObject } from '#core/json';
 interface UserRules {
   /** Characters. */
   readonly longest: number;
-  /** Names that it refuses. */
   readonly refused?: RegExp;
 }
 

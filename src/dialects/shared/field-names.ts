@@ -72,7 +72,6 @@ function toolField(place: string, call: GenerateCall, body: () => Readonly<Recor
 
 /**
  * The client's own name for a field of its call; other names stay as they are.
- *
  * @param before how many turns come before those of the client's conversation; null where its elements are no turns
  */
 export function clientField(names: FieldNames, field: string, call: GenerateCall, before: number | null = systemTurns(names, call)): string {

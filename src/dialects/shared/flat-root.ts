@@ -13,9 +13,8 @@ const deepest = 8;
 const longestTold = 1000;
 
 /**
- * How a tool is made one whose arguments are described as one object: the properties of all alternatives at the root are its own; which of them go together, and what
- * cannot be merged, is told in words.
- *
+ * How a tool is made one whose arguments are described as one object: the properties of all alternatives at the root are its own; which of them go together,
+ * and what cannot be merged, is told in words.
  * @param refused names that the root must not have
  * @returns the same object where it has none, and where the schema is larger than the budget
  */
@@ -55,7 +54,6 @@ function flatOf(schema: JsonObject, refused: readonly string[], budget: Budget):
 
 /**
  * The flat schema with what it refers to in the alternatives that are no longer there.
- *
  * @param affords spends what another schema takes. @returns false where it takes too much
  */
 function withMoved(flat: JsonObject, root: JsonObject, affords: (schema: Json) => boolean): JsonObject {

@@ -13,7 +13,6 @@ export type LoneItems = 'with-tools' | 'all';
 
 /**
  * Leaves out the items of another dialect that are no messages. Their tools are declared like all others. What else they hold is reported.
- *
  * @returns undefined where there are none
  */
 export function withoutLoneItems(call: GenerateCall, which: LoneItems = 'all'): Fitted | undefined {
@@ -28,7 +27,6 @@ export function withoutLoneItems(call: GenerateCall, which: LoneItems = 'all'): 
   return { call: { ...call, turns: joined(turns), tools: call.tools.map(alone) }, ...(ignored.size > 0 ? { ignored: [...ignored] } : {}) };
 }
 
-/** Which items has a call? */
 export function loneItemsIn({ turns }: Pick<GenerateCall, 'turns'>): LoneItems | undefined {
   const items = turns.filter(isItem);
   if (items.length === 0) return undefined;
@@ -51,7 +49,6 @@ function note(part: Part, ignored: Set<string>): void {
 
 const longestType = 100;
 
-/** The tools that an item declares. */
 export const toolsIn = (item: unknown): readonly Json[] | undefined =>
   isObject(item) && Array.isArray(item['tools']) ? (item['tools'] as readonly Json[]) : undefined;
 

@@ -2,9 +2,8 @@
 export type Missing = 'model' | 'missing' | 'address';
 
 /**
- * Classifies the message of a 404. Only a message that begins with the model, under the requested name or without a name, counts against the model: a request may name a file, a
- * response or a cached content that does not exist, and its id may contain a model's name.
- *
+ * Classifies the message of a 404. Only a message that begins with the model, under the requested name or without a name, counts against the model: a request
+ * may name a file, a response or a cached content that does not exist, and its id may contain a model's name.
  * @param model upstream name of the requested model; absent where that is not known
  */
 export function missingIn(message: string, model: string | undefined): Missing {

@@ -30,7 +30,6 @@ const sentences = [
   /^[^"{}]{0,80}\b[Rr]ange of max_(?:completion_|output_)?tokens (?:is|should be) \[1, ?([\d,]{1,12})\]/,
   /^The maximum tokens you requested exceeds the model limit of ([\d,]{1,12})/,
 ];
-/** That of Gemini. */
 const exclusive =
   /^Unable to submit request because it has a maxOutputTokens value of \d{1,10} but the supported range is from 1 \(inclusive\) to (\d{1,10}) \(exclusive\)/;
 

@@ -1,6 +1,5 @@
 import type { Turn } from '#core/conversation';
 
-/** Where a part is. */
 interface Place {
   readonly turn: number;
   readonly at: number;

@@ -13,7 +13,6 @@ const requestStatuses = new Set([400, 404, 413, 422]);
 
 /**
  * Appends the first sentence of the provider's message to a fault, where the status is one whose messages describe the request.
- *
  * @param fault the refusal in the gateway's own words
  * @param status the provider's HTTP status
  * @param message the provider's message, unmasked
@@ -92,9 +91,7 @@ function hidden(piece: string): string {
     .join('=');
 }
 
-function isSecret(part: string): boolean {
-  return part.length > 64 || keys.test(part) || ids.test(part) || isOpaque(part) || isHost(part);
-}
+const isSecret = (part: string): boolean => part.length > 64 || keys.test(part) || ids.test(part) || isOpaque(part) || isHost(part);
 
 const keys = /^(?:sk|pk|rk|gsk|xai|dgm|csk|hf|r8|fw|nvapi|pplx|ghp|tgp)[-_]|^(?:AIza|AKIA|ASIA|ya29|eyJ)/;
 /** Ids of organisations, projects, accounts, users and keys, where a word begins like them (`user_id`, `org-level`) those with a digit; account numbers; UUIDs. */

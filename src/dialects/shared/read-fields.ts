@@ -65,7 +65,6 @@ const longestHead = 200;
 
 /**
  * Media by its URL: the content of a data URL, else the address.
- *
  * @throws Fault `invalid` for what is neither http(s) nor a data URL: a provider could open a file of its own
  */
 export function mediaAt(url: string, field: string): Pick<MediaPart, 'base64' | 'mediaType' | 'url'> {

@@ -14,9 +14,8 @@ export interface SchemaBudget extends Budget {
 export const schemaBudget = (): SchemaBudget => ({ left: 40_000, merging: { left: 25_000 } });
 
 /**
- * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt leaves out the same schemas.
- * One that costs more than there is left takes half of that, so that smaller ones behind it have their turn.
- *
+ * Works something out once for each schema, however many attempts a call takes. What it cost is spent each time, so that every attempt leaves out the same
+ * schemas. One that costs more than there is left takes half of that, so that smaller ones behind it have their turn.
  * @returns undefined where it costs more than is left
  */
 export function onceEach<Result>(of: (schema: JsonObject, budget: Budget) => Result): (schema: JsonObject, budget: Budget) => Result | undefined {

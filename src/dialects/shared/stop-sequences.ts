@@ -23,7 +23,6 @@ const longestStop = 1000;
 
 type TextEvent = Extract<GenerateEvent, { type: 'text' }>;
 
-/** The text of a candidate. */
 interface Tail {
   /** The last characters, in which a sequence may have begun. */
   held: string;

@@ -1,7 +1,6 @@
 import type { GenerateCall } from '#core/call';
 import { isWebSearch, webSearchName, type AllowedTools, type Tool, type ToolChoice } from '#core/conversation';
 
-/** The tools that a wire supports. */
 interface Wire {
   readonly dialect: string;
   /** It has custom tools, whose input is free text. */

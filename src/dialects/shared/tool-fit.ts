@@ -12,7 +12,6 @@ export interface ToolRules {
   readonly names: NameRule;
   /** Does it have tools that take free text? */
   readonly custom: boolean;
-  /** Does it have namespaces of tools? */
   readonly namespaces: boolean;
   /** Characters of a description at most; absent: any number. */
   readonly longestDescription?: number;
@@ -23,7 +22,6 @@ export interface ToolRules {
 /**
  * Fits the tools of a call, and those named in its history, to a wire: names that it takes, functions in place of tools of free text and of namespaces. What a
  * client of the wire itself wrote keeps its names and schemas.
- *
  * @returns undefined where everything can go as it is
  */
 export function fittedTools(call: GenerateCall, rules: ToolRules): Fitted | undefined {
@@ -220,13 +218,11 @@ const fewestTold = 20;
 
 interface Described<Any> {
   readonly tool: Any;
-  /** Not all of the description is in it. */
   readonly isCut: boolean;
 }
 
 /**
  * A tool of a namespace with the namespace's description before its own, for a wire on which nothing else would tell the model of it.
- *
  * @param longest characters that the wire accepts in a description; one that is longer already is the client's own affair
  */
 function described<Any extends FunctionTool | CustomTool>(tool: Any, { description: whole = '' }: Namespace, longest = Infinity): Described<Any> {

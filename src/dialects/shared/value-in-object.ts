@@ -12,9 +12,8 @@ import { UnseenTokens } from './unseen-tokens.ts';
 const member = 'answer';
 
 /**
- * For wires and models that accept only the schemas of objects, or have no answers of one bare word: the provider is asked for an object around the value, and the
- * client gets the value.
- *
+ * For wires and models that accept only the schemas of objects, or have no answers of one bare word: the provider is asked for an object around the value, and
+ * the client gets the value.
  * @returns undefined where there is no schema, or one that cannot be put into another
  */
 export function valueInObject(call: GenerateCall): Fitted | undefined {

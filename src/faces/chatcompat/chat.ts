@@ -13,7 +13,6 @@ import type { Clock } from '#kit/async/clock';
 import { decodeResponseBody, isForResponse } from './response-body.ts';
 import { root } from './root.ts';
 
-/** `POST /chat/completions`. */
 export function chatRoute(deps: GeneratingDeps): Route {
   return {
     method: 'POST',

@@ -8,7 +8,6 @@ import type { Embedded, EmbedPassthrough } from '#core/embed';
 import { isObject } from '#core/json';
 import { root } from './root.ts';
 
-/** `POST /embeddings`. */
 export function embeddingsRoute(deps: EmbeddingDeps): Route {
   return {
     method: 'POST',

@@ -38,6 +38,4 @@ export const chatModelRoutes = (models: ModelsOf): readonly Route[] =>
     },
   );
 
-function modelObject({ name, created, ownedBy }: Model) {
-  return { id: name, object: 'model' as const, created, owned_by: ownedBy };
-}
+const modelObject = ({ name, created, ownedBy }: Model) => ({ id: name, object: 'model' as const, created, owned_by: ownedBy });

@@ -29,7 +29,6 @@ const SpeechFields = Type.Object({
 
 const fieldsOf = checked(SpeechFields, bodyFault);
 
-/** `POST /audio/speech`. */
 export function speechRoute(deps: SpeechDeps): Route {
   return {
     method: 'POST',

@@ -6,11 +6,7 @@ import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answe
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
 
-/**
- * `generateContent` and `streamGenerateContent`.
- *
- * @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault
- */
+/** `generateContent` and `streamGenerateContent`. @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault */
 export async function generateContent(
   deps: GeneratingDeps,
   asked: Asked,

@@ -26,9 +26,8 @@ const mostLength = 256;
 const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 /**
- * Reads a model name in any of its forms: `flash`, `gemini-2.5-flash`, `gemini-2.5-flash-preview-09-2025`, `models/…`, `publishers/<publisher>/models/…`,
- * or `<publisher>/…`. Nothing but plain segments passes: no name can lead an address elsewhere.
- *
+ * Reads a model name in any of its forms: `flash`, `gemini-2.5-flash`, `gemini-2.5-flash-preview-09-2025`, `models/…`, `publishers/<publisher>/models/…`, or
+ * `<publisher>/…`. Nothing but plain segments passes: no name can lead an address elsewhere.
  * @throws Fault `invalid`
  */
 function named(written: string, { publishers }: StandIns): Named {
@@ -49,7 +48,6 @@ const isSimple = (name: string) => /^(flash|pro)$/i.test(name);
 /**
  * The names to ask for, one after the other while the one before is not available: the model of that name, else the best one of the same tier. Never one of
  * another tier.
- *
  * @throws Fault `invalid` for what is no name, `not-found` where nobody has it
  */
 export function namesFor(written: string, models: KnownModels, standIns: StandIns): readonly [string, ...string[]] {
@@ -78,7 +76,6 @@ export function namesFor(written: string, models: KnownModels, standIns: StandIn
 
 /**
  * The embedding model of a name, in any of its forms; the name itself where there is none, and the default engine answers.
- *
  * @throws Fault `invalid` for what is no name
  */
 export function embeddingName(written: string, models: KnownModels, standIns: StandIns): string {

@@ -19,7 +19,6 @@ export interface McpFaceDeps extends Sources {
 const path = '/server/mcp';
 /** By JSON-RPC. */
 const parseError = -32_700;
-/** Bytes of a message. */
 const mostBytes = 4_194_304;
 
 const Message = Type.Object(

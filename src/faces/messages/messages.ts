@@ -14,7 +14,6 @@ import type { ModelsOf } from '../model-list.ts';
 import { idHeaders, root } from './root.ts';
 import { known } from './models.ts';
 
-/** `POST /messages`. */
 export function messageRoute(deps: GeneratingDeps): Route {
   return {
     method: 'POST',

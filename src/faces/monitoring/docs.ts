@@ -98,9 +98,7 @@ function parametersHtml(where: keyof typeof titles, all: readonly Parameter[]): 
   return `<h4>${titles[where]}</h4>${fieldsHtml({ type: 'object', properties, required: own.filter(({ required }) => required).map(({ name }) => name) })}`;
 }
 
-function exampleHtml({ example }: Content): string {
-  return example === undefined ? '' : `<pre><code>${escaped(JSON.stringify(example, null, 2))}</code></pre>`;
-}
+const exampleHtml = ({ example }: Content): string => (example === undefined ? '' : `<pre><code>${escaped(JSON.stringify(example, null, 2))}</code></pre>`);
 
 /** What each status means, and the shape of a refusal in each interface. */
 function errorsHtml(entries: readonly Entry[]): string {

@@ -66,7 +66,6 @@ export interface FilledGroup extends Group {
   readonly entries: readonly Entry[];
 }
 
-/** The groups that have entries. */
 export function groupsOf(entries: readonly Entry[]): readonly FilledGroup[] {
   const filled = Map.groupBy(entries, ({ path }) => groups.find(({ of }) => of.test(path)));
   return groups.flatMap((group) => (filled.has(group) ? [{ ...group, entries: filled.get(group)! }] : []));

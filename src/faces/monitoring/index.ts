@@ -10,7 +10,6 @@ import { description, landingPage, type Landing } from './landing.ts';
 
 export interface MonitoringDeps {
   readonly clock: Clock;
-  /** The metrics as Prometheus reads them. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> };
   /** What is missing before requests can be taken; empty when nothing is. */
   readonly missing: () => Promise<readonly string[]>;

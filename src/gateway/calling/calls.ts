@@ -5,7 +5,6 @@ import type { Generate } from '#core/generate';
 import type { CalledTool, ServerTool, ServerTools } from '#core/server-tools';
 import type { RoundCall } from './round.ts';
 
-/** What calls are made with. */
 export interface CallingDeps {
   readonly tools: ServerTools;
   readonly inner: Generate;

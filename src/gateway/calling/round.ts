@@ -18,7 +18,6 @@ export type RoundCall = Readonly<Called> & { readonly of: ServerTool | undefined
 export class CallingRound {
   /** All events of the answer, as the model gave it. */
   readonly events: GenerateEvent[] = [];
-  /** The events of its calls, for the client. */
   readonly held: GenerateEvent[] = [];
   finished: Finished | undefined;
   usage: Usage | undefined;

@@ -144,7 +144,6 @@ function chosenOf(choice: ToolChoice, servers: readonly Named[], byName: Readonl
   return { ...others, names: [...new Set(names)], ...(unnamed.length > 0 ? { unnamed } : {}) };
 }
 
-/** A choice of one tool is that tool. */
 function only(choice: ToolChoice): ToolChoice {
   if (choice.type !== 'allowed' || choice.mode !== 'required' || choice.names.length !== 1 || choice.unnamed) return choice;
   return { type: 'tool', name: choice.names[0]! };

@@ -5,7 +5,6 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import { PatternTooSlow } from '#kit/patterns/index';
 import { UpstreamError } from '#kit/upstream/response';
 
-/** A check as configured in the settings. */
 export interface CheckSettings {
   readonly name: string;
   readonly when: readonly When[];
@@ -32,7 +31,6 @@ export type Verdict = { readonly action: 'deny' | 'flag' } | { readonly action: 
 /** Evaluates texts. @returns a verdict for each. @throws any error that prevents the evaluation */
 export type Evaluate = (texts: readonly string[], at: EvaluationContext) => Promise<readonly Verdict[]>;
 
-/** The context of an evaluation. */
 export interface EvaluationContext {
   readonly when: When;
   readonly call: RoutedCall;
@@ -64,7 +62,6 @@ export interface Notes {
 
 /**
  * Applies the checks one after the other: a later one does not see what an earlier one masked.
- *
  * @returns the texts that may pass; the same list if nothing was masked
  * @throws Fault `invalid` (content-policy) for denied content; `upstream-failed` or `overloaded` if a check cannot be made
  */

@@ -11,7 +11,6 @@ export const mostCharacters = 8_388_608;
 /**
  * The media part with the text of its file checked, if it is a text file in base64 or in a `data:` URL: by its media type or, without one, because it is valid
  * UTF-8. Any other part is returned unchanged.
- *
  * @throws Fault `invalid` for a text file that cannot be read, `too-large`
  */
 export function withFileText<Kind extends MediaPart>(part: Kind, each: (text: string) => string): Kind {
@@ -53,7 +52,6 @@ function inUrl(url: string | undefined): Held | undefined {
   return { type: base64 ? head.slice(0, head.lastIndexOf(';')) : head, base64, content: comma < 0 ? '' : url.slice(comma + 1) };
 }
 
-/** The decoded text; undefined if it is not text. */
 function textOf({ base64, content }: Held): string | undefined {
   if (content.length > mostCharacters * 2) throw tooLarge();
   if (!base64) return percentDecoded(content);

@@ -24,9 +24,7 @@ export function textsOf(call: GenerateCall): readonly string[] {
 }
 
 /** The call with its texts replaced, in the order of `textsOf`. */
-export function withTexts(call: GenerateCall, texts: readonly string[]): GenerateCall {
-  return withEach(call, inTurn(texts));
-}
+export const withTexts = (call: GenerateCall, texts: readonly string[]): GenerateCall => withEach(call, inTurn(texts));
 
 /** Most texts per check: extracting this number from JSON and copying them to a thread takes 20 ms. */
 const mostTexts = 30_000;

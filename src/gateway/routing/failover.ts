@@ -32,7 +32,6 @@ export interface FailoverDeps {
 /**
  * Failover: tries the targets of a call in turn, each at most once. It may leave a target only before the first event with content: what a client has read
  * cannot be taken back.
- *
  * @throws Fault of the target that decided: the one that emitted content, the one that refused the request itself, or, if all failed, that of `allOut`
  */
 export function failover(deps: FailoverDeps): Generate<AdmittedCall> {
@@ -85,7 +84,6 @@ export function failover(deps: FailoverDeps): Generate<AdmittedCall> {
   );
 }
 
-/** The targets of a call that are tried for it. */
 class Tries {
   readonly #deps: FailoverDeps;
   readonly #call: AdmittedCall;
@@ -155,7 +153,6 @@ class Tries {
   }
 }
 
-/** One target that is tried. */
 class OneTry {
   readonly context: TargetContext;
   readonly #deps: FailoverDeps;

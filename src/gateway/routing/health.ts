@@ -30,7 +30,6 @@ export interface Health {
   released(trial: Trial): void;
   /** Seconds until the first of these may be tried again. */
   wait(targets: readonly Target[]): number;
-  /** The health of one target, for monitoring. */
   state(target: Target): TargetState;
   /** Ends all cooldowns of targets and keys, and forgets missing models. */
   reset(): void;

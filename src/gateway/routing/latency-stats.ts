@@ -44,7 +44,6 @@ const newest = 0.2;
 const freshMilliseconds = 60_000;
 /** Clients may choose names of targets: limits on their number and length bound the memory. */
 const mostNames = 10_000;
-/** Most users per target. */
 const mostUsers = 8;
 const longestName = 500;
 

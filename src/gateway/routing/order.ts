@@ -18,7 +18,6 @@ export interface OrderDeps {
 
 /**
  * The order in which to try the targets of a model, as a new list: weighted targets first, in random order by weight, then the others as listed.
- *
  * @param affinity the hash of a conversation, which fixes its order; absent: random
  */
 export function ordered(targets: readonly WeightedTarget[], affinity: number | undefined, deps: OrderDeps): Target[] {

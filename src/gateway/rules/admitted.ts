@@ -12,7 +12,6 @@ export type AdmittedCall = RoutedCall & { readonly reservation: Reservation };
 /**
  * Admission: admits a call that its caller's plan can pay for, and reserves its maximum cost when its answer is first read. The inner wrapper settles the
  * reservation, however the call ends.
- *
  * @throws Fault `quota-spent`, `rate-limited`, `forbidden`, `overloaded`
  */
 export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generate<RoutedCall> {
@@ -36,7 +35,6 @@ export function admitted(ledger: Ledger, inner: Generate<AdmittedCall>): Generat
 
 /**
  * Admits a call that no provider answers (cache hit, refusal): no quota, and one row when it is settled.
- *
  * @throws Fault `overloaded` while nothing can be booked
  */
 export function unreserved(ledger: Ledger, call: RoutedCall, context: Context): AdmittedCall {

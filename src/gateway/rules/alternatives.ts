@@ -13,7 +13,6 @@ import { warned } from './warned.ts';
 export type ResolvedCall = RoutedCall & { readonly alternatives?: Alternatives };
 
 interface Alternatives {
-  /** All models, in the order in which they are tried. */
   readonly routes: readonly Model[];
   /** The models that the caller may use. */
   readonly models: { find(name: string): Model | undefined };
@@ -22,7 +21,6 @@ interface Alternatives {
 /**
  * Tries one model after the other: the next one when all targets of a model have failed, the larger one when the conversation was too long for it. Each is
  * admitted and booked separately, as steps of the same request, because prices differ.
- *
  * @throws Fault as failover does
  */
 export function alternating(inner: Generate<RoutedCall>): Generate<ResolvedCall> {

@@ -19,10 +19,9 @@ export interface ConformingDeps {
 }
 
 /**
- * Schema validation: an answer to a request with a schema conforms to it, whichever model answers. It is buffered until it does, in a stream too: what a
- * client has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or
- * calls a tool is passed on unchanged: it is no value.
- *
+ * Schema validation: an answer to a request with a schema conforms to it, whichever model answers. It is buffered until it does, in a stream too: what a client
+ * has read cannot be repaired. If it does not conform, the model is asked once more, with the reason. An answer that was refused, reached its limit or calls a
+ * tool is passed on unchanged: it is no value.
  * @param which the answers that are validated: all, or those of models that were not held to the schema (`Started.unpromised`). An OpenAI client that does not
  * ask for `strict` gets these with a warning instead
  * @throws Fault `upstream-failed` if neither the answer nor its repair conforms
@@ -79,7 +78,6 @@ export function conforming({ against }: ConformingDeps, which: 'all' | 'unpromis
 
 type JsonOutput = Exclude<GenerateCall['output'], { readonly type: 'text' }>;
 
-/** The schema of JSON without one. */
 const anyObject: JsonObject = { type: 'object' };
 
 /** OpenAI's interfaces guarantee a schema only if it is `strict`; the others always do. */

@@ -6,7 +6,6 @@ import { allOut } from '../routing/all-out.ts';
 export interface Candidates<Candidate> {
   /** The models not yet tried, in order. */
   readonly left: Candidate[];
-  /** Most models to try. */
   readonly most: number;
   readonly signal: AbortSignal;
   /** Tries one model. `at`: how many were tried before it */
@@ -19,7 +18,6 @@ export interface Candidates<Candidate> {
 
 /**
  * Tries one model after the other until one has begun to answer: what a client has read cannot be taken back.
- *
  * @throws Fault of the model that decided or, if all failed, that of `allOut`
  */
 export async function* firstAnswer<Candidate>({ left, most, signal, ask, moveOn }: Candidates<Candidate>): AsyncGenerator<Events> {

@@ -28,7 +28,6 @@ export interface GuardedDeps {
 /**
  * Guardrails: checks a call before it is made, and its answer before the caller gets it. A call without applicable checks passes unchanged. Checks are outside
  * admission: a call that is denied before it is made reserves nothing, and an answer that is denied has been paid for.
- *
  * @throws Fault `invalid` (content-policy); `upstream-failed` or `overloaded` if a check cannot be made
  */
 export function guarded({ guards, recordRefusal }: GuardedDeps, inner: Generate<RoutedCall>): Generate<RoutedCall> {

@@ -63,11 +63,7 @@ export function metered(clock: Clock, inner: Generate<AdmittedCall>): Generate<A
   );
 }
 
-/**
- * Books a call that a check denied before it was made: no quota, one row.
- *
- * @throws Fault `overloaded` while nothing can be booked
- */
+/** Books a call that a check denied before it was made: no quota, one row. @throws Fault `overloaded` while nothing can be booked */
 export async function recordRefusal(ledger: Ledger, clock: Clock, call: RoutedCall, context: Context, refusal: Fault): Promise<void> {
   const free = unreserved(ledger, call, context);
   await free.reservation.settle(new Meter(free, context, clock).row(refusedEnd(refusal)));
@@ -216,7 +212,6 @@ class Meter {
     ];
   }
 
-  /** The answer is complete. */
   completed(): void {
     const { signal } = this.#context;
     this.ended = hasLeft(signal) ? leftFor(signal) : { end: this.#goodEnd(), status: 200 };
@@ -368,7 +363,6 @@ class Meter {
 /** Prompt tokens that represent input not counted in tokens. */
 const standingIn = (call: AdmittedCall): number => (isConversation(call) || !call.counts ? 0 : tokensOfCounts(call.counts).input);
 
-/** Web searches for one answer. */
 const mostSearches = 1000;
 /** Tokens: no model reads more. */
 const longestContext = 100_000_000;
@@ -385,9 +379,7 @@ const asItIs = (error: unknown) => error;
 const hasLeft = ({ aborted, reason }: AbortSignal): boolean => aborted && !(reason instanceof Fault);
 
 /** The end of an answer that a check denied, even if the call itself succeeded. */
-function reviewedEnd({ review, signal }: Context): Ended | undefined {
-  return review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined;
-}
+const reviewedEnd = ({ review, signal }: Context): Ended | undefined => (review?.refusal && !signal.aborted ? refusedEnd(review.refusal) : undefined);
 
 const refusedEnd = ({ code, status }: Fault): Ended => ({ end: code === 'invalid' ? 'refused' : 'upstream-failed', status, isByCheck: true });
 

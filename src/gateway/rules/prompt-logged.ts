@@ -92,7 +92,6 @@ class Heard {
     if (++this.#pieces % 16 === 0) this.#text = copied(this.#text);
   }
 
-  /** The call is over. */
   tell({ asked, turns }: GenerateCall, context: Context): void {
     if (isOwn(context)) this.#log.tell(toldOf(this.#log, context, asked ?? promptOf(turns), { text: withoutHalf(this.#text), length: this.#length }));
   }

@@ -19,7 +19,6 @@ export interface Models extends KnownModels {
 
 /**
  * Resolves the model name of a call, or the names that the caller chose in its place.
- *
  * @param models as the caller sees them
  * @throws Fault `not-found`, reason `model`; `unsupported` for a task that no target of the model supports; `invalid` for an unknown model among the chosen
  * ones

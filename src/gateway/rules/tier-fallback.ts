@@ -9,7 +9,6 @@ import { firstAnswer } from './first-answer.ts';
 /**
  * Tries the models of a tier (`Context.tier`) one after the other, if the one before is not available to the account. Each is booked separately, as steps of
  * the same request. A caller that has chosen the models itself (`Context.targets`) gets no others.
- *
  * @throws Fault of the last model that was tried
  */
 export function fallingBack(inner: Generate): Generate {

@@ -14,7 +14,6 @@ export interface Found {
 
 export type Bounds = Pick<WebSearch, 'allowed' | 'blocked'>;
 
-/** A web search engine. */
 export interface Engine {
   /** `most` results, 8 by default. @throws NotFetched; or the signal's reason */
   search(query: string, bounds: Bounds, asking: { readonly owner: string; readonly signal: AbortSignal; readonly most?: number }): Promise<readonly Found[]>;
@@ -115,7 +114,6 @@ export function openEngine(settings: EngineSettings, fetcher: GuardedFetch): Eng
 const withSites = (query: string, allowed: readonly string[] = []): string =>
   allowed.length === 0 || allowed.length > 5 ? query : `${query} ${allowed.map((host) => `site:${host}`).join(' OR ')}`;
 
-/** Whether a URL is on one of these hosts or their subdomains. */
 function isOn(url: string, hosts: readonly string[]): boolean {
   const found = URL.parse(url);
   return hosts.some((one) => {

@@ -30,7 +30,6 @@ import { pageText } from './pages.ts';
 import { SearchRound, type SearchCall } from './round.ts';
 
 export interface SearchingDeps {
-  /** The models as a caller sees them. */
   readonly models: (caller: Caller) => Models;
   /** Absent if no engine is configured. */
   readonly engine: () => Engine | undefined;
@@ -51,7 +50,6 @@ const longestQuery = 400;
 /**
  * Web search: provides the search to a model whose client allows it and whose provider does not search by itself. The search is a function that the model
  * calls; the configured engine answers it, and the best pages are fetched. The answer shows the searches and cites its sources.
- *
  * @throws Fault `invalid` if no search is available and the client requires one
  */
 export function searching(deps: SearchingDeps, inner: Generate): Generate {

@@ -5,17 +5,14 @@ import { HeldBytes } from '../rules/held-back.ts';
 import type { Finished } from '../rounds.ts';
 import { citationsIn, type Source } from './citing.ts';
 
-/** A call of the search, as received so far. */
 export interface SearchCall {
   readonly id: string;
   json: string;
 }
 
 export interface RoundDeps {
-  /** The name of the search function. */
   readonly name: string;
   readonly isFirst: boolean;
-  /** Further ignored fields. */
   readonly ignored: readonly string[];
   /** All sources given to the model. */
   readonly sources: readonly Source[];
@@ -33,7 +30,6 @@ export class SearchRound {
   readonly #held: HeldBytes;
   /** The calls of other tools: their index → the index that the client sees. */
   readonly #others = new Map<number, number>();
-  /** The text of the current part. */
   #text = '';
 
   constructor(deps: RoundDeps, context: Context) {

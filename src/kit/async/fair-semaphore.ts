@@ -8,7 +8,6 @@ import { systemClock, type Clock } from './clock.ts';
 export interface FairSemaphore {
   /**
    * Runs a job that is one turn.
-   *
    * @throws QueueFull if the owner, or all owners together, have too much unfinished work; the signal's reason while the job waits; what `close` was given
    */
   run<Result>(job: Job, work: () => Promise<Result>): Promise<Result>;

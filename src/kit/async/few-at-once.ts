@@ -1,6 +1,5 @@
 /**
  * Does the work for all items, a limited number at a time.
- *
  * @returns the results in the order of the items
  * @throws the first failure, after which no further work is begun
  */

@@ -6,7 +6,6 @@ let first: (() => void)[] = [];
 let last: (() => void)[] = [];
 let isDue = false;
 
-/** Runs at the end of this turn. */
 export function atTurnEnd(run: () => void): void {
   first.push(run);
   awaitEnd();

@@ -23,9 +23,7 @@ export function randomText(length: number): string {
  * A request id: `req_`, the millisecond in 7 characters, and 15 random ones, 89 bits. Those of later requests sort behind earlier ones as bytes, so that rows
  * which are kept under them are added at the end of an index and not all over it: half the time of a row of the prompt log.
  */
-export function requestId(): string {
-  return copied(`req_${millisecondText(Date.now())}${randomText(15)}`);
-}
+export const requestId = (): string => copied(`req_${millisecondText(Date.now())}${randomText(15)}`);
 
 let lastMillisecond = -1;
 let lastText = '';
@@ -41,7 +39,4 @@ function millisecondText(millisecond: number): string {
   return lastText;
 }
 
-/** 32 random bytes for a key. */
-export function randomKey(): Buffer {
-  return randomBytes(32);
-}
+export const randomKey = (): Buffer => randomBytes(32);

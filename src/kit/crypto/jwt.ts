@@ -13,7 +13,6 @@ export interface PublicJwk extends JWK {
   readonly kid: string;
 }
 
-/** What a token says. */
 export interface Claims {
   /** Both issuer and audience. */
   readonly issuer: string;
@@ -38,9 +37,7 @@ const curve = 'Ed25519';
 const jose = () => import('jose');
 
 /** Could this be a token at all: three parts in base64url, the first one a JSON object? */
-export function isToken(text: string): boolean {
-  return text.length <= 4096 && text.startsWith('eyJ') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
-}
+export const isToken = (text: string): boolean => text.length <= 4096 && text.startsWith('eyJ') && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text);
 
 /** A new private key, as it is kept: JSON. */
 export async function newPrivateKey(): Promise<Buffer> {

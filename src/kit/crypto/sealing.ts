@@ -30,7 +30,6 @@ export const envelopeBytes = nonceEnd + tagLength;
 /**
  * AES-256-GCM envelopes. Each, and each lot that is sealed at once, has a data key of its own, HMAC-SHA-256 of 256 random bits, so that two envelopes never
  * share key and nonce, however many are made (NIST SP 800-38D §8.3 bounds random nonces under one key at 2³²).
- *
  * @param masterKey 32 bytes
  */
 export function sealer(masterKey: Uint8Array): Sealer {

@@ -15,9 +15,8 @@ interface Bounds {
 }
 
 /**
- * A document with what is attached to it, if it is a mail: each attachment is converted by itself, and stands behind the mail's text under its name. One that cannot
- * be read is named with the reason; those beyond the hundredth conversion are counted.
- *
+ * A document with what is attached to it, if it is a mail: each attachment is converted by itself, and stands behind the mail's text under its name. One that
+ * cannot be read is named with the reason; those beyond the hundredth conversion are counted.
  * @param convert converts the document, or the attachment to which `inside` leads
  */
 export function joinedAttachments(

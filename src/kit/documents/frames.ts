@@ -43,7 +43,6 @@ export function frame(kind: FrameKind, content: Uint8Array = new Uint8Array()): 
   return Buffer.concat([head, content]);
 }
 
-/** The frames of a converted document. */
 export function framesOf({ text, places, ...head }: TypedDocument): readonly Buffer[] {
   const sheets = [...new Set(places.flatMap(({ sheet }) => (sheet === undefined ? [] : [sheet])))];
   const numberOf = new Map(sheets.map((sheet, at) => [sheet, at + 1]));

@@ -1,6 +1,5 @@
 /**
  * Does an image end before its pixels do? Who decodes images draws what there is, and the text of half a page looks like that of a whole one.
- *
  * @param name `png`, `apng`, `gif`, `bmp`, `jpg` or `webp`
  */
 export function isCutOff(content: Uint8Array, name: string): boolean {
@@ -40,7 +39,6 @@ function isJpegCutOff(bytes: Buffer): boolean {
 
 /**
  * Does a JPEG of one scan lack the mark of its end, as some cameras leave it out? Whether its pixels are there only who decodes it can say.
- *
  * @param name as of `isCutOff`
  */
 export function lacksEndMark(content: Uint8Array, name: string): boolean {
@@ -48,7 +46,6 @@ export function lacksEndMark(content: Uint8Array, name: string): boolean {
   return name === 'jpg' && !bytes.includes(endMark, scanOf(bytes).scan ?? bytes.length);
 }
 
-/** The mark of the end of a JPEG. */
 export const endMark = Buffer.from([0xff, 0xd9]);
 
 /** Where the first scan of a JPEG begins, and whether it has all pixels from top to bottom. Decoders pass over bytes between segments. */

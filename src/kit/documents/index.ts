@@ -35,7 +35,6 @@ export interface DocumentsOptions {
   /** How many are converted at once. */
   readonly size: number;
   readonly limits?: ChildLimits;
-  /** How many wait. */
   readonly most?: number;
 }
 

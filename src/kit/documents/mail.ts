@@ -27,7 +27,6 @@ export async function convertMail(bytes: Uint8Array): Promise<Converted> {
   };
 }
 
-/** The bytes of an attachment, and its name. */
 export async function attachmentOf(bytes: Uint8Array, index: number): Promise<{ readonly bytes: Uint8Array; readonly filename: string }> {
   const found = (await parsed(bytes)).attachments[index];
   if (!found) throw corrupt('the mail has no such attachment');

@@ -88,7 +88,6 @@ export function tableLines(rows: readonly (readonly string[])[]): readonly strin
 /** Within one line of a table. */
 const cellOf = (text: string): string => inOneLine(text).replaceAll('|', String.raw`\|`);
 
-/** A text without its line breaks. */
 export function inOneLine(text: string): string {
   return text
     .split(/[\r\n]/)
@@ -99,7 +98,6 @@ export function inOneLine(text: string): string {
 
 /**
  * Writes a table.
- *
  * @param place where it is: each of its rows is a place there, the header with the line below it; undefined: none is
  * @param numbers of its rows; absent: they count from 1
  */

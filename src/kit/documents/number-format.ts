@@ -31,7 +31,6 @@ const tooLarge = 1e15;
 
 /**
  * Numbers as a format shows them: percentages, currencies, thousands, decimals and units.
- *
  * @param code without conditions, exponents and fractions, for which there is no answer
  */
 export function numbersBy(code: string): Show | undefined {

@@ -9,11 +9,7 @@ const mostBytes = 64 * 2 ** 20;
 const highestRatio = 1032;
 const mostFilters = 3;
 
-/**
- * Looks through a PDF before it is parsed: counts objects, and what compressed streams really inflate to.
- *
- * @throws ConversionRefused `too-much`
- */
+/** Looks through a PDF before it is parsed: counts objects, and what compressed streams really inflate to. @throws ConversionRefused `too-much` */
 export async function checkPdf(content: Uint8Array): Promise<void> {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length);
   let objects = 0;

@@ -77,7 +77,6 @@ function kindOf(code: string): Kind | undefined {
   return isDate ? (isTime ? 'both' : 'date') : isTime ? 'time' : undefined;
 }
 
-/** The names of sheets by their files. */
 function namesOf(workbook: string, relations: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
   for (const [, attributes] of relations.matchAll(/<Relationship\s([^<>]*)>/g))

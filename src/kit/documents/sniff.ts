@@ -3,7 +3,6 @@ import { ConversionRefused, corrupt, empty, encrypted } from './refusal.ts';
 import { languages } from './languages.ts';
 import { checkZip, type ZipEntry } from './zip.ts';
 
-/** What reads a document. */
 export type Reader = 'pdf' | 'office' | 'html' | 'mail' | 'image' | 'csv' | 'json' | 'markdown' | 'code' | 'text';
 
 /** The type of a document, by its bytes; by its name only where text says nothing of itself. */
@@ -75,9 +74,7 @@ const ooxml: Readonly<Record<string, string>> = {
 const isWeak = (ext: string, bytes: Uint8Array) => /^(bmp|exe|swf|mp3|mid|icns?|psd)$/.test(ext) && !hasControls(bytes);
 
 /** The head may stand within the first 1,024 bytes (PDF 32000-1, annex H). */
-function hasPdfHead(bytes: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).includes('%PDF-1');
-}
+const hasPdfHead = (bytes: Uint8Array): boolean => Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024)).includes('%PDF-1');
 
 function textType(text: string, filename: string): DocumentType {
   const name = extensionOf(filename);

@@ -7,7 +7,6 @@ const texts = /^word\/(?:document|footnotes|endnotes|comments)\d*\.xml$/;
 /**
  * A DOCX in which what the library passes over is text: non-breaking hyphens, which are elements of their own (ECMA-376-1, 17.3.3.18), and words with their
  * reading above them (17.3.3.25), which stay without it.
- *
  * @param bytes an archive that `checkZip` has looked through
  */
 export function withAllText(bytes: Uint8Array): Uint8Array {

@@ -19,7 +19,6 @@ export interface ZipEntry {
 
 /**
  * Looks through an archive before a library opens it: counts entries and what they really inflate to, whatever their headers say (APPNOTE.TXT 4.3).
- *
  * @throws ConversionRefused `too-much`, `encrypted`, `corrupt`; also for a part that declares XML entities, which no office program writes
  */
 export async function checkZip(bytes: Uint8Array): Promise<readonly ZipEntry[]> {

@@ -26,9 +26,7 @@ export function parseForeign(json: Uint8Array | string): unknown {
 }
 
 /** The object that a text is, such as the arguments that a model wrote for a tool; no text is an empty one. Undefined: no JSON object, or one that takes too long to parse. */
-export function objectIn(json: string): Readonly<Record<string, unknown>> | undefined {
-  return objectBy(json, JSON.parse);
-}
+export const objectIn = (json: string): Readonly<Record<string, unknown>> | undefined => objectBy(json, JSON.parse);
 
 /** The same, parsed in another way. */
 export function objectBy(json: string, parse: (json: string) => unknown): Readonly<Record<string, unknown>> | undefined {

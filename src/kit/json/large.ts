@@ -86,7 +86,6 @@ const longText = 65_536;
 
 /**
  * Replaces each long ASCII string without escapes, and each of these numbers, by a mark. Marks are random, so that a client cannot forge them.
- *
  * @param long places of long strings. @param inexact places of numbers
  */
 function withoutPlain(

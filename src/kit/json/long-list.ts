@@ -21,7 +21,6 @@ const mostSpace = 100;
 
 /**
  * Parses a JSON object whose member `name` may be a long list; other texts as `JSON.parse` does.
- *
  * @throws BadJson, also where an element, the elements or the rest are too many
  */
 export async function readLongList(bytes: Uint8Array, name: string): Promise<unknown> {

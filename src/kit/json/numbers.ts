@@ -109,7 +109,6 @@ function withMarks(text: string, places: readonly number[]): { readonly marked: 
 
 /**
  * Puts numbers in the places of their marks, and notes how they were written.
- *
  * @param numbers the text of each number by its mark
  * @returns the value
  * @throws SyntaxError where one of them is no value in it: it stood where none may stand

@@ -3,9 +3,8 @@ import { valueIn } from './value-in.ts';
 type Each = (text: string) => string;
 
 /**
- * JSON text with its texts replaced: strings and names of members, and numbers too (a card number may be written as one; it becomes a string if it is replaced).
- * Everything else stays the same, byte for byte, and the result is valid JSON.
- *
+ * JSON text with its texts replaced: strings and names of members, and numbers too (a card number may be written as one; it becomes a string if it is
+ * replaced). Everything else stays the same, byte for byte, and the result is valid JSON.
  * @returns undefined if the text is not JSON
  */
 export function withJsonTexts(json: string, each: Each): string | undefined {
@@ -50,9 +49,7 @@ function numberEnd(json: string, start: number): number {
 }
 
 /** A value of JSON with its strings replaced; names and numbers stay. Returns the same value if no string was replaced. */
-export function withStrings<Value>(value: Value, each: Each): Value {
-  return replaced(value, each) as Value;
-}
+export const withStrings = <Value>(value: Value, each: Each): Value => replaced(value, each) as Value;
 
 function replaced(value: unknown, each: Each): unknown {
   if (typeof value === 'string') return isOpaque(value) ? value : each(value);

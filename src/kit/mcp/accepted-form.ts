@@ -1,14 +1,12 @@
 import { splitter } from '../upstream/sse.ts';
 
-/** The forms of an answer. */
 type AnswerForm = 'json' | 'stream';
 
 const types = { json: 'application/json', stream: 'text/event-stream' } as const;
 
 /**
- * How a client wants its answer. A client of the protocol names both types and gets a stream where it may take long; one that takes anything,
- * such as curl, gets JSON. Undefined: it takes neither.
- *
+ * How a client wants its answer. A client of the protocol names both types and gets a stream where it may take long; one that takes anything, such as curl,
+ * gets JSON. Undefined: it takes neither.
  * @param accept the header
  */
 export function acceptedForm(accept: string | undefined): AnswerForm | undefined {

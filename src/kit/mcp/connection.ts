@@ -10,7 +10,6 @@ import { forget, leftOutOf, nothingYet, plainMessage, type Collected } from './p
 import { askable, openQuestions, type Questions } from './questions.ts';
 import { resultText, type McpResult } from './result.ts';
 
-/** A server over HTTP. */
 export interface RemoteServer {
   readonly url: string;
   /** All that is sent besides the protocol's own: nothing of the caller's. */
@@ -79,9 +78,8 @@ const reconnectionOptions = { maxReconnectionDelay: 1000, initialReconnectionDel
 const listenMilliseconds = 2000;
 
 /**
- * Opens a session: streamable HTTP in the newest revision that the server speaks, else HTTP with server-sent events. What servers may ask of clients
- * (sampling, roots) is not offered, and so refused; questions for the user (elicitation) only where `elicits` says so.
- *
+ * Opens a session: streamable HTTP in the newest revision that the server speaks, else HTTP with server-sent events. What servers may ask of clients (sampling,
+ * roots) is not offered, and so refused; questions for the user (elicitation) only where `elicits` says so.
  * @throws McpFailure
  */
 export async function connectMcp(server: RemoteServer | Program, deps: McpConnectionDeps, signal: AbortSignal): Promise<McpConnection> {

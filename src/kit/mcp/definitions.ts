@@ -16,7 +16,6 @@ export interface McpDefinition {
   readonly namesHeaders: boolean;
 }
 
-/** Most tools of a server. */
 export const mostTools = 128;
 /** Bytes of all definitions of a server that are kept. */
 export const mostDefinitions = 524_288;

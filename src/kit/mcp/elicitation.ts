@@ -6,7 +6,6 @@ import { isRecord } from './definitions.ts';
  * flat fields, or an address to be visited. What the server wrote is read once, here: within bounds, and without what would have to be run or compiled.
  */
 
-/** A question of a server. */
 export interface Elicitation {
   /** At most 4,000 characters. */
   readonly message: string;
@@ -197,5 +196,4 @@ function isFormat(format: unknown, value: string): boolean {
   }
 }
 
-/** A schema as `elicitationIn` gives it. */
 export const isElicitedSchema = (schema: Readonly<Record<string, unknown>>): boolean => schemaIn(schema) !== undefined;

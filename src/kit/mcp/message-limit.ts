@@ -4,7 +4,6 @@ import { splitter } from '../upstream/sse.ts';
 import { weights } from './message-values.ts';
 import { withUsableTools } from './usable-tools.ts';
 
-/** What a message may be. */
 export interface MessageLimits {
   /** Bytes of a JSON body, or of an event of an event stream. */
   readonly bytes: number;
@@ -17,7 +16,6 @@ export interface MessageLimits {
 /**
  * Breaks a response at a message that is too large, too deep or has too many values, before anybody parses it: that would hold the event loop. What is no JSON
  * is let through, as it is refused soon.
- *
  * @param ended called when the body has ended, or broken
  */
 export function withMessageLimit(response: Response, limits: MessageLimits, ended: (isStream: boolean) => void = () => {}): Response {

@@ -6,7 +6,6 @@ import { elicitationIn, type Elicit, type Elicitation, type ElicitedAnswer } fro
 import { callMilliseconds, patienceMilliseconds } from './exchanges.ts';
 import type { McpResult } from './result.ts';
 
-/** A call whose user can be asked. */
 interface Call {
   readonly elicit: Elicit;
   readonly signal: AbortSignal;

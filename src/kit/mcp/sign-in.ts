@@ -46,7 +46,6 @@ type Metadata = Pick<
   | 'authorization_response_iss_parameter_supported'
 >;
 
-/** A sign-in that was begun. */
 export interface SignInBegun {
   readonly registered: Registered;
   /** Of PKCE. */
@@ -69,7 +68,6 @@ const library = () => import('@modelcontextprotocol/client'); // late: few serve
 
 /**
  * Finds out who signs users of the server in, registers there where that was not done before, and makes the address at which the user signs in.
- *
  * @throws SignInFailure; the signal's reason
  */
 export async function beginSignIn(wanted: SignInWanted, deps: SignInDeps, signal: AbortSignal): Promise<{ readonly url: string; readonly begun: SignInBegun }> {

@@ -19,7 +19,6 @@ const mostLevels = 60;
 /**
  * A message whose list of tools cannot be read as a whole, with those members of its definitions alone that can be: one schema that is nested too deeply, has a
  * key twice or has too many values does not cost the others. It is still to be checked. Undefined: there is no list of tools in it.
- *
  * @param values most values of a member
  */
 export function withUsableTools(bytes: Uint8Array, values: number): Uint8Array | undefined {

@@ -2,10 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
-/**
- * Reads the certificates of a PEM file.
- * @throws Error with a message for operators, if the file cannot be read or has no certificate
- */
+/** Reads the certificates of a PEM file. @throws Error with a message for operators, if the file cannot be read or has no certificate */
 export function certificatesIn(file: string): readonly string[] {
   let text: string;
   try {
@@ -26,6 +23,4 @@ export function certificatesIn(file: string): readonly string[] {
 }
 
 /** A TLS context that trusts these certificates in addition to those of the runtime and of NODE_EXTRA_CA_CERTS. Created once, since it parses some 150 certificates. */
-export function trusting(certificates: readonly string[]): SecureContext {
-  return createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });
-}
+export const trusting = (certificates: readonly string[]): SecureContext => createSecureContext({ ca: [...getCACertificates('default'), ...certificates] });

@@ -1,7 +1,6 @@
 import { writtenPattern } from './written-pattern.ts';
 import { finders, placeholder, type Entity, type Found } from './entities.ts';
 
-/** The patterns to search for. */
 export type Sought =
   | { readonly type: 'pattern'; readonly pattern: string; /** What stands in the place of what was found. */ readonly mask: string }
   | { readonly type: 'entities'; readonly entities: readonly Entity[] };

@@ -4,7 +4,6 @@ import { constants, getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { EvalFlags, QuickJS, type Deferred, type JSValueHandle } from 'quickjs-wasi';
 
-/** A run of a script. */
 export interface ScriptJob {
   readonly type: 'run';
   /** A module whose default export is a function. */
@@ -74,7 +73,6 @@ const prelude = `((call, begun, failed) => {
   };
 })`;
 
-/** A machine that runs one script. */
 class Run {
   readonly #vm: QuickJS;
   readonly #own: JSValueHandle;

@@ -3,11 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Characters that are looked at in one turn of the event loop. */
 const piece = 1_048_576;
 
-/**
- * Is a text base64, of either alphabet, with or without its padding? White space counts for nothing, as in mails.
- *
- * @throws the reason of the signal
- */
+/** Is a text base64, of either alphabet, with or without its padding? White space counts for nothing, as in mails. @throws the reason of the signal */
 export async function isBase64(text: string, signal: AbortSignal): Promise<boolean> {
   let count = 0; // of characters that carry something
   let padding = 0;
@@ -30,7 +26,6 @@ export async function isBase64(text: string, signal: AbortSignal): Promise<boole
 const carries = 1;
 const space = 2;
 
-/** The kind of each character. */
 const kinds = new Uint8Array(128);
 for (const one of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_') kinds[one.charCodeAt(0)] = carries;
 for (const one of ' \t\r\n') kinds[one.charCodeAt(0)] = space;

@@ -1,4 +1,3 @@
-/** The byte order mark that a text in UTF-8 may start with. */
 export const byteOrderMark = [0xef, 0xbb, 0xbf] as const;
 
 /** Bytes of the mark at this place: 3, or 0 without one. */

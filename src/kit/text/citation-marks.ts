@@ -47,7 +47,6 @@ export class CitationMarks {
     for (const character of uncut) this.#read(character);
   }
 
-  /** The marks, when the text is complete. */
   end(): readonly CitationMark[] {
     this.#endRun();
     this.#settle('');
@@ -117,7 +116,6 @@ export class CitationMarks {
   }
 }
 
-/** The marks in a whole text. */
 export function citationMarksIn(text: string): readonly CitationMark[] {
   const marks = new CitationMarks();
   marks.take(text);

@@ -2,7 +2,6 @@
 export class PieceReader {
   readonly #pieces: readonly Buffer[];
   #piece = 0;
-  /** In that piece. */
   #at = 0;
 
   constructor(pieces: readonly Uint8Array[]) {

@@ -5,7 +5,6 @@ export const isLowSurrogate = (unit: number): boolean => (unit & 0xfc00) === 0xd
 /** The text without the half of a pair that a cut left at its end. */
 export const withoutHalf = (text: string): string => (isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.slice(0, -1) : text);
 
-/** The number of Unicode code points in a text. */
 export function codePoints(text: string): number {
   let count = text.length;
   for (let at = 1; at < text.length; at++) if (isLowSurrogate(text.charCodeAt(at)) && isHighSurrogate(text.charCodeAt(at - 1))) count--;

@@ -21,7 +21,6 @@ const longestText = 16_384;
 /**
  * Reads XML piece by piece and gives each element as it ends, so that whoever needs only the beginning can stop there. Nothing is expanded: a document type is
  * refused, and with it every entity but the five of XML and numbers of characters. Depth, tags and texts are bounded; the caller bounds the bytes.
- *
  * @throws BadXml, and what the content throws
  */
 export async function* readXml(content: AsyncIterable<Uint8Array>): AsyncGenerator<XmlElement> {

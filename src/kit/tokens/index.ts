@@ -14,7 +14,6 @@ export interface Tokens {
   /**
    * The sum over all texts, exact. Large ones are counted by a worker thread, 30 MB/s (at worst 2 MB/s), which serves its users in turn, a piece of a text at a
    * time; the event loop is held for less than 20 ms at a time. The worker also counts by the vocabulary of cl100k.
-   *
    * @throws QueueFull; the signal's reason, also while texts are counted
    */
   countAll(texts: readonly string[], asking: Asking & { readonly vocabulary?: Vocabulary }): Promise<number>;
@@ -34,8 +33,7 @@ export type Asking = Pick<Job, 'owner' | 'signal'>;
 
 /**
  * The tokenizer, loaded on the first call (0.2 s, of which the event loop is held for 4 ms; some 30 MB resident, with its thread) and shared by all callers
- * afterwards.
- * A text without any white space or change of kind for more than 64 KB is merged in slices of that size: there the count may be a few tokens off.
+ * afterwards. A text without any white space or change of kind for more than 64 KB is merged in slices of that size: there the count may be a few tokens off.
  */
 export function openTokens(): Promise<Tokens> {
   opened ??= open().catch((error: unknown) => {

@@ -39,9 +39,7 @@ const seen = 64;
 /** One byte per code point, computed on first use: untouched pages cost nothing. */
 const kinds = new Uint8Array(0x110000);
 
-export function kindOf(point: number): number {
-  return kinds[point] || classify(point);
-}
+export const kindOf = (point: number): number => kinds[point] || classify(point);
 
 function classify(point: number): number {
   const text = String.fromCodePoint(point);

@@ -5,13 +5,11 @@ import { readFileSync } from 'node:fs';
  * bytes, so that the hash of any substring of a piece takes two subtractions.
  */
 export interface Ranks {
-  /** The bytes of all tokens, in order of rank. */
   readonly bytes: Uint8Array;
   /** The start of each rank's token in `bytes`, and one more entry for the end. */
   readonly starts: Int32Array;
   /** Open addressing: rank + 1, or 0 for an empty slot. */
   readonly slots: Int32Array;
-  /** Length of the longest token in bytes. */
   readonly longest: number;
 }
 
@@ -26,9 +24,7 @@ powers[0] = 1;
 for (let n = 1; n < powers.length; n++) powers[n] = Math.imul(powers[n - 1]!, base);
 
 /** Extends a hash by one byte. A zero byte changes it too. */
-export function grown(hash: number, byte: number): number {
-  return (Math.imul(hash, base) + byte + 1) | 0;
-}
+export const grown = (hash: number, byte: number): number => (Math.imul(hash, base) + byte + 1) | 0;
 
 /** The rank of `piece[from..to)`, given its hash, or `none`. */
 export function rankOf(ranks: Ranks, piece: Uint8Array, from: number, to: number, hash: number): number {

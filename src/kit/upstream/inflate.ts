@@ -14,10 +14,7 @@ const decoders = { gzip: createGunzip, 'x-gzip': createGunzip, deflate: createIn
 const maxRatio = 200;
 const freeBytes = 1_048_576;
 
-/**
- * @param done called once: with the error, or without one on success
- * @returns `undefined` for an unknown encoding and for a chain of encodings
- */
+/** @param done called once: with the error, or without one on success. @returns `undefined` for an unknown encoding and for a chain of encodings */
 export function inflating(encoding: string, arrived: (chunk: Uint8Array) => void, done: (error?: Error) => void): Inflating | undefined {
   const name = encoding.trim().toLowerCase();
   if (!Object.hasOwn(decoders, name)) return undefined;

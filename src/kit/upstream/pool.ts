@@ -23,11 +23,7 @@ export interface PoolSettings {
 
 /** One connection pool for each upstream origin. */
 export interface Upstreams {
-  /**
-   * POSTs the body; resolves with the response head.
-   *
-   * @throws UpstreamError; or the signal's reason
-   */
+  /** POSTs the body; resolves with the response head. @throws UpstreamError; or the signal's reason */
   post(request: UpstreamRequest): Promise<UpstreamResponse>;
   /** The same as a GET, without a body. */
   get(request: Omit<UpstreamRequest, 'body'>): Promise<UpstreamResponse>;

@@ -189,7 +189,6 @@ export class UpstreamResponse implements Dispatcher.DispatchHandler {
 
   /**
    * Delivers each chunk as it arrives; a sink that returns false pauses delivery until `resume`.
-   *
    * @param bytes most bytes per turn of the event loop
    * @returns as `piped` does
    */

@@ -5,7 +5,6 @@ import { secondsLeft } from './limit-words.ts';
 
 /**
  * Notes what is left of the tightest limits of requests and of tokens, for the answer's headers.
- *
  * @param refused the hold for which the minute has too little left: other processes have used what this one does not know of
  */
 export function noteAllowances(progress: Progress, holds: readonly Hold[], clock: Clock, refused?: Hold): void {

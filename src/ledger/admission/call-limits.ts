@@ -24,7 +24,6 @@ export interface CallLimitsDeps {
 
 export const noHolds: readonly Hold[] = [];
 
-/** A call as its limits see it. */
 interface Limited {
   readonly caller: Caller;
   readonly call: RoutedCall;
@@ -46,7 +45,6 @@ export class CallLimits {
 
   /**
    * One hold for each account that limits the call. Nothing is set aside yet.
-   *
    * @param at milliseconds since 1970: the month and the day of the accounts
    * @throws Fault `quota-spent` where limits are not known, `forbidden` where a limit in US dollars meets a model without a price
    */

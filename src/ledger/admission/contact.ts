@@ -22,7 +22,6 @@ export interface ContactDeps {
 /**
  * Sends the heartbeat of this holder, and says what follows where it fails. `useMilliseconds` after the last one the holder uses no more permits, since the
  * database ends those of a silent holder some time later. When the database is reached again after so long, the permits of before have lapsed.
- *
  * @param enteredAt when the holder was entered, or a moment before (monotonic milliseconds)
  */
 export function keepContact({ seen, streamSeconds, clock, lost }: ContactDeps, enteredAt: number): Contact & { end(): void } {

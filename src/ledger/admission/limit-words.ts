@@ -53,7 +53,6 @@ function memberOf(kind: AccountKind, isDaily: boolean): keyof Plan {
   }
 }
 
-/** What an account counts, in words. */
 export const unitOf = (kind: AccountKind): string =>
   ({ inference: 'tokens', train: 'training tokens', usd: 'US dollars', requests: 'requests', tokens: 'tokens', streams: 'streams' })[kind];
 

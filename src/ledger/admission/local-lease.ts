@@ -258,7 +258,6 @@ export class LocalLease {
   /**
    * Lets go of all permits, those of running streams too: the source may have ended them. Those that were used are still reported: where the source has ended
    * nothing, they would stay leased for good.
-   *
    * @param isTakenBack the source has taken them back, so there is nothing to report
    */
   lapse(isTakenBack: boolean): void {

@@ -35,7 +35,6 @@ export class WaitingLine {
 
   /**
    * Takes all holds of a call when it is its turn. Near the edge of an account its prompt is counted first.
-   *
    * @throws Fault `quota-spent`, `rate-limited`, `overloaded`; the reason of the caller's signal
    */
   async take(context: Context, estimate: CostEstimate, holds: readonly Hold[]): Promise<void> {

@@ -33,7 +33,6 @@ const zeros = Buffer.alloc(262_144);
 const writeLater = promisify(write);
 const syncLater = promisify(fdatasync);
 
-/** The real one. */
 export const systemDisk: Disk = {
   create(path) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

@@ -27,11 +27,16 @@ export interface Segments {
 
 export interface SegmentsDeps {
   readonly disk: Disk;
+  /** The holder's folder: `data/journal/<holder>`. */
   readonly folder: string;
+  /** Letters, digits, `-` and `_`; never used before by this holder. */
   readonly writer: string;
+  /** With less room on the disk no call that spends is admitted; 0: no such limit. */
   readonly minFreeBytes: () => number;
+  /** The length of a file, which is filled with zeros ahead. */
   readonly segmentBytes: number;
   readonly failed: (what: string, cause: unknown) => void;
+  /** Called when the last problem is solved. */
   readonly mended: (what: string) => void;
 }
 

@@ -2,8 +2,7 @@ import type { Clock } from '#kit/async/clock';
 import { atTurnEnd as usualTurnEnd } from '#kit/async/turn-end';
 import type { Fault } from '#core/fault';
 import type { UsageRow } from '#core/usage-row';
-import type { Disk } from './disk.ts';
-import { openSegments } from './files.ts';
+import { openSegments, type SegmentsDeps } from './files.ts';
 import { JournalTrouble } from './journal-trouble.ts';
 import { RecentRows } from './recent-rows.ts';
 import { beganJson, callOf, recordBytes, settledJson, spokeJson, type Began } from './record.ts';
@@ -13,7 +12,6 @@ import { SegmentWriter } from './segment-writer.ts';
 export interface CallJournal {
   /**
    * A call may spend as soon as this is written.
-   *
    * @returns resolves then; rejects with `overloaded` where no disk takes it: the call must not go on
    * @throws Fault `overloaded` where that is known at once
    */
@@ -44,20 +42,9 @@ export interface Journal extends CallJournal {
   close(): Promise<void>;
 }
 
-export interface JournalDeps {
-  readonly disk: Disk;
+export interface JournalDeps extends Omit<SegmentsDeps, 'failed' | 'segmentBytes'>, Partial<Pick<SegmentsDeps, 'segmentBytes'>> {
   readonly clock: Clock;
-  /** The holder's folder: `data/journal/<holder>`. */
-  readonly folder: string;
-  /** Letters, digits, `-` and `_`; never used before by this holder. */
-  readonly writer: string;
-  /** With less room on the disk no call that spends is admitted; 0: no such limit. */
-  readonly minFreeBytes: () => number;
   readonly log: (problem: string, cause: unknown) => void;
-  /** Called when the last problem is solved. */
-  readonly mended: (what: string) => void;
-  /** The length of a file, which is filled with zeros ahead. */
-  readonly segmentBytes?: number;
   /** Runs at the end of this turn of the event loop. Absent: as Node does it, after all that has arrived was looked at. */
   readonly atTurnEnd?: (run: () => void) => void;
 }

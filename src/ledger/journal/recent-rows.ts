@@ -29,7 +29,6 @@ export class RecentRows {
     if (this.#bytes > mostBytes) this.lose();
   }
 
-  /** All that was added is written. */
   written(): void {
     this.#count = this.#rows.length;
   }

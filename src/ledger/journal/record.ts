@@ -35,7 +35,6 @@ const lineFeed = 10;
 const most = 3;
 const hexadecimal = Buffer.from('0123456789abcdef');
 
-/** The bytes of a record's line. */
 export const recordBytes = (json: string): number => headBytes + Buffer.byteLength(json) + 1;
 
 /** Writes a record's line. @returns where it ends; nothing is there for `undefined`: there is no room for it */

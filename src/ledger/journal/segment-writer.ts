@@ -55,7 +55,6 @@ export class SegmentWriter {
     this.#deps = deps;
   }
 
-  /** Records held in memory. */
   get held(): number {
     return this.#held.length;
   }
@@ -73,7 +72,6 @@ export class SegmentWriter {
 
   /**
    * Writes down that a call begins.
-   *
    * @returns resolves when it is written; rejects with `overloaded` where no disk takes it
    * @throws Fault `overloaded` where that is known at once
    */

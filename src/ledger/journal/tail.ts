@@ -1,4 +1,4 @@
-import type { Disk } from './disk.ts';
+import type { SegmentsDeps } from './files.ts';
 import { firstRecord, recordAt, type FoundRecord, type RecordKind } from './record.ts';
 import { mostSegmentBytes, offsetOf, placeOf, segmentOf, segmentPath, segmentsOf } from './segments.ts';
 
@@ -10,10 +10,7 @@ export interface Entry {
   readonly to: number;
 }
 
-export interface TailDeps {
-  readonly disk: Disk;
-  readonly folder: string;
-  readonly writer: string;
+export interface TailDeps extends Pick<SegmentsDeps, 'disk' | 'folder' | 'writer'> {
   readonly log: (problem: string, cause: unknown) => void;
 }
 
@@ -34,7 +31,6 @@ export class Tail {
 
   /**
    * The next records, about a megabyte at most; none when there is nothing new.
-   *
    * @param ended nobody writes any more: what cannot be read is passed over, up to the end
    */
   async read(ended: boolean): Promise<readonly Entry[]> {
@@ -100,7 +96,6 @@ export class Tail {
     return entries;
   }
 
-  /** The numbers of the journal's files. */
   async segments(): Promise<readonly number[]> {
     const { disk, folder, writer } = this.#deps;
     return segmentsOf(await disk.list(folder)).get(writer) ?? [];

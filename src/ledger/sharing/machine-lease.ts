@@ -126,7 +126,6 @@ export class MachineLease {
     this.give(worker, -(this.account.month === '' ? Math.min(amount, Math.max(0, held.out)) : amount));
   }
 
-  /** Queues a request. */
   join(waiting: Waiting, workers: number, now: number): void {
     const { least, limit, wish } = waiting.request;
     this.reported(waiting.worker, waiting.request, now);

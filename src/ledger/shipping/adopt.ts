@@ -13,13 +13,11 @@ export interface AdoptDeps extends Pick<JournalShipmentDeps, 'sink' | 'disk' | '
 
 export interface Adopted {
   readonly holder: string;
-  /** Rows that were booked. */
   readonly rows: number;
 }
 
 /**
  * Books the journals of another machine, which is gone for good, and frees what it had leased. Its files stay as they are; a second time changes nothing.
- *
  * @param hold keeps other processes from writing there meanwhile, and returns what releases it. @throws Fault `conflict` while its server runs
  * @throws Fault `not-found` where there is no journal; what the database throws, after which it may be tried again
  */

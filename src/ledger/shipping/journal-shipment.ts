@@ -30,7 +30,6 @@ export interface JournalShipmentDeps {
 /** Dead calls are shipped in batches of this size. */
 const deathsAtOnce = 500;
 
-/** Ships one journal into the database. */
 export class JournalShipment {
   readonly #deps: JournalShipmentDeps;
   readonly #journal: string;
@@ -79,7 +78,6 @@ export class JournalShipment {
 
   /**
    * Ships the next rows.
-   *
    * @param ended the writer is gone: calls that ran are booked as died when all else is booked
    * @returns true while there may be more
    * @throws what the database throws; the next call goes on from there

@@ -13,7 +13,6 @@ export interface Shipper {
   readonly pendingRows: number;
   /**
    * A worker is dead: books the calls that ran in it, and removes its journal when all is shipped.
-   *
    * @returns what it settled of each account and `takeSettled` has not returned, once that is in the database
    */
   adoptWriter(writer: string): Promise<readonly Booked[]>;
@@ -21,7 +20,6 @@ export interface Shipper {
   takeSettled(): readonly WriterSettled[];
   /**
    * Ships everything and gives back the leases; for the end, when the journals are closed. What is not shipped in time is shipped by the next start.
-   *
    * @returns false when the time was too short
    */
   flush(milliseconds: number): Promise<boolean>;

@@ -3,12 +3,7 @@ import type { KnownQuirks } from '../shared/known-quirks.ts';
 import type { Quirks } from '#dialects/anthropic/quirks';
 import type { Vendor } from '../vendors.ts';
 
-/**
- * What is publicly known of a vendor's models on this wire.
- *
- * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
- * @param model its name upstream
- */
+/** What is publicly known of a vendor's models on this wire. @param vendor undefined: a server that nobody knows, whose refusals teach what it takes */
 export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
   const known = vendor === 'anthropic' ? modelOf(model) : undefined;
   return known && { ...samplingOf(known), ...thinkingOf(known), ...conversationOf(known), ...schemasOf(known) };

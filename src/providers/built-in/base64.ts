@@ -5,7 +5,6 @@ import { Fault } from '#core/fault';
 
 /**
  * Reads through the media of a conversation, piece by piece: what is no base64 is refused, as providers do.
- *
  * @throws Fault `invalid` for the part, and the reason of the signal
  */
 export async function checkMedia({ turns }: Pick<GenerateCall, 'turns'>, signal: AbortSignal): Promise<void> {

@@ -154,7 +154,6 @@ const mostStops = 16;
 
 const chance = 'the output is not sampled';
 
-/** The fields that the built-in model supports. */
 const support: FieldSupport = {
   dialect: 'built-in',
   fields: {

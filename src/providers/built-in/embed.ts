@@ -28,7 +28,6 @@ const pieceCharacters = 1000;
 /**
  * Embeddings by the packaged sentence model. The vector of a longer text is the mean of its pieces; fewer dimensions are the first ones, normalized to length
  * 1.
- *
  * @throws Fault `invalid` for tokens of another vocabulary than cl100k, and for more dimensions than the model has
  */
 export function embedder({ sentences, tokens }: EmbedDeps): (call: EmbedCall, context: Pick<Context, 'caller' | 'signal' | 'strict'>) => Promise<Embedded> {

@@ -31,6 +31,4 @@ export function cited(sentences: readonly Sentence[]): string {
 }
 
 /** A sentence shortened for quotation. */
-export function shortened(text: string): string {
-  return text.length <= 600 ? text : `${text.slice(0, 600).toWellFormed()}…`;
-}
+export const shortened = (text: string): string => (text.length <= 600 ? text : `${text.slice(0, 600).toWellFormed()}…`);

@@ -4,7 +4,6 @@ export interface Findings {
   labelled(name: string): string | undefined;
   /** Whether the message contains exactly these words. */
   mentions(words: string): boolean;
-  /** The next unused number. */
   number(accept: (value: number) => boolean): number | undefined;
   /** The items with this label: `tags: red, green and blue`. */
   listed(name: string): string[];
@@ -103,7 +102,6 @@ const isSeparator = (word: Word | undefined) => word !== undefined && separators
 
 interface Label {
   readonly value: string;
-  /** The position of the value. */
   readonly from: number;
 }
 

@@ -35,6 +35,4 @@ export function phrase(of: keyof typeof phrases, variant: number): string {
 }
 
 /** Whether a text is one of the model's own phrases, which are no source for answers. */
-export function isOwn(text: string): boolean {
-  return text.includes('built-in model') || text.includes('OPENAI_API_KEY');
-}
+export const isOwn = (text: string): boolean => text.includes('built-in model') || text.includes('OPENAI_API_KEY');

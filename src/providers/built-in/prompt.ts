@@ -11,7 +11,6 @@ export interface Prompt {
   readonly cut: boolean;
   /** Its last 64 KB. */
   readonly ending: string;
-  /** The question within it. */
   readonly question: string;
   /** The images, sounds and files of that turn. */
   readonly media: readonly MediaPart[];
@@ -25,7 +24,6 @@ export interface Prompt {
 
 /** Most UTF-16 units of text that a rule considers. Every rule is linear in it, so one call holds the event loop for some 20 ms at worst. */
 export const most = 1 << 16;
-/** Most parts that are read. */
 const mostParts = 10_000;
 
 export function readPrompt(call: GenerateCall): Prompt {

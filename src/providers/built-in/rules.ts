@@ -26,7 +26,6 @@ export interface Answer {
 
 /**
  * The rules in order; the first that applies answers. README.md describes them.
- *
  * @param variant selects among wordings of the same answer
  * @throws Fault `invalid` for a schema that no value satisfies and for an unknown tool
  */
@@ -68,7 +67,6 @@ function wordsToRepeat({ message, orders }: Prompt): string | undefined {
   return order === undefined ? undefined : toRepeat(order.replace(/^\s*always /i, ''));
 }
 
-/** Answers with the tool results. */
 function toldBy({ results }: Prompt): (variant: number) => Answer {
   return (variant) => {
     const lines = results.map((result) => {

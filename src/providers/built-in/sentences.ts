@@ -2,7 +2,6 @@ import type { Role } from '#core/conversation';
 
 export interface Sentence {
   readonly text: string;
-  /** The speaker. */
   readonly by: Role;
   /** The number of its passage, if passages are numbered. */
   readonly passage?: string;

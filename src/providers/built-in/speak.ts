@@ -33,7 +33,6 @@ const longest = 1 << 15;
 
 /**
  * Emits all candidates concurrently, a word of each in turn, at `tokensPerSecond` for each. Counts into `spoken`.
- *
  * @throws the signal's reason, as soon as it is aborted
  */
 export async function* speak(answers: readonly Answer[], manner: Manner, spoken: Spoken): AsyncGenerator<Events> {

@@ -20,11 +20,7 @@ type Usable = FunctionTool | CustomTool;
 const mostTools = 10_000;
 const mostUses = 32;
 
-/**
- * The tools that a call must use: the named one, or at least one if the call requires that.
- *
- * @throws Fault `invalid` for an unknown tool
- */
+/** The tools that a call must use: the named one, or at least one if the call requires that. @throws Fault `invalid` for an unknown tool */
 export function demandedUses(call: GenerateCall, message: string): Use[] {
   const choice = call.toolChoice;
   const usable = usableTools(call);

@@ -2,12 +2,7 @@ import type { Quirks } from '#dialects/gemini/quirks';
 import type { Level } from '#dialects/gemini/thinking';
 import type { Vendor } from '../vendors.ts';
 
-/**
- * What is publicly known of a vendor's models on this wire.
- *
- * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
- * @param model its name upstream
- */
+/** What is publicly known of a vendor's models on this wire. @param vendor undefined: a server that nobody knows, whose refusals teach what it takes */
 export function quirksAt(vendor: Vendor | undefined, model: string): Quirks | undefined {
   if (vendor !== 'google' && vendor !== 'vertex') return undefined;
   const shared: Quirks = vendor === 'vertex' ? { withoutIds: true } : {};

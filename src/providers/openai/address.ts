@@ -17,7 +17,6 @@ const segment = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /**
  * The address of an operation of this model, such as `chat/completions`. A model name cannot change the host or the path: only Azure has it in the address, as
  * one plain path segment.
- *
  * @throws Fault `not-found` for a name that cannot be a deployment
  */
 export function addressOf({ url, isAzure, apiVersion }: OpenAIBase, model: string, operation: string): Address {

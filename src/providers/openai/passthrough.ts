@@ -15,7 +15,6 @@ import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { Forwarder, type ForwardSink } from '../shared/forwarder.ts';
 import { maxLine, orOver } from '../shared/read-answer.ts';
 
-/** How an answer is forwarded. */
 export interface Forwarding {
   readonly passthrough: Passthrough;
   /** Is called with the decoded events, if the answer begins with thoughts with all of them. */
@@ -54,9 +53,7 @@ function isWholeChoice(choice: unknown): boolean {
   return isObject(message) && areWholeCalls(message['tool_calls']);
 }
 
-/**
- * Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent.
- */
+/** Forwards the frames of a stream unparsed, once its first content has arrived and the response head has been sent. */
 export async function* passStream(
   response: UpstreamResponse,
   awaiting: AwaitingWords,
@@ -179,6 +176,4 @@ async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefine
 const LF = 0x0a;
 const CR = 0x0d;
 
-function hasPlainLines(bytes: Uint8Array | undefined): boolean {
-  return bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark[0]);
-}
+const hasPlainLines = (bytes: Uint8Array | undefined): boolean => bytes === undefined || (!bytes.includes(CR) && bytes[0] !== byteOrderMark[0]);

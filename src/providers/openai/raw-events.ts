@@ -226,7 +226,6 @@ const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 /** The last event of a stream, whatever was asked for. */
 const last = /^(?:(?:transcript\.text|speech\.audio)\.done|\[DONE\])$/;
 
-/** The data of a whole frame. */
 const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
 
 /** The data of a frame, or the beginning of it. */

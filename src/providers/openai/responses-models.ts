@@ -2,13 +2,7 @@ import type { Quirks } from '#dialects/openai/responses/quirks';
 import { hasManyVendors, type Vendor } from '../vendors.ts';
 import { reasoningOf } from './reasoning-models.ts';
 
-/**
- * What is publicly known of a vendor's models on this wire.
- *
- * @param vendor undefined: a server that nobody knows, whose refusals teach what it takes
- * @param model its name upstream
- * @param baseUrl where it answers
- */
+/** What is publicly known of a vendor's models on this wire. @param vendor undefined: a server that nobody knows, whose refusals teach what it takes */
 export function quirksAt(vendor: Vendor | undefined, model: string, baseUrl: string): Quirks | undefined {
   if (vendor === undefined) return undefined;
   if (vendor !== 'openai' && vendor !== 'azure') return { functionsOnly: true, withoutItems: 'all', openaiFiles: false };

@@ -1,4 +1,5 @@
 import { splice } from '#kit/json/scan';
+import { valueIn } from '#kit/json/value-in';
 import type { UpstreamResponse } from '#kit/upstream/response';
 import type { Clock } from '#kit/async/clock';
 import { isCount } from '#dialects/shared/read-fields';
@@ -160,13 +161,8 @@ async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Ui
 /** The last usage in an answer, whole or streamed. */
 function usageIn(tail: string): Readonly<Record<string, unknown>> | undefined {
   const json = [...tail.matchAll(/"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/g)].at(-1)?.[1];
-  if (json === undefined) return undefined;
-  try {
-    const usage: unknown = JSON.parse(json);
-    return isObject(usage) ? usage : undefined;
-  } catch {
-    return undefined;
-  }
+  const usage = json === undefined ? undefined : valueIn(json);
+  return isObject(usage) ? usage : undefined;
 }
 
 /** In tokens: `{"input_tokens": …, "output_tokens": …}` with details inside. */

@@ -34,7 +34,6 @@ export interface Address {
   readonly path: string;
 }
 
-/** A request to a provider. */
 export interface ProviderRequest {
   readonly body: Uint8Array | string | Promise<Uint8Array>;
   /** Absent: JSON. */
@@ -56,9 +55,8 @@ export interface Accepted<Request extends ProviderRequest> {
 }
 
 /**
- * Sends a request until the provider accepts it: with the next credential while credentials are rejected or their rate limits exceeded (once with a new token in place of a rejected one), and re-encoded if a refusal taught something about
- * the model. What was learned is stored once a request encoded with it is accepted.
- *
+ * Sends a request until the provider accepts it: with the next credential while credentials are rejected or their rate limits exceeded (once with a new token in
+ * place of a rejected one), and re-encoded if a refusal taught something about the model. What was learned is stored once a request encoded with it is accepted.
  * @returns the request without its body, which would otherwise stay in memory for the minutes that the answer may take
  * @throws Fault of the last refusal; `invalid` if the client is strict and a field cannot be honoured
  */

@@ -7,9 +7,7 @@ import type { ToolCallPart, Turn } from '#core/conversation';
 const isOwnId = (id: string): boolean => id.length <= 500 && /[0-9A-Za-z]{16}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/.test(id) && /\d/.test(id);
 
 /** @param position `positionOf` the call, computed only where the id is not unique */
-export function nameOfCall(id: string, position: () => string): string {
-  return isOwnId(id) ? `id ${id}` : `at ${position()} ${id.slice(0, 500)}`;
-}
+export const nameOfCall = (id: string, position: () => string): string => (isOwnId(id) ? `id ${id}` : `at ${position()} ${id.slice(0, 500)}`);
 
 /** Did the client return the call without an id? */
 export const isUnnamed = ({ extra }: ToolCallPart): boolean => Object.values(extra ?? {}).some((carried) => carried['.unnamed'] === true);
@@ -21,7 +19,6 @@ const end = 1000;
 
 /**
  * A digest of the position of a call in its conversation: of the user's first turn and of the turns between the model's turn and the one before.
- *
  * @param at index of the model's turn
  * @param ordinal index of the call among those of the turn
  */

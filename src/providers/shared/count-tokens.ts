@@ -13,7 +13,6 @@ import { written } from './write-request.ts';
 interface Counting<Quirks extends object> extends Pick<Endpoint<GenerateCall, ProviderRequest, Quirks>, 'model' | 'upstreams' | 'credentials' | 'quirks'> {
   readonly dialect: Pick<ProviderSide<{ readonly quirks: Quirks; readonly options: object }>, 'decodeFault' | 'learn' | 'betaHeader'>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Where tokens are counted. */
   readonly address: () => Address;
   readonly encode: (call: GenerateCall, quirks: Quirks | undefined) => JsonObject;
   /** The member of the answer with the number. */

@@ -14,7 +14,6 @@ export interface Credential {
 
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** The credentials of one provider. */
 export interface Credentials {
   /** The credentials to try for one request for the model, in order: at least one. @param keys absent: none is in cooldown */
   inTurn(model: string, keys?: KeyCooldowns): readonly Credential[];
@@ -37,7 +36,6 @@ const asideMilliseconds = 60_000;
 /**
  * Rotates over several keys of one provider. A rejected key comes last for a minute, for all models, and one with which a rate limit is exceeded during its
  * cooldown, for its model.
- *
  * @param headersOf returns the headers of a request with this key, or without one if the provider has no keys
  */
 export function keyCredentials(keys: readonly string[], clock: Clock, headersOf: (key: string | undefined) => RequestHeaders): Credentials {

@@ -12,7 +12,6 @@ export interface EndpointThoughts {
   demands?(): boolean;
 }
 
-/** The thoughts of one call at one endpoint. */
 export interface ThoughtContext extends EndpointThoughts {
   readonly dialect: string;
   readonly returned: ReturnedThoughts;

@@ -97,7 +97,6 @@ export const answering = (senderOf: (call: GenerateCall, context: TargetContext)
   answer: (call, context) => answerFrom(senderOf(call, context)),
 });
 
-/** The sender of a call to an endpoint. */
 export function senderAt<Wire extends SideTypes>(endpoint: GenerateEndpoint<Wire>, asked: GenerateCall, context: TargetContext): Sender {
   const call = unmixed(endpoint, asked, context);
   return new EndpointSender(call === asked ? endpoint : warningOfForeign(endpoint), call, context);
@@ -133,7 +132,6 @@ export interface Sender {
 
 /** A response of status 200. */
 export interface Reply extends Pick<Accepted<GenerateRequest>, 'response' | 'credential'> {
-  /** The events of an event stream. */
   stream(): AsyncIterable<Events>;
   /** Those of one JSON value. */
   whole(): Promise<Events>;

@@ -9,7 +9,6 @@ export interface InAnswer<Quirks> {
   readonly quirks: Quirks;
   /** What was refused, or lacking. */
   readonly fields: readonly string[];
-  /** Of the endpoint. */
   readonly keep: KnownQuirks<Quirks>['keep'];
 }
 

@@ -6,7 +6,6 @@ import { own, type JsonObject } from '#core/json';
 /**
  * A refusal whose field is named as the call names it, so that the face can name it as its client did. A field that the client did not send is said to be the
  * gateway's.
- *
  * @param body encodes the request again, for the places in its lists
  */
 export function inCallWords(fault: Fault, names: FieldNames, call: GenerateCall, body: () => JsonObject): Fault {

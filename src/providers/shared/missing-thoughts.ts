@@ -45,7 +45,6 @@ export function gapsIn(turns: readonly Turn[], { dialect, returned }: Pick<Thoug
   return gaps;
 }
 
-/** The turns with the thoughts that were found for their gaps. */
 export function filled(turns: readonly Turn[], gaps: readonly Gap[], found: ReadonlyMap<string, KeptThoughts>): readonly Turn[] {
   if (found.size === 0) return turns;
   const byTurn = Map.groupBy(

@@ -2,7 +2,6 @@ import type { Endpoint, ProviderRequest } from './attempt.ts';
 
 /** A request other than a conversation, such as embeddings. It is encoded before it is tried, and refusals teach nothing about it. */
 export interface OperationRequest extends ProviderRequest {
-  /** The operation in the address. */
   readonly operation: string;
 }
 

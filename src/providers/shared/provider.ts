@@ -32,7 +32,6 @@ export interface CredentialSettings {
   readonly apiKey?: string | undefined;
 }
 
-/** The settings of a model at a provider. */
 export interface ModelSettings {
   /** The output token limit of the model, where it is known. */
   readonly maxOutputTokens?: number | undefined;

@@ -18,7 +18,6 @@ export const maxLine = 1_048_576;
 
 /**
  * The events of a stream. Those before its content come with it, so that an answer which begins with a refusal leaves no trace.
- *
  * @throws Fault; with `key` or `asRefusal` only where nothing was yielded
  */
 export async function* streamed(awaiting: AwaitingWords, frames: Decoder): AsyncGenerator<Events> {

@@ -167,9 +167,8 @@ function stripped({ text, extra }: ThoughtPart, dialect: string): ThoughtPart {
 }
 
 /**
- * The call of a client of the provider's own dialect without what other providers signed: a conversation that came from them has it. Each thought keeps its text
- * and the mark of one that is not the provider's.
- *
+ * The call of a client of the provider's own dialect without what other providers signed: a conversation that came from them has it. Each thought keeps its
+ * text and the mark of one that is not the provider's.
  * @param isOut is it of another? Absent: whatever is signed is left out
  * @returns undefined where there is nothing to leave out
  */

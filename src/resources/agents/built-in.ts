@@ -12,7 +12,6 @@ const agent = (id: number, uuid: string, definition: AgentDefinition): Agent => 
   updatedAt: made,
 });
 
-/** The agents that everybody has. */
 export const builtInAgents: readonly Agent[] = [
   agent(1, '6f1d2c5e-6a43-4f0e-9d53-0f6f8f4c1a01', {
     name: 'Research Assistant',

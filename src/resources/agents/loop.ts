@@ -281,7 +281,6 @@ function resultOf({ id }: ToolCallPart, { text, isError, citations = [] }: ToolO
   return { type: 'tool-result', id, parts: [{ type: 'text', text: shown === '' ? '(no text)' : shown.toWellFormed() }], ...(isError ? { failed: true } : {}) };
 }
 
-/** The passages that a text cites. */
 function citedIn(text: string, citations: readonly JsonObject[]): readonly JsonObject[] {
   if (citations.length === 0) return [];
   const marks = citationMarksIn(text);

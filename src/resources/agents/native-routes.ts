@@ -65,11 +65,10 @@ const usualPage = 20;
 
 /** Agents in the words of the native interface. */
 export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
-  const common = { method: 'POST', scope: 'agent_builder', owner: 'caller' } as const;
+  const common = { scope: 'agent_builder', owner: 'caller' } as const;
   return [
-    nounRoute({
+    nounRoute('POST', '/server/list-agents', {
       ...common,
-      path: '/server/list-agents',
       summary: 'The agents that may be run: the built-in ones, your own, and those shared with you.',
       input: ListFields,
       inputMayBeLeftOut: true,
@@ -87,9 +86,8 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
         return { response: agents.map(listed), count: agents.length, ...(isPage ? { total, limit, offset } : {}) };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/execute-agent', {
       ...common,
-      path: '/server/execute-agent',
       summary: 'Runs an agent as it is stored: with a message, values for its variables, the conversation before it, and files.',
       spends: true,
       input: ExecuteFields,

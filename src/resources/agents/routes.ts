@@ -91,10 +91,8 @@ export function agentRoutes(deps: AgentRoutesDeps): readonly NounRoute[] {
 
 function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${root}/:id/versions`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id/versions`,
       summary: 'The versions of one of your agents, the newest first.',
       query: pages,
       output: pageSchema(Version),
@@ -104,20 +102,16 @@ function versionRoutes({ agents }: Pick<AgentRoutesDeps, 'agents'>, noted: Noted
         return pageOf(found.map(versionShown), limit, ({ version }) => cursorOf('agent-versions', [version]));
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id/versions/:version`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id/versions/:version`,
       summary: 'One version of one of your agents.',
       query,
       output: Version,
       answer: async ({ caller, params, query: whose }) =>
         versionShown(await agents.version(readerOf(caller, whose), idIn(params, 'id', 'agent'), numberIn(params))),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/publish`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/publish`,
       summary: 'Publishes a version of one of your agents: those whom it is shared with run it from now on.',
       query,
       input: closed({ version: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: 'Absent: the last one.' })) }),

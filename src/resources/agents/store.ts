@@ -5,13 +5,13 @@ import { secretsIn } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
 import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
-import { ownRows, type OwnRows, type OwnRowsInside } from '../own-rows.ts';
+import { ownRows, type OwnRows, type OwnRowsInside, type RowOf } from '../own-rows.ts';
 import { builtInAgents } from './built-in.ts';
 import type { Agent, AgentDefinition, AgentVersion, OwnAgent } from './types.ts';
 
 export interface AgentStore extends OwnRows<OwnAgent> {
   /** A page of those by offset, with the built-in ones before them. @param search in the name or the description */
-  page(reader: Reader, asked: { readonly offset: number; readonly limit: number; readonly search?: string | undefined }): Promise<AgentPage>;
+  page(reader: Reader, asked: PageAsked): Promise<AgentPage>;
   /** The built-in one, or the version that the reader runs. @throws Fault `not-found`; `conflict` for one that was not published */
   runnable(reader: Reader, id: number): Promise<Agent | OwnAgent>;
   /** @param author who writes it. @throws Fault `conflict` where the user has as many as a user may have */
@@ -28,6 +28,12 @@ export interface AgentStore extends OwnRows<OwnAgent> {
   remove(reader: Reader, id: number): Promise<OwnAgent>;
 }
 
+interface PageAsked {
+  readonly offset: number;
+  readonly limit: number;
+  readonly search?: string | undefined;
+}
+
 export interface AgentPage {
   readonly agents: readonly (Agent | OwnAgent)[];
   readonly total: number;
@@ -42,9 +48,7 @@ const mostVersions = 200;
 /** As `grants.kind`. */
 export const kind = 'agent';
 
-interface Row extends Omit<OwnAgent, 'right' | 'isPublished'> {
-  readonly level: number;
-}
+type Row = Omit<RowOf<OwnAgent>, 'isPublished'>;
 
 const thing = { id: sql.ref('agent.id'), owner: sql.ref('agent.owner_id') };
 const may = (right: Right, reader: Reader) => allows(kind, right, reader, thing);
@@ -92,7 +96,6 @@ export function openAgents(store: Store): AgentStore {
   };
 }
 
-/** What is done with the versions of agents. */
 function versionsOf(
   store: Store,
   { one, editable }: Pick<OwnRowsInside<OwnAgent>, 'one' | 'editable'>,
@@ -141,20 +144,16 @@ async function versionOf({ db }: Pick<Access, 'db'>, id: number, version: RawBui
   return rows[0];
 }
 
-interface Counted {
-  readonly count: number;
-}
-
 async function pageOfAll(
   { db }: Store,
   read: (reader: Reader, where: RawBuilder<unknown>) => Promise<readonly OwnAgent[]>,
   reader: Reader,
-  { offset, limit, search = '' }: { readonly offset: number; readonly limit: number; readonly search?: string | undefined },
+  { offset, limit, search = '' }: PageAsked,
 ): Promise<AgentPage> {
   const wanted = search.toLowerCase();
   const isFound = sql`(${wanted} = '' or position(${wanted} in lower(name)) > 0 or position(${wanted} in lower(description)) > 0)`;
   const own = builtInAgents.filter(({ definition: { name, description } }) => `${name}\n${description}`.toLowerCase().includes(wanted));
-  const { rows } = await sql<Counted>`
+  const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from ${tables(runByThem(reader))} where ${may('read', reader)} and ${isFound}`.execute(db);
   const first = own.slice(offset, offset + limit);
   const left = limit - first.length;
@@ -163,7 +162,6 @@ async function pageOfAll(
 }
 
 interface NewVersion extends Pick<AgentVersion, 'version' | 'definition'> {
-  /** Of the agent. */
   readonly id: number;
   readonly author: number;
 }

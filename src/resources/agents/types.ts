@@ -1,6 +1,6 @@
 import type { JsonObject } from '#core/json';
 import type { RunLimits } from '#core/run';
-import type { Right } from '#store/grants';
+import type { OwnRow } from '../own-rows.ts';
 
 export type AgentMode = 'single' | 'router' | 'autonomous';
 
@@ -25,12 +25,10 @@ export interface AgentDefinition {
   /** Absent: the chat model of the settings. */
   readonly model?: string;
   readonly tools: readonly AgentTool[];
-  /** JSON Schema of its variables. */
   readonly variables?: JsonObject;
   readonly limits?: Partial<RunLimits>;
 }
 
-/** An agent with one of its versions. */
 export interface Agent {
   readonly id: number;
   readonly uuid: string;
@@ -42,11 +40,9 @@ export interface Agent {
 }
 
 /** An agent that a user made, with the version that its reader runs: of the owner the last one, of others the published one, and the last where there is none. */
-export interface OwnAgent extends Agent {
-  readonly owner: number;
+export interface OwnAgent extends Agent, OwnRow {
   /** Who wrote this version; null: not known. */
   readonly author: number | null;
-  readonly right: Right | 'owner';
   /** The version that others run. */
   readonly published: number | null;
 }

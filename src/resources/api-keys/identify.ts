@@ -32,7 +32,6 @@ const mostTries = 5;
 /** A flood of unknown credentials is 100 queries a second. */
 const lookups = { most: 500, apartMilliseconds: 10, mostWaiting: 10_000, crowded: 'Too many credentials are being looked up.' };
 
-/** Credentials of one kind. */
 export interface Credentials extends Pick<ApiKeys, 'find'> {
   /** Could this be one at all? What could not is never looked up. Absent: they are API keys and access tokens. */
   readonly isOne?: (text: string) => boolean;
@@ -55,9 +54,8 @@ export interface Identity {
 
 /**
  * Who a credential belongs to. Good ones are remembered until the change feed says otherwise; while the database is away one known before stays good for
- * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are looked up many at a time: a flood of
- * them is no flood of queries and drives nobody out.
- *
+ * `staleSeconds`, and where that is known nobody waits for it. Bad ones are remembered for ten seconds, apart from the good ones, and those not seen before are
+ * looked up many at a time: a flood of them is no flood of queries and drives nobody out.
  * @param used told of each key that is used, at most twice a minute
  */
 export function openIdentity(

@@ -19,15 +19,9 @@ export function isKey(text: string): boolean {
 }
 
 /** What is stored of a key: useless without the pepper. */
-export function digestOf(key: string, pepper: Buffer): Buffer {
-  return createHmac('sha256', pepper).update(key).digest();
-}
+export const digestOf = (key: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(key).digest();
 
 /** Enough to recognise a key by. */
-export function shownOf(key: string): string {
-  return `${key.slice(0, 7)}…${key.slice(-4)}`;
-}
+export const shownOf = (key: string): string => `${key.slice(0, 7)}…${key.slice(-4)}`;
 
-function sumOf(text: string): string {
-  return crc32(text).toString(36).padStart(sumLength, '0');
-}
+const sumOf = (text: string): string => crc32(text).toString(36).padStart(sumLength, '0');

@@ -22,10 +22,8 @@ const NativeKey = Type.Object({
 export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   const common = { scope: 'unscoped', owner: 'caller' } as const;
   return [
-    nounRoute({
+    nounRoute('POST', '/user/get-user-api-keys', {
       ...common,
-      method: 'POST',
-      path: '/user/get-user-api-keys',
       summary: 'Your keys, masked.',
       output: Type.Array(NativeKey),
       async answer({ caller }) {
@@ -42,11 +40,9 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
         }));
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/user-api-key', {
       ...common,
       givesRights: true,
-      method: 'POST',
-      path: '/user/user-api-key',
       summary: 'Makes an API key of yours, shown in clear this once. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       input: Type.Object({
         name: keyName,
@@ -59,10 +55,8 @@ export function nativeKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
         return { id, key };
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', '/user/user-api-key', {
       ...common,
-      method: 'DELETE',
-      path: '/user/user-api-key',
       summary: 'Revokes one of your keys at once.',
       input: Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
       answer: async ({ caller, by, input: { id } }) => void (await keys.revoke(caller.userId, id, by)),

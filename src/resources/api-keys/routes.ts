@@ -27,17 +27,14 @@ async function rotated(keys: KeyKeeping, userId: number, keyId: number, { graceS
   return { id, name: after.name, key, scopes: after.scopes, oldUntil: oldUntil.toISOString() };
 }
 
-/** The keys of a user, for administrators. */
 export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   const root = '/server/admin/users/:id/keys';
   const common = { scope: 'admin', owner: 'admin' } as const;
   return [
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
       scope: 'unscoped',
       givesRights: true, // the new key might do more than the one that makes it
-      method: 'POST',
-      path: root,
       summary: 'Makes an API key, shown in clear this once. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       input: KeyWanted,
       output: MadeKey,
@@ -47,29 +44,23 @@ export function apiKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
         return { id, name: input.name, key, scopes };
       },
     }),
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists the keys of a user that were not revoked.',
       query: closed(pageQuery),
       output: KeyPage,
       answer: ({ params, query }) => pageOfKeys(keys, idIn(params, 'id', 'user'), query),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:key`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:key`,
       summary: 'Revokes a key at once.',
       output: KeyObject,
       answer: async ({ by, params }) => shownKey(await keys.revoke(idIn(params, 'id', 'user'), idIn(params, 'key', 'key'), by)),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:key/rotate`, {
       ...common,
       scope: 'unscoped',
       givesRights: true,
-      method: 'POST',
-      path: `${root}/:key/rotate`,
       summary: 'Gives a key another text, shown in clear this once: the same id, limits and books. The one before stays good for a while.',
       input: Grace,
       inputMayBeLeftOut: true,
@@ -86,20 +77,16 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
   const common = { scope: 'unscoped', owner: 'caller' } as const;
   const query = closed(ownerQuery);
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists your keys that were not revoked.',
       query: closed({ ...ownerQuery, ...pageQuery }),
       output: KeyPage,
       answer: ({ caller, query: asked }) => pageOfKeys(keys, ownerOf(caller, asked), asked),
     }),
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
       givesRights: true,
-      method: 'POST',
-      path: root,
       summary: 'Makes an API key of yours, shown in clear this once; at most 100. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       query,
       input: KeyWanted,
@@ -110,40 +97,32 @@ export function ownKeyRoutes(keys: KeyKeeping): readonly NounRoute[] {
         return { id, name: input.name, key, scopes };
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'One of your keys.',
       query,
       output: KeyObject,
       answer: async ({ caller, params, query: asked }) => shownKey(await keys.one(ownerOf(caller, asked), idIn(params, 'id', 'key'))),
     }),
-    nounRoute({
+    nounRoute('PATCH', `${root}/:id`, {
       ...common,
       givesRights: true, // it may take away what narrows the key
-      method: 'PATCH',
-      path: `${root}/:id`,
       summary: 'Changes one of your keys: null takes away what narrows it. Needs a key without scopes, models, mcpTools, limits or an expiry.',
       query,
       input: KeyPatch,
       output: KeyObject,
       answer: async ({ caller, by, params, query: asked, input }) => shownKey(await keys.change(ownerOf(caller, asked), idIn(params, 'id', 'key'), input, by)),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Revokes one of your keys at once.',
       query,
       output: KeyObject,
       answer: async ({ caller, by, params, query: asked }) => shownKey(await keys.revoke(ownerOf(caller, asked), idIn(params, 'id', 'key'), by)),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/rotate`, {
       ...common,
       givesRights: true, // of a key that may do more than the one that asks
-      method: 'POST',
-      path: `${root}/:id/rotate`,
       summary: 'Gives one of your keys another text, shown in clear this once: the same id, limits and books. The one before stays good for a while.',
       query,
       input: Grace,

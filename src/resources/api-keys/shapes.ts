@@ -61,7 +61,6 @@ export const KeyObject = Type.Object({
   lastUsedAt: nullable(Type.String({ description: 'To within half a minute.' })),
 });
 
-/** A key as it is shown to whoever has it. */
 export const shownKey = ({ limits, ...key }: ApiKey) => keyShown({ ...limits, ...key, scopes: key.scopes as readonly Scope[] | null });
 
 const keyShown = shownAs(KeyObject);

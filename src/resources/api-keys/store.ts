@@ -66,7 +66,6 @@ export const mostKeys = 100;
 export interface ApiKeys {
   /**
    * Makes a key, or takes the given one. It is shown here and never again. To be called in a transaction.
-   *
    * @returns nothing where there is no such user
    * @throws Fault `conflict` when the given key is in use, or the user has as many as there may be
    */
@@ -79,7 +78,6 @@ export interface ApiKeys {
   change(userId: number, id: number, change: KeyChange): Promise<{ readonly before: ApiKey; readonly after: ApiKey } | undefined>;
   /**
    * Gives a key another text. Those before it are good for `graceSeconds` more, or as long as they were. To be called in a transaction.
-   *
    * @returns nothing where the user has no such key
    */
   rotate(

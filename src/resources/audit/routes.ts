@@ -31,14 +31,11 @@ const AuditQuery = closed({
   targetId: word('Only what was done to the thing with this id.'),
 });
 
-/** The audit trail, for administrators. */
 export function auditRoutes(store: Store): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', '/server/admin/audit', {
       scope: 'admin',
       owner: 'admin',
-      method: 'GET',
-      path: '/server/admin/audit',
       summary: 'The audit trail: every change that administrators and the command line made; newest first.',
       query: AuditQuery,
       output: pageSchema(AuditItem),

@@ -24,16 +24,14 @@ const jsonData = optionalOrNull(Messages);
 const Encoded = (what: string) => Type.Object({ response: Type.String({ description: `JSON of \`data\`, as a text: ${what}.` }), data: Type.Unknown() });
 const said = Type.Object({ response: Type.String(), session_id: Type.Optional(Type.String()) });
 
-/** Chats, in the words of the native interface. */
 export const nativeChatRoutes = (chats: ChatStore): readonly NounRoute[] => [...readingRoutes(chats), ...writingRoutes(chats)];
 
-const common = { method: 'POST', scope: 'query', owner: 'caller' } as const;
+const common = { scope: 'query', owner: 'caller' } as const;
 
 function readingRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', '/user/get-chats', {
       ...common,
-      path: '/user/get-chats',
       summary: 'Your chats.',
       output: Encoded('the chats and the buttons that open them'),
       async answer({ caller }) {
@@ -44,9 +42,8 @@ function readingRoutes(chats: ChatStore): readonly NounRoute[] {
         });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/get-chat-session', {
       ...common,
-      path: '/user/get-chat-session',
       summary: 'One of your chats, with its messages.',
       input: Type.Object({ session_id: sessionId }),
       output: Encoded('the session and its messages'),
@@ -61,16 +58,14 @@ function readingRoutes(chats: ChatStore): readonly NounRoute[] {
 
 function writingRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', '/user/delete-chat-session', {
       ...common,
-      path: '/user/delete-chat-session',
       summary: 'Deletes one of your chats.',
       input: Type.Object({ session_id: sessionId }),
       answer: async ({ caller, input }) => void (await chats.remove(caller, input.session_id.toLowerCase())),
     }),
-    nounRoute({
+    nounRoute('POST', '/user/create-chat-session', {
       ...common,
-      path: '/user/create-chat-session',
       summary: 'Makes a chat.',
       input: Type.Object({ title, json_data: jsonData, session_id: Type.Optional(Type.Unknown()) }),
       output: said,
@@ -81,9 +76,8 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
         return { response: 'Chat session created', session_id: chat.id };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/append-chat', {
       ...common,
-      path: '/user/append-chat',
       summary: 'Adds messages to a chat, or makes one of them.',
       input: Type.Object({
         chat_title: title,
@@ -104,18 +98,16 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
         return { response: 'Chats updated', session_id: (await chats.add(caller.userId, made, messages.map(kept))).id };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/update-chat-session-json', {
       ...common,
-      path: '/user/update-chat-session-json',
       summary: 'Puts messages in the place of those of a chat, or makes it.',
       input: Type.Object({ session_id: sessionId, title, json_data: jsonData }),
       async answer({ caller, input: { session_id: id, title: name, json_data: messages } }) {
         await chats.put(caller, { id: id.toLowerCase(), ...titled(name) }, (messages ?? []).map(kept));
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/update-chat-session-title', {
       ...common,
-      path: '/user/update-chat-session-title',
       summary: 'Gives a chat another title.',
       input: Type.Object({ session_id: sessionId, new_title: Type.String(titleText) }),
       async answer({ caller, input }) {
@@ -124,9 +116,8 @@ function writingRoutes(chats: ChatStore): readonly NounRoute[] {
         await chats.change(caller, input.session_id.toLowerCase(), { title });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/copy-chat', {
       ...common,
-      path: '/user/copy-chat',
       summary: 'Gives another user a copy of one of your chats.',
       input: Type.Object({ chat_id: sessionId, email: Type.String({ maxLength: 254, pattern: '^.{3}', expected: 'must be an e-mail address' }) }),
       answer: async ({ caller, input }) => void (await chats.copy(caller, input.chat_id.toLowerCase(), input.email)),

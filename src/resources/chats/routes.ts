@@ -71,10 +71,8 @@ const isOwn = (caller: Caller, whose: { readonly owner?: number | undefined }) =
 
 function listRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists your chats and those shared with you, those that changed last first.',
       query: closed({
         ...ownerQuery,
@@ -89,10 +87,8 @@ function listRoutes(chats: ChatStore): readonly NounRoute[] {
         return pageOf(found.map(shown), limit, ({ updatedAt, id }) => cursorOf('chats', [updatedAt, id]));
       },
     }),
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
-      method: 'POST',
-      path: root,
       summary: 'Makes a chat.',
       query: OwnerQuery,
       input: ChatText,
@@ -107,10 +103,8 @@ const mostShown = 200;
 
 function oneRoutes(chats: ChatStore): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'A chat with its messages, page by page: about a megabyte of them.',
       query: closed({
         ...ownerQuery,
@@ -128,19 +122,15 @@ function oneRoutes(chats: ChatStore): readonly NounRoute[] {
         return { ...chat, messages: messages.map(shownMessage), nextCursor: hasMore ? cursorOf('messages', [messages.at(-1)!.id]) : null };
       },
     }),
-    nounRoute({
+    nounRoute('PUT', `${root}/:id`, {
       ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
       summary: 'Changes title, folder and mode of a chat; what is left out stays.',
       query: OwnerQuery,
       input: ChatText,
       answer: async ({ caller, params, query: whose, input }) => shown(await chats.change(readerOf(caller, whose), chatIn(params), input)),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Deletes one of your chats.',
       query: OwnerQuery,
       answer: async ({ caller, params, query: whose }) => shown(await chats.remove(readerOf(caller, whose), chatIn(params))),
@@ -157,10 +147,8 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
   const told = (caller: Caller, whose: { readonly owner?: number | undefined }, message: ChatMessage, sent = '') =>
     shownMessage(isOwn(caller, whose) ? message : { ...message, message: sent });
   return [
-    nounRoute({
+    nounRoute('POST', path, {
       ...ofMessages,
-      method: 'POST',
-      path,
       summary: 'Adds a message to a chat, behind the last one or behind `parent`: another one behind the same is a branch.',
       input: closed({ parent, user: speaker, message: text }),
       makes: true,
@@ -169,10 +157,8 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
         return shownMessage(added!);
       },
     }),
-    nounRoute({
+    nounRoute('PATCH', `${path}/:message`, {
       ...ofMessages,
-      method: 'PATCH',
-      path: `${path}/:message`,
       summary: 'Changes a message of a chat; with another `parent` it moves there, with all that goes on from it.',
       input: closed({ parent, user: Type.Optional(speaker), message: Type.Optional(text) }),
       async answer({ caller, params, query: whose, input: { parent: behind, user, message } }) {
@@ -185,10 +171,8 @@ function messageRoutes(chats: ChatStore): readonly NounRoute[] {
         return told(caller, whose, changed, message);
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${path}/:message`, {
       ...ofMessages,
-      method: 'DELETE',
-      path: `${path}/:message`,
       summary: 'Deletes a message of a chat, with all that goes on from it.',
       answer: async ({ caller, params, query: whose }) =>
         told(caller, whose, await chats.removeMessage(readerOf(caller, whose), chatIn(params), idIn(params, 'message', 'message'))),

@@ -57,7 +57,6 @@ export interface ChatStore {
   administered(reader: Reader, id: string): Promise<number>;
   /** Locks it, within a transaction. @returns its owner, undefined where it is not there */
   lock(inside: Access, number: number): Promise<number | undefined>;
-  /** The id of the chat with this number. */
   idOf(inside: Access, number: number): Promise<string>;
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { Fault } from '#core/fault';
 import { Accepted, Bytes, idIn, nounRoute, unknownThing, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
@@ -53,7 +53,6 @@ const fileIn = (params: Readonly<Record<string, string>>) => idIn(params, 'file'
 
 const shown = shownAs(FileObject);
 
-/** The files of datasets. */
 export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
   const { datasets, sharing, files } = deps;
   return [
@@ -76,10 +75,8 @@ export function fileRoutes(deps: FileRoutesDeps): readonly NounRoute[] {
 
 function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', path, {
       ...common,
-      method: 'GET',
-      path,
       summary: 'The files of a dataset.',
       query: PageQuery,
       output: pageSchema(FileObject),
@@ -89,10 +86,8 @@ function listRoutes({ datasets, files, ingestion, actingFor }: FileRoutesDeps): 
         return pageById('dataset-files', query, (after, limit) => files.list(reader, id, { after, limit }), shown);
       },
     }),
-    nounRoute({
+    nounRoute('POST', path, {
       ...common,
-      method: 'POST',
-      path,
       spends: true,
       takes: 'files',
       summary: 'Puts files into a dataset, all or none: as a form, or as the bytes of one with its filename. Each has a job, which says how far it is.',
@@ -143,10 +138,8 @@ const active = /html|xml|svg|script|^text\/css/;
 
 function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/:file`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file`,
       summary: 'A file of a dataset.',
       query: OwnerQuery,
       output: FileObject,
@@ -156,10 +149,8 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
         return shown(await files.one(reader, id, fileIn(params)));
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${path}/:file`, {
       ...common,
-      method: 'DELETE',
-      path: `${path}/:file`,
       summary: 'Deletes a file from a dataset.',
       query: OwnerQuery,
       output: FileObject,
@@ -171,10 +162,8 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
         return shown(file);
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${path}/:file/original`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file/original`,
       summary: 'The bytes of a file, as they came.',
       sends: ['*/*'],
       query: OwnerQuery,
@@ -195,14 +184,6 @@ function oneRoutes({ datasets, files, removal, blobs }: FileRoutesDeps): readonl
   ];
 }
 
-interface PassageRow {
-  readonly id: number;
-  readonly page: number | null;
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
-
 /** A passage, where one of these may read it. */
 async function passageFor({ db }: Store, id: number, readers: readonly Reader[]): Promise<object | undefined> {
   if (readers.length === 0) return undefined;
@@ -216,10 +197,8 @@ async function passageFor({ db }: Store, id: number, readers: readonly Reader[])
 
 function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/:file/passages`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:file/passages`,
       summary: 'The passages of a file, in order.',
       query: PageQuery,
       output: pageSchema(PassageObject),
@@ -228,7 +207,7 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         const reader = readerOf(caller, query);
         const { id } = await datasets.one(reader, datasetIn(params));
         const file = await files.one(reader, id, fileIn(params));
-        const { rows } = await sql<PassageRow & { readonly ordinal: number }>`
+        const { rows } = await sql<Static<typeof PassageObject> & { readonly ordinal: number }>`
           select passages.id, page, start, "end", quote as text, ordinal from passages
           join editions on editions.id = edition_id join dataset_files on dataset_files.id = file_id and dataset_files.generation = editions.generation
           where file_id = ${file.id} and ordinal >= ${idBefore('passages', cursor)} order by ordinal limit ${limit + 1}`.execute(store.db);
@@ -236,10 +215,8 @@ function passageRoutes({ store, datasets, files, citers }: FileRoutesDeps): read
         return { ...page, items: page.items.map(({ ordinal: _, ...passage }) => passage) };
       },
     }),
-    nounRoute({
+    nounRoute('GET', '/server/mine/passages/:id', {
       ...common,
-      method: 'GET',
-      path: '/server/mine/passages/:id',
       summary: 'A passage of a file that you may read, or that a persona cites that you may use.',
       query: OwnerQuery,
       output: Type.Object({

@@ -10,7 +10,6 @@ import { forbidden } from './store.ts';
 
 export type Stage = 'store' | 'parse' | 'chunk' | 'embed' | 'index';
 
-/** A file in a dataset as somebody sees it. */
 export interface DatasetFile {
   readonly id: number;
   readonly datasetId: number;

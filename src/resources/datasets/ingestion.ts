@@ -53,7 +53,6 @@ export interface IngestionDeps {
   readonly jobs: Jobs;
   readonly clock: Clock;
   readonly blobs: Blobs;
-  /** Bytes that a file may have. */
   readonly fileBytes: () => number;
   readonly affords: AffordTraining;
   /** May the caller keep this original too? In the transaction that writes its row; absent: always. @throws Fault `too-large` */

@@ -17,7 +17,6 @@ export interface JobRoutesDeps {
   readonly secondIndex: Pick<SecondIndex, 'again'>;
 }
 
-/** The kinds that users see. */
 const shownKinds = [ingestionKind, buildingKind, syncKind];
 
 const states = ['waiting', 'running', 'done', 'failed', 'cancelled'] as const;
@@ -81,16 +80,13 @@ function shownJob({ id, kind, state, progress, error, tries, payload, addedAt, e
   };
 }
 
-/** The jobs that somebody began. */
 export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly NounRoute[] {
   const root = '/server/mine/jobs';
   const common = { scope: 'datasets', owner: 'caller', output: JobObject } as const;
   const one = async (userId: number, params: Readonly<Record<string, string>>) => jobOf(store, userId, (params['id'] ?? '').slice(0, 100));
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Your jobs, newest first.',
       query: JobQuery,
       output: pageSchema(JobObject),
@@ -107,18 +103,14 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
         return { items: items.map(shownJob), nextCursor };
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'A job of yours.',
       query: OneQuery,
       answer: async ({ caller, params, query }) => shownJob(await one(ownerIn(caller, query), params)),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/retry`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/retry`,
       summary: 'Has a job that failed or was cancelled go on where it stood.',
       query: OneQuery,
       async answer({ caller, params, query }) {
@@ -133,10 +125,8 @@ export function jobRoutes({ store, jobs, secondIndex }: JobRoutesDeps): readonly
         return shownJob(await jobOf(store, userId, id));
       },
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/cancel`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/cancel`,
       summary: 'Cancels a job of yours.',
       query: OneQuery,
       async answer({ caller, params, query }) {

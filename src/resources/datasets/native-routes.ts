@@ -16,13 +16,12 @@ export interface NativeDatasetDeps {
   readonly sharing: Sharing;
   readonly removal: Removal;
   readonly ingestion: Pick<Ingestion, 'copy' | 'ended'>;
-  /** The model of a new dataset. */
   readonly defaultModel: () => string;
 }
 
 const dataset = Type.String({ minLength: 1, maxLength: 400, description: 'The full name, as /server/get-datasets gives it.' });
 const email = Type.String({ maxLength: 254, pattern: '^.{3}', expected: 'must be an e-mail address' });
-const common = { scope: 'datasets', owner: 'caller', method: 'POST' } as const;
+const common = { scope: 'datasets', owner: 'caller' } as const;
 
 const Permissions = Type.Object({
   dataset: Type.String(),
@@ -38,16 +37,12 @@ export const permissionsOf = ({ fullName, classification, right, isTabular }: Da
   is_tabular: isTabular,
 });
 
-/** Datasets in the words of the native interface. */
-export function nativeDatasetRoutes(deps: NativeDatasetDeps): readonly NounRoute[] {
-  return [...ownRoutes(deps), ...permissionRoutes(deps), ...fileRoutes(deps)];
-}
+export const nativeDatasetRoutes = (deps: NativeDatasetDeps): readonly NounRoute[] => [...ownRoutes(deps), ...permissionRoutes(deps), ...fileRoutes(deps)];
 
 function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', '/user/add-dataset', {
       ...common,
-      path: '/user/add-dataset',
       summary: 'Makes a dataset of yours.',
       input: Type.Object({
         dataset: Type.String({ maxLength: 400, description: 'A short name of 4 to 99 characters.' }),
@@ -63,9 +58,8 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
         return { dataset: fullName };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/delete-dataset', {
       ...common,
-      path: '/user/delete-dataset',
       also: [
         { method: 'POST', path: '/user/delete-datasets' },
         { method: 'DELETE', path: '/server/dataset' },
@@ -83,24 +77,21 @@ function ownRoutes({ datasets, removal, defaultModel }: NativeDatasetDeps): read
         await removal.datasets(caller, [...ids]);
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/get-datasets-with-permissions', {
       ...common,
-      path: '/user/get-datasets-with-permissions',
       summary: 'The datasets that you may use, and what you may do with each.',
       input: Type.Object({ check_permissions: optionalOrNull(Type.Boolean()) }),
       output: Type.Array(Permissions),
       answer: async ({ caller }) => (await datasets.all(caller)).map(permissionsOf),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/get-datasets', {
       ...common,
-      path: '/server/get-datasets',
       summary: 'The full names of the datasets that you may use, what others share with you first.',
       output: Type.Array(Type.String()),
       answer: async ({ caller }) => (await datasets.all(caller)).map(({ fullName }) => fullName),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/get-dataset-info', {
       ...common,
-      path: '/server/get-dataset-info',
       summary: 'A dataset that you may use.',
       input: Type.Object({ dataset }),
       output: Type.Object({ id: Type.Integer(), name: Type.String(), classification: Type.String(), is_tabular: Type.Boolean() }),
@@ -123,9 +114,8 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
     permissions: optionalOrNull(Type.String({ maxLength: 100, description: 'read, edit or admin; write is edit, anything else read.' })),
   });
   return [
-    nounRoute({
+    nounRoute('POST', '/user/assign-dataset', {
       ...common,
-      path: '/user/assign-dataset',
       summary: 'Shares a dataset with another user.',
       input: Given,
       async answer({ caller, by, input }) {
@@ -133,9 +123,8 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
         await sharing.give(id, input.email, levelIn(input.permissions), by, { isNew: true });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/update-permission-dataset', {
       ...common,
-      path: '/user/update-permission-dataset',
       summary: 'Says what another user may do with a dataset.',
       input: Given,
       async answer({ caller, by, input }) {
@@ -143,9 +132,8 @@ function permissionRoutes({ datasets, sharing }: NativeDatasetDeps): readonly No
         await sharing.give(id, input.email, levelIn(input.permissions), by);
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/deassign-dataset', {
       ...common,
-      path: '/user/deassign-dataset',
       summary: 'Takes a dataset away from a user with whom it was shared; without an e-mail address, from yourself.',
       input: Type.Object({
         dataset,
@@ -188,9 +176,8 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
     return { file: { id, filename: asked.filename, bytes, blob }, from: source.fullName };
   };
   return [
-    nounRoute({
+    nounRoute('POST', '/server/get-all-files-ingested', {
       ...common,
-      path: '/server/get-all-files-ingested',
       summary: 'The files in the datasets that you may use, at most the newest 10,000.',
       output: Type.Array(IngestedFile),
       async answer({ caller }) {
@@ -208,9 +195,8 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
         }));
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/delete-filename-from-dataset', {
       ...common,
-      path: '/server/delete-filename-from-dataset',
       summary: 'Deletes a file from a dataset.',
       input: Type.Object({ dataset, filename }),
       async answer({ caller, input }) {
@@ -218,9 +204,8 @@ function fileRoutes({ datasets, files, removal, ingestion }: NativeDatasetDeps):
         await removal.file(caller, (await files.named(caller, id, input.filename, 'edit')).id);
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/copy-files-dataset', {
       ...common,
-      path: '/server/copy-files-dataset',
       summary: 'Copies files from other datasets into one: nothing is read and embedded again.',
       input: Type.Object({ dataset, files: Type.Array(Type.Object({ filename, source_string: dataset }), { minItems: 1, maxItems: 1000 }) }),
       output: Type.Array(Type.String({ description: 'A line for each file.' })),

@@ -104,7 +104,6 @@ export function workOnDatasetRemovals({ store, jobs, index, now, forgetVectors, 
 
 type Purging = Pick<PurgeDeps, 'store' | 'jobs' | 'index'>;
 
-/** Removes the datasets of a user who was deleted. */
 export async function purgeDatasetsOf(purging: Purging, userId: number, signal: AbortSignal): Promise<void> {
   const { rows } = await sql<{ id: number }>`
     update datasets set deleted_at = coalesce(deleted_at, now()) where owner_id = ${userId} returning id`.execute(purging.store.db);

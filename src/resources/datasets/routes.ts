@@ -97,10 +97,8 @@ export function datasetRoutes(deps: DatasetRoutesDeps): readonly NounRoute[] {
 function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): readonly NounRoute[] {
   const whole = wholeOf(datasets);
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'The datasets that you may use.',
       query: PageQuery,
       output: pageSchema(DatasetObject),
@@ -109,10 +107,8 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
         return pageById('datasets', query, (after, limit) => datasets.list(reader, { after, limit }), shown);
       },
     }),
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
-      method: 'POST',
-      path: root,
       summary: 'Makes a dataset.',
       query: OwnerQuery,
       input: NewDataset,
@@ -131,10 +127,8 @@ function allRoutes({ datasets, defaultModel, hasModel }: DatasetRoutesDeps): rea
 function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: DatasetRoutesDeps): readonly NounRoute[] {
   const whole = wholeOf(datasets);
   return [
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'A dataset that you may use.',
       query: OwnerQuery,
       output: DatasetObject,
@@ -143,10 +137,8 @@ function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: Data
         return whole(reader, await datasets.one(reader, datasetIn(params)));
       },
     }),
-    nounRoute({
+    nounRoute('PUT', `${root}/:id`, {
       ...common,
-      method: 'PUT',
-      path: `${root}/:id`,
       summary: 'Changes a dataset. What is left out stays as it is. The vectors of another model are made by a job, and are searched when all are there.',
       query: OwnerQuery,
       input: NewDataset,
@@ -165,10 +157,8 @@ function oneRoutes({ datasets, removal, hasModel, secondIndex, actingFor }: Data
         return whole(reader, await datasets.one(reader, before.id));
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Deletes a dataset of yours, with all that is in it.',
       query: OwnerQuery,
       output: DatasetObject,

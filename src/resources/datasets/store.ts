@@ -8,7 +8,6 @@ import { isDuplicate } from '#store/sql-error';
 import { spellingsOf } from '../dataset-names.ts';
 import { fullNameOf, type Classification } from './names.ts';
 
-/** A dataset as somebody sees it. */
 export interface Dataset {
   readonly id: number;
   readonly ownerId: number;
@@ -29,7 +28,6 @@ export interface Dataset {
   readonly updatedAt: Date;
 }
 
-/** What is in it. */
 export interface DatasetSizes {
   readonly files: number;
   readonly passages: number;

@@ -50,7 +50,7 @@ const shownText = 1000;
 const dataset = Type.String({ maxLength: 400, description: 'The full name of a dataset.' });
 const vector = Type.Array(Type.Number());
 const Accepting = Type.Object({ response: Type.String(), job_id: Type.String({ description: 'Of the job that goes on.' }), embedding: Type.Literal('') });
-const common = { scope: 'datasets', owner: 'caller', method: 'POST' } as const;
+const common = { scope: 'datasets', owner: 'caller' } as const;
 
 /** Whatever a dataset is trained with, in the words of the native interface. */
 export function trainingRoutes(deps: TrainingDeps): readonly NounRoute[] {
@@ -70,9 +70,8 @@ async function wanted(
 }
 
 function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
-  return nounRoute({
+  return nounRoute('POST', '/server/train', {
     ...common,
-    path: '/server/train',
     spends: true,
     summary:
       'Makes the vector of a text and, with force_dataset, puts it into that dataset. From 1 MB on, and when it takes longer than `limits.requestSeconds`, the answer is 202 with a job_id.',
@@ -125,9 +124,8 @@ function textRoute(deps: TrainingDeps, trained: Trained): NounRoute {
 }
 
 function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
-  return nounRoute({
+  return nounRoute('POST', '/server/train-with-file', {
     ...common,
-    path: '/server/train-with-file',
     spends: true,
     summary:
       'Puts a file into a dataset. The answer is 202 with a job_id from 1 MB on, with async, for more than 1,000 vectors, and when it takes longer than `limits.requestSeconds`.',
@@ -154,9 +152,8 @@ function fileRoute(deps: TrainingDeps, trained: Trained): NounRoute {
 }
 
 function arrayRoute(deps: TrainingDeps, trained: Trained): NounRoute {
-  return nounRoute({
+  return nounRoute('POST', '/server/train-with-array', {
     ...common,
-    path: '/server/train-with-array',
     spends: true,
     summary:
       'Puts texts into a dataset. The answer is 202 with a job_id from 1 MB on, for more than 1,000 vectors, and when it takes longer than `limits.requestSeconds`.',
@@ -205,9 +202,8 @@ const Status = Type.Object({
 });
 
 function statusRoute({ store }: TrainingDeps): NounRoute {
-  return nounRoute({
+  return nounRoute('POST', '/server/train-with-file-status', {
     ...common,
-    path: '/server/train-with-file-status',
     summary: 'How far a job of train-with-file is.',
     input: Type.Object({ job_id: Type.String({ minLength: 1, maxLength: 100 }) }),
     output: Status,
@@ -243,7 +239,6 @@ const accepted = (filename: string, id: string) =>
 const withoutVectors = (filename: string, id: string) =>
   new Accepted({ response: `${filename} is imported. Its vectors are too many for an answer.`, job_id: id, embedding: '' });
 
-/** The one file of a form. */
 function fileIn(files: readonly UploadedFile[]): UploadedFile {
   const named = files.filter(({ field }) => field === 'file');
   if (named.length === 0) throw new Fault('invalid', 'file must be a file in a multipart form.', { field: 'file', reason: 'missing' });

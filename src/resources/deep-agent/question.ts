@@ -4,7 +4,6 @@ import type { JsonObject } from '#core/json';
 import type { RunAsked } from '#core/run';
 import type { DeepQuestion } from '../deep-question.ts';
 
-/** As it is stored. */
 export const askedOf = (question: DeepQuestion): RunAsked => ({ message: question.text, more: question as unknown as JsonObject });
 
 /** The question of a stored run: it was written by `askedOf`. */

@@ -53,7 +53,6 @@ export function foundTurns({ findings, sources }: Gathered, room: number) {
 /**
  * Writes the report, and tells which sources it cites and where. A report that cites nothing, although the findings do, is followed by the findings: what it
  * says can then be checked.
- *
  * @throws Fault `upstream-failed` where nothing was written and nothing was found
  */
 export async function reported(run: Run, question: DeepQuestion, findings: readonly Finding[], room: number): Promise<RunEnd> {

@@ -13,7 +13,6 @@ import { callOf } from './question.ts';
 import { entryOf, Sources, type Source } from './sources.ts';
 import type { FoundOutcome, ResearchTool } from './tools.ts';
 
-/** What a researcher found. */
 export type Finding = {
   readonly task: string;
   /** With the numbers of `sources` in it. */

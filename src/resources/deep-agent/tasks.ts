@@ -9,7 +9,6 @@ const mostRead = 10_000;
 /**
  * The tasks in a model's answer: a list in JSON, of texts or of objects with a text in them, or lines with numbers or dashes before them. None where it has
  * neither.
- *
  * @param known tasks that there are: those are left out
  */
 export function tasksIn(answer: string, known: readonly string[] = []): readonly string[] {

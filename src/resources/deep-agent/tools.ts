@@ -12,7 +12,6 @@ export interface FoundOutcome extends ToolOutcome {
   readonly found?: readonly Source[];
 }
 
-/** A tool of researchers. */
 export interface ResearchTool {
   readonly declared: FunctionTool;
   /** Its name for clients, where models know it by another. */
@@ -25,7 +24,6 @@ export interface ResearchTool {
   readonly approvedWith?: string;
   /** It takes a `query`: every task is looked up with it first. */
   readonly looksUp?: true;
-  /** It finds sources. */
   readonly finds?: true;
   readonly work: (args: JsonObject, asking: ToolContext) => Promise<FoundOutcome>;
 }

@@ -29,9 +29,7 @@ const mostBytes = 16 * 2 ** 20;
 /** `POST /server/file`: files become text. */
 export function fileRoutes({ convert }: { readonly convert: ConvertDocument }): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/file',
+    nounRoute('POST', '/server/file', {
       scope: 'datasets',
       owner: 'caller',
       summary: 'Converts files to text: PDF, Office documents, e-books, web pages, mails, tables, source code and images, by their bytes.',

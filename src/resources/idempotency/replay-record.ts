@@ -9,9 +9,7 @@ export interface ReplayRecord extends RecordedResponse {
 }
 
 /** → its bytes at rest: a line of JSON, then the body as it is. */
-export function pack({ body, ...head }: ReplayRecord): Buffer {
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
-}
+export const pack = ({ body, ...head }: ReplayRecord): Buffer => Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]);
 
 export function unpack(packed: Buffer): ReplayRecord {
   const end = packed.indexOf(10);
@@ -19,9 +17,8 @@ export function unpack(packed: Buffer): ReplayRecord {
 }
 
 /**
- * Gives an answer again, byte for byte. What it said about limits was true then: what is true now stands in its place. Its bytes count as the memory of the request
- * until the client has read them.
- *
+ * Gives an answer again, byte for byte. What it said about limits was true then: what is true now stands in its place. Its bytes count as the memory of the
+ * request until the client has read them.
  * @throws Fault `overloaded` where there is no room for it in memory
  */
 export async function replay(exchange: Exchange, { requestId, status, headers, streamed, body }: ReplayRecord, limits: Headers): Promise<void> {

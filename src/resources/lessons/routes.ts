@@ -21,26 +21,20 @@ const shown = ({ until, ...lesson }: KeptLesson) => ({ ...lesson, until: new Dat
 /** What providers taught by refusing requests, for administrators: they list it, and may have it forgotten. */
 export function lessonRoutes(lessons: LessonStore): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists what was learned from refusals of providers, the newest first. It holds for an hour.',
       output: Type.Object({ items: Type.Array(LessonObject) }),
       answer: () => ({ items: lessons.list().map(shown) }),
     }),
-    nounRoute({
+    nounRoute('DELETE', root, {
       ...common,
-      method: 'DELETE',
-      path: root,
       summary: 'Forgets all that was learned from refusals of providers.',
       output: Type.Object({ forgotten: Type.Integer() }),
       answer: async ({ by }) => ({ forgotten: await lessons.forget('all', by) }),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Forgets one lesson.',
       output: Type.Object({ forgotten: Type.Integer() }),
       async answer({ by, params }) {

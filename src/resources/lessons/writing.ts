@@ -4,7 +4,6 @@ import { isCollision, SqlError } from '#store/sql-error';
 
 interface WritingDeps<Row> {
   readonly clock: Clock;
-  /** Writes all of these rows, or none. */
   readonly write: (some: readonly Row[]) => Promise<void>;
   /** Called once for a row that the database refuses. */
   readonly refused: (row: Row, cause: unknown) => void;

@@ -17,9 +17,7 @@ const [usual, most] = [5, 100];
 /** The last sign-ins of whoever asks, in the words of the native interface. */
 export function loginRoutes(logins: Pick<Logins, 'list'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/user/get-user-logins',
+    nounRoute('POST', '/user/get-user-logins', {
       scope: 'unscoped',
       owner: 'caller',
       summary: 'Your last sign-ins and requests for tokens, newest first.',

@@ -15,7 +15,6 @@ export interface CallOutcome {
 export interface ApprovedCalls {
   /**
    * Makes a call, and remembers that before and what came of it afterwards. One that was made gives what came of it then, where that is known.
-   *
    * @param approval what tells the approval of the call from every other one, and the call itself
    * @throws what `make` throws: then it is not known whether the call took effect. The signal's reason
    */

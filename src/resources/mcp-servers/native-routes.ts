@@ -49,10 +49,7 @@ function metadataIn(text: string | null | undefined): string | null {
   return text;
 }
 
-/** MCP servers, in the words of the native interface. */
-export function nativeMcpRoutes(deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
-  return [...changingRoutes(deps), ...listingRoutes(deps)];
-}
+export const nativeMcpRoutes = (deps: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] => [...changingRoutes(deps), ...listingRoutes(deps)];
 
 const common = { scope: 'mcp', owner: 'caller', output: Text } as const;
 
@@ -63,10 +60,8 @@ function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'shari
     return {};
   };
   return [
-    nounRoute({
+    nounRoute('POST', '/server/add-mcp-server', {
       ...common,
-      method: 'POST',
-      path: '/server/add-mcp-server',
       summary: 'Adds an MCP server of yours.',
       input: Type.Object(nativeFields),
       output: Type.Object({ response: Type.String(), server_id: Type.Integer() }),
@@ -87,10 +82,8 @@ function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'shari
         return { response: 'MCP server added successfully', server_id: server.id };
       },
     }),
-    nounRoute({
+    nounRoute('PUT', '/server/update-mcp-server', {
       ...common,
-      method: 'PUT',
-      path: '/server/update-mcp-server',
       summary: 'Changes one of your MCP servers; what is left out stays as it is.',
       input: Type.Object({ server_id: id, ...Type.Partial(Type.Object(nativeFields)).properties }),
       async answer({ caller, by, input }) {
@@ -112,10 +105,8 @@ function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'shari
         return {};
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', '/server/delete-mcp-server', {
       ...common,
-      method: 'DELETE',
-      path: '/server/delete-mcp-server',
       also: [{ method: 'POST', path: '/server/delete-mcp-server' }],
       summary: 'Deletes one of your MCP servers: nobody can use it any more.',
       input: Type.Object({ server_id: id }),
@@ -126,10 +117,8 @@ function changingRoutes({ servers, policy, changed }: Omit<McpRoutesDeps, 'shari
 
 function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDeps, 'sharing'>): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', '/server/list-mcp-servers', {
       ...common,
-      method: 'POST',
-      path: '/server/list-mcp-servers',
       summary: 'Your MCP servers, those shared with you, and those of the operator.',
       input: Type.Object({ include_inactive: optionalOrNull(Type.Boolean()) }),
       inputMayBeLeftOut: true,
@@ -140,18 +129,14 @@ function listingRoutes({ servers, tools, policy, met, enters }: Omit<McpRoutesDe
         return { response: found.map(named), count: found.length };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/list-mcp-whitelisted-servers', {
       ...common,
-      method: 'POST',
-      path: '/server/list-mcp-whitelisted-servers',
       summary: 'The addresses of MCP servers that the operator recommends, or alone allows.',
       output: Type.Array(Type.String()),
       answer: () => policy().whitelist.map(({ url }) => url),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/list-mcp-tools', {
       ...common,
-      method: 'POST',
-      path: '/server/list-mcp-tools',
       summary: 'The tools of your MCP servers that you may call.',
       input: Type.Object({ refresh: optionalOrNull(Type.Boolean()) }),
       inputMayBeLeftOut: true,

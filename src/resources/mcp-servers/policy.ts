@@ -16,7 +16,6 @@ export interface McpPolicy {
 
 interface OperatorEntry {
   readonly name: string;
-  /** The only tools that may be called. */
   readonly tools?: readonly string[] | undefined;
   readonly approval?: Approval | undefined;
 }
@@ -41,7 +40,6 @@ export function permittedUrl(address: string, { mode, whitelist, allowed }: Pick
   return url;
 }
 
-/** The entry of the whitelist for an address. */
 export function entryOf(address: string, { whitelist }: Pick<McpPolicy, 'whitelist'>): McpPolicy['whitelist'][number] | undefined {
   const url = URL.parse(address);
   return url ? whitelist.find((entry) => isSame(url, entry.url)) : undefined;

@@ -105,10 +105,8 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
     return reader;
   }
   return [
-    nounRoute({
+    nounRoute('GET', `${root}/:id/tools`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id/tools`,
       summary: 'The tools of an MCP server, asked anew.',
       output: Type.Object({ items: Type.Array(ToolObject) }),
       async answer({ caller, by, params, query: whose, signal }) {
@@ -117,10 +115,8 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
         return { items: found.map(toolShown) };
       },
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/tools/:tool/approve`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/tools/:tool/approve`,
       summary: 'Approves a tool for you, as it is now: when its definition changes, it is not approved any more.',
       input: closed({
         digest: Type.Optional(
@@ -135,10 +131,8 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
         return toolShown(await asFaults(async () => tools.approve(await whoIs(caller, whose), tool, by, signal)));
       },
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/test`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/test`,
       summary: 'Connects to an MCP server, and calls one of its tools if you name one. Nobody is asked for an approval: whoever writes the call approves it.',
       input: closed({ tool: Type.Optional(Type.String({ maxLength: 128 })), arguments: Type.Optional(Type.Object({})) }),
       inputMayBeLeftOut: true,
@@ -174,10 +168,8 @@ function toolRoutes({ servers, tools, enters }: McpRoutesDeps): readonly NounRou
 function signInRoutes({ tools, signIns, enters }: McpRoutesDeps): readonly NounRoute[] {
   const common = { scope: 'mcp', owner: 'caller', query } as const;
   return [
-    nounRoute({
+    nounRoute('POST', `${root}/:id/oauth`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/oauth`,
       summary: 'Begins to sign you in at an MCP server: open the address in a browser within ten minutes. Never open one that somebody else began.',
       output: Type.Object({ url: Type.String({ description: 'At the authorization server of the MCP server.' }) }),
       async answer({ caller, by, params, query: { owner = caller.userId }, signal }) {
@@ -187,10 +179,8 @@ function signInRoutes({ tools, signIns, enters }: McpRoutesDeps): readonly NounR
         return { url: await tools.signIn(caller, idOf(params), by) };
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id/oauth`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id/oauth`,
       summary: 'Forgets your sign-in at an MCP server, and its tokens: also at one that you may not use any more.',
       output: Type.Object({ id: Type.Integer({ description: 'Of the MCP server.' }), oauth: Type.Enum(['none']) }),
       async answer({ caller, by, params, query: whose }) {

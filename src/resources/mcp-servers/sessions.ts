@@ -7,7 +7,6 @@ import type { Program } from '#kit/mcp/child';
 import type { McpDefinition } from '#kit/mcp/definitions';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 
-/** A session in use. */
 export interface McpSession {
   /** Kept for five minutes, and until the server says that its tools changed. */
   list(signal: AbortSignal, refresh?: boolean): Promise<readonly McpDefinition[]>;
@@ -17,11 +16,10 @@ export interface McpSession {
 
 export interface McpSessions {
   /**
-   * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place changes.
-   * Where the server no longer knows the session, all of the work is done once more in a new one.
+   * Connects to a server for a user, or goes on with their session, which nobody else uses. It is left when it is not used for a minute, and when the place
+   * changes. Where the server no longer knows the session, all of the work is done once more in a new one.
    *
    * Where the user has eight in use, or the process too many, it waits for ten seconds until one of them is free.
-   *
    * @throws McpFailure; Fault `rate-limited` or `overloaded` where none is; the signal's reason
    */
   use<Result>(asked: SessionAsked, work: (session: McpSession) => Promise<Result>): Promise<Result>;

@@ -38,7 +38,6 @@ export const ServerFields = closed({
   }),
 });
 
-/** Fields of the native interface. */
 export const nativeFields = {
   server_name: Type.String(nameRule),
   server_url: url,

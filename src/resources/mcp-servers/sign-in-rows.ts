@@ -9,7 +9,6 @@ import type { Access, Store } from '#store/open';
 export interface SignInKey {
   readonly userId: number;
   readonly serverId: number;
-  /** The address of the server. */
   readonly url: string;
 }
 
@@ -205,7 +204,6 @@ const sameRow = ({ userId, serverId, url }: SignInKey) => sql`user_id = ${userId
 
 const endOf = ({ seconds }: Tokens) => (seconds === undefined ? sql`null::timestamptz` : sql`clock_timestamp() + make_interval(secs => ${seconds})`);
 
-/** Forgets all sign-ins at a server. */
 export async function forgetSignIns({ db }: Access, serverId: number): Promise<void> {
   await sql`delete from mcp_sign_in where server_id = ${serverId}`.execute(db);
   await sql`delete from mcp_sign_in_begun where server_id = ${serverId}`.execute(db);

@@ -23,7 +23,6 @@ export function nameOf({ id, name: server, isFirstOfName }: Named, tool: string)
 
 const digitsOf = (what: string): string => createHash('sha256').update(what).digest('hex').slice(0, digits);
 
-/** Whether a tool of the server can have this name. */
 export function mayHaveNamed({ name: server }: Pick<McpServer, 'name'>, name: string): boolean {
   return name.startsWith(written(`${server}__`).slice(0, longestName - digits - 1));
 }

@@ -36,7 +36,6 @@ export interface McpTools {
   of(reader: Reader, id: number, asked: Asking): Promise<readonly ServerTool[]>;
   /**
    * The allowed tools of all servers of the reader, or of these; a server that does not answer has none.
-   *
    * @throws Fault `rate-limited`, `overloaded` where too many are in use
    */
   all(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<readonly ServerTool[]>;
@@ -44,7 +43,6 @@ export interface McpTools {
   inTime(reader: Reader, asked: Asking, only?: ReadonlySet<number>): Promise<ListInTime>;
   /**
    * Calls a tool. That the reader may use the server and the tool is checked right before.
-   *
    * @param digest the definition that is meant; absent: whichever there is
    * @param elicit asks the user what the server wants to know; absent: it cannot ask
    * @throws Fault `not-found`, `forbidden`, `conflict` for a tool that has changed; McpFailure

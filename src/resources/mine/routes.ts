@@ -13,7 +13,6 @@ export interface MineDeps extends Reading {
   /** What holds of a plan with limits of one's own; nothing for a plan that is not there. */
   readonly limitsOf: (user: Pick<Caller, 'plan' | 'limits'>) => Plan | undefined;
   readonly teamLimits: (teamId: number) => Plan | undefined;
-  /** Names of the models that the caller may ask. */
   readonly modelNames: (caller: Caller) => readonly string[];
   /** The datasets that the caller may use, in the words of the native interface. */
   readonly datasetsOf: (caller: Caller) => Promise<readonly object[]>;
@@ -44,10 +43,8 @@ export const whoami = {
 export function mineRoutes(deps: MineDeps): readonly NounRoute[] {
   const common = { scope: 'any', owner: 'caller' } as const;
   return [
-    nounRoute({
+    nounRoute('GET', '/server/mine', {
       ...common,
-      method: 'GET',
-      path: '/server/mine',
       summary: 'Who you are, and what is left of your limits; for administrators also of another user.',
       query: closed(ownerQuery),
       output: Type.Object(whoami),
@@ -77,9 +74,7 @@ const FullUser = Type.Object({
 /** The same in the words of the native interface. */
 export function nativeUserRoutes({ limitsOf, modelNames, datasetsOf }: Pick<MineDeps, 'limitsOf' | 'modelNames' | 'datasetsOf'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/user/validate_token_with_full_user',
+    nounRoute('POST', '/user/validate_token_with_full_user', {
       scope: 'any',
       owner: 'caller',
       summary: 'Who you are, with your monthly limits and the models that you may ask.',

@@ -30,35 +30,31 @@ const SessionObject = Type.Object({ ...whoami, expiresAt });
 export function sessionRoutes(deps: SessionRoutesDeps): readonly NounRoute[] {
   const answerTo = async (caller: Caller) => ({ ...(await described(deps, caller, caller.userId)), expiresAt: expiryOf(caller) });
   const begun = async (text: string) => new WithSession(await answerTo(await deps.callerOf(text)), text);
-  const forBrowsers = { method: 'POST', scope: 'public', isForOwnPages: true, owner: 'nobody', output: SessionObject } as const;
-  const common = { path, scope: 'any', owner: 'caller' } as const;
+  const forBrowsers = { scope: 'public', isForOwnPages: true, owner: 'nobody', output: SessionObject } as const;
+  const common = { scope: 'any', owner: 'caller' } as const;
   return [
-    nounRoute({
+    nounRoute('POST', path, {
       ...forBrowsers,
-      path,
       summary: 'Signs you in with e-mail address and password: the answer has the cookie of a session.',
       input: closed({ email: pastedAddress, password: Type.String({ minLength: 1, maxLength: 8192, description: 'The password of this user.' }) }),
       answer: async ({ by, input: { email, password } }) => begun(await deps.signIn(email.trim().toLowerCase(), password, by.address ?? '')),
     }),
-    nounRoute({
+    nounRoute('POST', `${path}/signup`, {
       ...forBrowsers,
-      path: `${path}/signup`,
       makes: true,
       missing: () => (deps.takesNewUsers() ? undefined : 'People cannot sign up here: ask an administrator.'),
       summary: 'Makes you a user and signs you in, where newUsers.signup is on; elsewhere 404.',
       input: closed({ email: emailAddress, password: newPassword }),
       answer: async ({ by, input: { email, password } }) => begun(await deps.signUp({ email: email.toLowerCase(), password }, by)),
     }),
-    nounRoute({
+    nounRoute('GET', path, {
       ...common,
-      method: 'GET',
       summary: 'Who you are, and until when the session or the access token is good that you came with.',
       output: SessionObject,
       answer: ({ caller }) => answerTo(caller),
     }),
-    nounRoute({
+    nounRoute('DELETE', path, {
       ...common,
-      method: 'DELETE',
       summary: 'Ends the session or the access token that you came with.',
       output: Type.Object({ expiresAt }),
       async answer({ caller }) {

@@ -26,7 +26,6 @@ export interface Balance {
   readonly resetsAt: string | null;
 }
 
-/** Someone's limits. */
 export interface Limited {
   readonly owner: Owner;
   readonly limits: Plan;
@@ -53,7 +52,6 @@ export async function profileOf({ db }: Access, id: number): Promise<Profile | u
 }
 
 export interface Reading {
-  /** The name of the model that has this name or alias. */
   readonly modelName: (name: string) => string | undefined;
   /** Bytes of a user's files. */
   readonly usedRoom: (userId: number) => Promise<number>;

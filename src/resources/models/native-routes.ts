@@ -6,7 +6,6 @@ import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
 
 export interface ModelListDeps {
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** The other names of a model. */
   readonly aliasesOf: (name: string) => readonly string[];
@@ -45,9 +44,7 @@ const FullModel = Type.Object({
 /** The models that answer, in the words of the native interface. */
 export function modelListRoutes({ models, aliasesOf }: ModelListDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-models',
+    nounRoute('POST', '/server/get-models', {
       scope: 'any',
       owner: 'caller',
       summary: 'The models that may be asked.',

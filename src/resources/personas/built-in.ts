@@ -8,7 +8,6 @@ export interface Persona {
 
 const persona = (id: number, name: string, description: string, prompt: string): Persona => ({ id, name, description, prompt });
 
-/** The personas that everybody has. */
 export const builtInPersonas: readonly Persona[] = [
   persona(
     1,

@@ -62,9 +62,7 @@ const mostListed = 2000;
 export function nativePersonaRoutes(personas: Pick<PersonaStore, 'list'>): readonly NounRoute[] {
   const named = ({ id, name, description }: Persona) => ({ id, name, description });
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-personas',
+    nounRoute('POST', '/server/get-personas', {
       scope: 'query',
       owner: 'caller',
       summary: 'The personas that may answer: the built-in ones, your own, and those shared with you.',

@@ -1,17 +1,11 @@
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
-import { allows, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
-import { ownRows, type OwnRows } from '../own-rows.ts';
+import { ownRows, type OwnRow, type OwnRows, type RowOf } from '../own-rows.ts';
 import { builtInPersonas, type Persona } from './built-in.ts';
 
-/** A persona that a user made. */
-export interface OwnPersona extends Persona {
-  readonly owner: number;
-  readonly right: Right | 'owner';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
+export type OwnPersona = Persona & OwnRow;
 
 export type PersonaText = Pick<Persona, 'name' | 'description' | 'prompt'>;
 
@@ -38,13 +32,6 @@ const mostNamed = 2000;
 /** As `grants.kind`. */
 export const kind = 'persona';
 
-interface Row extends Persona {
-  readonly owner: number;
-  readonly level: number;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
-
 const thing = { id: sql.ref('persona.id'), owner: sql.ref('persona.owner_id') };
 const readable = (reader: Reader) => allows(kind, 'read', reader, thing);
 const columnsFor = (reader: Reader) => sql`
@@ -52,7 +39,7 @@ const columnsFor = (reader: Reader) => sql`
 
 export function openPersonas(store: Store): PersonaStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly OwnPersona[]> => {
-    const { rows } = await sql<Row>`select ${columnsFor(reader)} from persona where ${readable(reader)} and ${where}`.execute(db);
+    const { rows } = await sql<RowOf<OwnPersona>>`select ${columnsFor(reader)} from persona where ${readable(reader)} and ${where}`.execute(db);
     return rows.map(shown);
   };
   const things = ownRows({ kind, most: mostPersonas, read });
@@ -114,4 +101,4 @@ async function cite({ db }: Access, id: number, prompt: string, userId: number):
     on conflict (persona_id, passage_id) do nothing`.execute(db);
 }
 
-const shown = ({ level, ...row }: Row): OwnPersona => ({ ...row, right: rightOf(level) });
+const shown = ({ level, ...row }: RowOf<OwnPersona>): OwnPersona => ({ ...row, right: rightOf(level) });

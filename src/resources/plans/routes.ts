@@ -25,26 +25,18 @@ const PlanObject = Type.Object({
 const root = '/server/admin/plans';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/**
- * What users and teams may spend, for administrators.
- *
- * @param hasList is there a provider with a list of regions of this name?
- */
+/** What users and teams may spend, for administrators. @param hasList is there a provider with a list of regions of this name? */
 export function planRoutes(plans: Plans, hasList: (name: string) => boolean): readonly NounRoute[] {
   const all = () => plans.list().map(({ name, source, plan }) => ({ name, source, ...plan }));
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists the plans, those of the settings file too.',
       output: Type.Object({ items: Type.Array(PlanObject) }),
       answer: () => ({ items: all() }),
     }),
-    nounRoute({
+    nounRoute('PUT', `${root}/:name`, {
       ...common,
-      method: 'PUT',
-      path: `${root}/:name`,
       summary: 'Makes or replaces a plan. A member left out is no limit of that kind, 0 allows nothing.',
       input: PlanInput,
       output: PlanObject,
@@ -57,10 +49,8 @@ export function planRoutes(plans: Plans, hasList: (name: string) => boolean): re
         return { name, source: 'database', ...input };
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:name`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:name`,
       summary: 'Deletes a plan that no user and no team has.',
       output: PlanObject,
       answer: async ({ by, params: { name = '' } }) => ({ name, source: 'database', ...(await plans.remove(name, by)) }),

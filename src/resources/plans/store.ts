@@ -47,7 +47,6 @@ export interface PlansDeps {
   readonly clock: Clock;
   /** The plans that the settings name; has no prototype. */
   readonly fromSettings: () => Readonly<Record<string, Plan>>;
-  /** The plan of new users. */
   readonly newUserPlan: () => string;
 }
 

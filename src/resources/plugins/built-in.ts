@@ -132,7 +132,6 @@ const described: readonly Described[] = [
   },
 ];
 
-/** The plugins that everybody has. */
 export const builtInPlugins: readonly Plugin[] = described.map(({ properties, required = [], template, output, ...plugin }, at) => ({
   ...plugin,
   id: at + 1,

@@ -25,9 +25,7 @@ const mostListed = 2000;
 /** All plugins that a caller may use, in the words of the native interface. */
 export function nativePluginRoutes(plugins: Pick<PluginStore, 'list'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-plugins',
+    nounRoute('POST', '/server/get-plugins', {
       scope: 'plugins',
       owner: 'caller',
       summary: 'The plugins that may be run: the built-in ones, your own, and those shared with you.',

@@ -60,13 +60,10 @@ export function pluginRoutes({ plugins, sharing, checks }: PluginRoutesDeps): re
 const root = '/server/mine/plugins';
 const common = { scope: 'plugins', owner: 'caller', query: ownQuery } as const;
 
-/** Plugins as files. */
 function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'checks'>): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', `${root}/import`, {
       ...common,
-      method: 'POST',
-      path: `${root}/import`,
       summary: 'Makes a plugin of yours from an exported file.',
       input: Exported,
       output: PluginObject,
@@ -74,10 +71,8 @@ function fileRoutes({ plugins, checks }: Pick<PluginRoutesDeps, 'plugins' | 'che
       answer: async ({ caller, query: whose, input, signal }) =>
         shown(await plugins.add(ownerOf(caller, whose), await pluginOf(input.plugin, checks(caller, signal)))),
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id/export`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id/export`,
       summary: 'One of your plugins as a file, which names secrets and has none.',
       output: Exported,
       async answer({ caller, params, query: whose }): Promise<Static<typeof Exported>> {

@@ -5,11 +5,11 @@ import type { JsonObject } from '#core/json';
 import { allows, isGivenByName, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { isDuplicate } from '#store/sql-error';
-import { ownRows, type OwnRows } from '../own-rows.ts';
+import { ownRows, type OwnRows, type RowOf } from '../own-rows.ts';
 import type { RunnablePlugin } from '../plugin-run.ts';
 import { builtInPlugins } from './built-in.ts';
 import { placesIn } from './template.ts';
-import type { Definition, OwnPlugin, Plugin, PluginText } from './types.ts';
+import type { OwnPlugin, Plugin, PluginText } from './types.ts';
 
 export interface PluginStore extends OwnRows<OwnPlugin> {
   /** All of them without what is in them, each name once: that which `named` gives. */
@@ -32,11 +32,7 @@ const mostRunnable = 2000;
 /** As `grants.kind`. */
 export const kind = 'plugin';
 
-interface Row extends Omit<OwnPlugin, 'definition' | 'right' | 'fields'> {
-  readonly definition: Definition;
-  readonly fields: JsonObject | null;
-  readonly level: number;
-}
+type Row = Omit<RowOf<OwnPlugin>, 'fields'> & { readonly fields: JsonObject | null };
 
 const thing = { id: sql.ref('plugin.id'), owner: sql.ref('plugin.owner_id') };
 const readable = (reader: Reader) => allows(kind, 'read', reader, thing);

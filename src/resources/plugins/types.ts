@@ -1,6 +1,6 @@
 import type { Output } from '#core/call';
 import type { Json, JsonObject } from '#core/json';
-import type { Right } from '#store/grants';
+import type { OwnRow } from '../own-rows.ts';
 
 /** A declared call of an address that answers over HTTP. Texts may have places for fields, and all but `url` for secrets. */
 export interface DeclaredRequest {
@@ -42,10 +42,4 @@ export interface Plugin extends PluginText {
   readonly id: number;
 }
 
-/** A plugin that a user made. */
-export interface OwnPlugin extends Plugin {
-  readonly owner: number;
-  readonly right: Right | 'owner';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
+export type OwnPlugin = Plugin & OwnRow;

@@ -81,7 +81,6 @@ export class Lot {
 
 const lengthOf = ({ from, to }: Entry): number => to - from;
 
-/** The requests in the plain text of a batch. */
 export function* requestsIn(plain: string): Generator<BatchedRequest> {
   for (let at = 0; at < plain.length;) {
     const end = plain.indexOf('\n', at) + 1;

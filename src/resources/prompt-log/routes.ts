@@ -29,9 +29,7 @@ type Look = Pick<AuditEvent, 'by' | 'action' | 'target'>;
 /** The calls of a user with their prompts and answers, in the words of the native interface. */
 export function promptLogRoutes(prompts: Pick<PromptStore, 'list'>, looked: (look: Look) => Promise<void>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/user/get-user-logs',
+    nounRoute('POST', '/user/get-user-logs', {
       scope: 'unscoped',
       owner: 'caller',
       summary: 'Your last calls with the first 2,000 characters of their prompts and answers, newest first.',

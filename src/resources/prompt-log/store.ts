@@ -14,7 +14,6 @@ export interface KeptText {
   readonly answer: string;
 }
 
-/** A request of a user. */
 export interface LoggedRequest {
   readonly requestId: string;
   readonly userId: number;
@@ -22,7 +21,6 @@ export interface LoggedRequest {
   readonly at: string;
 }
 
-/** A request in the log of a user. */
 export interface LoggedPrompt extends KeptText {
   /** Newer ones have greater ids. */
   readonly id: number;

@@ -28,7 +28,6 @@ const mostOfImages = 20 * 2 ** 20;
 
 /**
  * The files that came with a question: images as they are for a model that sees, everything else as text, whole where it fits, else its best parts.
- *
  * @throws Fault `unprocessable`, `unsupported-type`, `too-large`, `invalid`, `overloaded`, naming the file
  */
 export async function attachedOf(

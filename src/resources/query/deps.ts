@@ -12,14 +12,12 @@ import type { GivenAnswer } from '../given-answer.ts';
 import type { WaitingTools } from './mcp-tools.ts';
 import type { Web } from './web.ts';
 
-/** What questions are answered with. */
 export interface QueryDeps {
   readonly generate: Generate;
   /** Checks that a call could be made and paid for now. @throws Fault as `generate` does before any provider is asked */
   readonly affords: (call: GenerateCall, context: Context) => Promise<void>;
   /** Takes the permit of a request, which its answer does not take again. @throws Fault as `affords` */
   readonly enters: (context: Context) => Promise<void>;
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** Names of models: of a question that names none, of follow-up questions, and of what words questions anew (undefined: nothing does). */
   readonly defaults: () => { readonly chat: string; readonly followUp: string; readonly rewording: string | undefined };

@@ -45,7 +45,6 @@ const AskedFields = {
   app_name: optionalOrNull(Type.String({ maxLength: 200, description: 'For the books.' })),
 };
 
-/** The id of a run. */
 const runId = { minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const;
 
 /** The native interface refuses it of a strict client. */

@@ -9,7 +9,6 @@ import { questionFor } from './question.ts';
 import { foundOnWeb, type Live } from './web.ts';
 import type { Material } from './material.ts';
 
-/** Where a question is looked up. */
 export interface LookedUp {
   readonly datasets: 'all' | readonly string[];
   /** Most passages; 0: nothing is looked up. */

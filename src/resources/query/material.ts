@@ -2,7 +2,6 @@ import { placeOf, type Passage } from '#core/passages';
 import { textTurn, type Part, type Turn } from '#core/conversation';
 import { framed } from '../material-frame.ts';
 
-/** A page of the web that was found. */
 export interface WebSource {
   readonly url: string;
   readonly title: string;

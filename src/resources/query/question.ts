@@ -27,7 +27,6 @@ const [mostTurns, mostOfTurn] = [6, 1500];
 /**
  * The question as it is looked up: that of a conversation may only make sense behind what was said before (`and in 2024?`). It is then worded anew by one call,
  * which is a step of the same request; where that takes longer than two seconds, or fails, it is looked up as it is.
- *
  * @throws the signal's reason
  */
 export async function questionFor(turns: readonly Turn[], { generate, clock, model }: RewordingDeps, context: Context): Promise<string> {

@@ -34,33 +34,29 @@ const streams = ['text/plain', 'text/event-stream'];
 
 /** Questions to models, in the words of the native interface. */
 export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
-  const common = { method: 'POST', scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion, sends: streams } as const;
+  const common = { scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion, sends: streams } as const;
   return [
-    nounRoute({
+    nounRoute('POST', '/server/query', {
       ...common,
-      path: '/server/query',
       summary: 'Answers a question: by a model, as a persona, from datasets, files and the web.',
       answer: ({ caller, input, files, signal }) => maybeTagged(deps, { caller, fields: input, files, signal }),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/query_stream', {
       ...common,
-      path: '/server/query_stream',
       summary: 'The same as a stream: objects with `@|@sep@|@` between them, or server-sent events where they are accepted. The last one is the whole answer.',
       answer: ({ caller, input, files, signal }) => maybeTagged(deps, { caller, fields: input, files, signal, streams: true }),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/query_with_file', {
       ...common,
-      path: '/server/query_with_file',
       summary: 'Answers a question about one or more files, which come as `file` of a form.',
       answer({ caller, input, files, signal }) {
         requireFile(files);
         return maybeTagged(deps, { caller, fields: input, files, signal });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/query-plugin', {
       ...common,
       scope: 'plugins',
-      path: '/server/query-plugin',
       summary: 'Answers a question with a plugin, which `plugin_name` names, or `[[name]]` at the beginning of `message`.',
       input: PluginFields,
       answer({ caller, input, files, signal }) {
@@ -75,18 +71,16 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
         return askedOfPlugin(deps, { caller, fields, name, values: values ?? undefined, text, files, signal });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/execute-plugin', {
       ...common,
       scope: 'plugins',
-      path: '/server/execute-plugin',
       summary: 'Runs a plugin with values for its fields. The answer is one JSON object, or a stream where `streaming` asks for it.',
       input: ExecuteFields,
       answer: ({ caller, input, signal }) => executed(deps, { caller, input, files: [], signal }),
     }),
-    nounRoute({
+    nounRoute('POST', '/server/execute-plugin-with-file', {
       ...common,
       scope: 'plugins',
-      path: '/server/execute-plugin-with-file',
       summary: 'Runs a plugin on a file, which comes as `file` of a form.',
       input: WithFileFields,
       answer({ caller, input, files, signal }) {
@@ -94,9 +88,8 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
         return executed(deps, { caller, input, files, signal });
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/server/follow-up-questions', {
       ...common,
-      path: '/server/follow-up-questions',
       also: [{ method: 'POST', path: '/server/follow_up_questions' }],
       summary: 'Up to three questions that may follow a conversation.',
       input: FollowUpFields,

@@ -29,10 +29,8 @@ export function turnsOf(message: QueryFields['message']): readonly Turn[] {
   return turns;
 }
 
-/** The text of a turn. */
 export const textOfTurn = ({ parts }: Turn): string => parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
 
-/** What was asked last. */
 export const questionOf = (turns: readonly Turn[]): string => textOfTurn(turns.findLast(({ role }) => role === 'user')!);
 
 /** @throws Fault `invalid` for two tools of one name */

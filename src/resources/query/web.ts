@@ -16,7 +16,6 @@ export interface Web {
 interface Asking {
   readonly owner: string;
   readonly signal: AbortSignal;
-  /** Most results. */
   readonly most: number;
 }
 
@@ -33,7 +32,6 @@ export const ignoringWeb = (context: Pick<Context, 'strict' | 'progress'>): void
 
 /**
  * What the web has on a question. The answer comes without it where it cannot be searched, and a warning says so.
- *
  * @throws the signal's reason; Fault `invalid` where there is no search engine and the client is strict
  */
 export async function foundOnWeb(web: Web, live: Live, question: string, context: Context): Promise<readonly WebSource[]> {

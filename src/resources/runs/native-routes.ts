@@ -6,9 +6,7 @@ import { afterOf, updatesOf } from './updates.ts';
 /** Deep runs in the words of the native interface. They are begun by `/server/query`. */
 export function nativeRunRoutes(runs: Pick<Runs, 'one' | 'follow'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-deep-agent',
+    nounRoute('POST', '/server/get-deep-agent', {
       summary:
         'Follows a deep agent: its events from the start, or behind `Last-Event-ID`, and then as they come. Server-sent events where `Accept` names `text/event-stream`, else objects with `@|@sep@|@` between them.',
       scope: 'agent_builder',

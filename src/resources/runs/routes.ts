@@ -46,10 +46,8 @@ const query = closed(ownerQuery);
 /** A user's runs. Another's is not there. */
 export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists your runs of agents, the newest first; they are kept for 30 days.',
       query: closed({
         ...ownerQuery,
@@ -65,19 +63,15 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
         return { items: items.map(shown), nextCursor };
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'One of your runs.',
       query,
       answer: async ({ caller, params, query: whose }) => shown(await runs.one(ownerOf(caller, whose), params['id']!)),
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id/events`, {
       scope: 'agent_builder',
       owner: 'caller',
-      method: 'GET',
-      path: `${root}/:id/events`,
       summary: 'The events of a run as server-sent events: from the start, or behind `Last-Event-ID`, and then as they come.',
       query,
       sends: ['text/event-stream'],
@@ -94,18 +88,14 @@ export function runRoutes(runs: OpenRuns): readonly NounRoute[] {
 /** What users do with runs. */
 function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', `${root}/:id/cancel`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/cancel`,
       summary: 'Ends a run.',
       query,
       answer: async ({ caller, params, query: whose }) => shown(await runs.cancel(ownerOf(caller, whose), params['id']!)),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/approve`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/approve`,
       summary: 'Approves or refuses a call that a run waits for.',
       query,
       input: closed({
@@ -116,10 +106,8 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
       answer: async ({ caller, params, query: whose, input: { call, approved, always = false } }) =>
         shown(await runs.approve({ userId: ownerOf(caller, whose), by: caller }, params['id']!, call, { approved, always })),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/answer`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/answer`,
       summary: 'Answers a question that a run waits for.',
       query,
       input: closed({
@@ -130,10 +118,8 @@ function decisionRoutes(runs: OpenRuns): readonly NounRoute[] {
       answer: async ({ caller, params, query: whose, input: { question, action, content } }) =>
         shown(await runs.answer({ userId: ownerOf(caller, whose), by: caller }, params['id']!, question, { action, ...(content ? { content } : {}) })),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/resume`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/resume`,
       summary: 'Lets a run that has failed go on from its last step.',
       query,
       answer: async ({ caller, params, query: whose }) => shown(await runs.resume({ userId: ownerOf(caller, whose), by: caller }, params['id']!)),

@@ -42,7 +42,6 @@ export interface TakenRun extends Counted, Omit<NewRun, 'asked' | 'caller'> {
   readonly lostTokens: number;
 }
 
-/** What is written of a run in one statement. */
 export interface Written {
   /** The number of the last event before. */
   readonly from: number;

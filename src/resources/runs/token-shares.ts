@@ -15,7 +15,6 @@ export class TokenShares {
 
   /**
    * Waits for other answers where too little is left beside their shares. Without others it takes what there is.
-   *
    * @returns the share, at least one token @throws the signal's reason
    */
   async take({ left, tokens, signal }: SharesWanted): Promise<number> {

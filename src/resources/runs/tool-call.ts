@@ -46,7 +46,6 @@ export interface Approval {
 const [refusedAt, endedAt] = [3, 6];
 /** UTF-8 bytes of a result that the model is shown whole, and characters of what it is shown of a longer one. */
 const [mostShown, shownOfLonger] = [32_768, 8000];
-/** Characters of a result. */
 const mostOfAll = 1_048_576;
 
 const failed = (text: string): ToolOutcome => ({ text, isError: true });
@@ -90,7 +89,6 @@ const refusals = {
   again: 'The call was interrupted, and it is not known whether it took effect. The user did not want it to be made again.',
 };
 
-/** How often this tool was called with these arguments. */
 function repeated({ repeated: counts }: Toolbox, { tool, server, arguments: args }: RunToolCall): number {
   const what = JSON.stringify([server, tool, args]);
   const times = (counts.get(what) ?? 0) + 1;

@@ -28,7 +28,6 @@ export interface RunWorkerDeps {
   /** Calls back when something of a run was changed. @returns what ends that */
   readonly onChange: (id: string, heard: () => void) => () => void;
   readonly waits: LiveWaits;
-  /** The memory for a run of this user. */
   readonly memoryOf: (userId: number) => OwnMemory;
   readonly clock: Clock;
   readonly log: (problem: string, cause: unknown) => void;

@@ -45,7 +45,6 @@ export class RunWriter {
   #bytes: number;
   #seq: number;
   #since: number;
-  /** Of what is written. */
   #used: number;
   #broken: Error | undefined;
 

@@ -60,9 +60,7 @@ export function secretRoutes(secrets: SecretStore, sharing: Sharing): readonly N
 /** The names of the caller's own secrets, in the words of the native interface. */
 export function nativeSecretRoutes(secrets: Pick<SecretStore, 'names'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-secrets',
+    nounRoute('POST', '/server/get-secrets', {
       scope: 'unscoped',
       owner: 'caller',
       summary: 'The names of your secrets.',

@@ -5,18 +5,13 @@ import { secretsIn, withSecrets, type ResolveSecrets } from '#core/secrets';
 import { unknownThing } from '#http/noun-route';
 import type { Sealer } from '#kit/crypto/sealing';
 import type { Audit } from '#store/auditing';
-import { allows, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
+import { allows, isGivenByName, levelOf, rightOf, type Reader } from '#store/grants';
 import type { Access, Store } from '#store/open';
-import { ownRows, type OwnRows } from '../own-rows.ts';
+import { ownRows, type OwnRow, type OwnRows, type RowOf } from '../own-rows.ts';
 
 /** A secret, without its value, which nothing gives back. */
-export interface Secret {
-  readonly id: number;
+export interface Secret extends OwnRow {
   readonly name: string;
-  readonly owner: number;
-  readonly right: Right | 'owner';
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
 }
 
 export interface SecretText {
@@ -43,10 +38,6 @@ export const mostSecrets = 1000;
 /** As `grants.kind`. */
 export const kind = 'secret';
 
-interface Row extends Omit<Secret, 'right'> {
-  readonly level: number;
-}
-
 const thing = { id: sql.ref('secret.id'), owner: sql.ref('secret.owner_id') };
 const contextOf = (owner: number, name: string) => `user-secret/${owner}/${name}`;
 
@@ -60,7 +51,7 @@ export interface SecretStoreDeps {
 
 export function openSecrets({ store, seal, audit }: SecretStoreDeps): SecretStore {
   const read = async (reader: Reader, where: RawBuilder<unknown>, { db }: Pick<Access, 'db'> = store): Promise<readonly Secret[]> => {
-    const { rows } = await sql<Row>`
+    const { rows } = await sql<RowOf<Secret>>`
       select id, owner_id as owner, name, created_at as "createdAt", updated_at as "updatedAt", ${levelOf(kind, reader, thing)} as level
       from secret where ${allows(kind, 'read', reader, thing)} and ${where}`.execute(db);
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level) }));

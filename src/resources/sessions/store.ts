@@ -29,7 +29,6 @@ const prefix = 'dgs_';
 const randomLength = 43;
 const form = /^dgs_[A-Za-z0-9]{43}$/;
 
-/** Could this be the text of a session? */
 export const isSession = (text: string): boolean => form.test(text);
 
 /** Of a user: whoever signs in once more ends the session that was not used for longest. */

@@ -10,7 +10,6 @@ import { spokenText } from '#kit/text/spoken-text';
 
 export interface SpeechDeps {
   readonly speak: Speak;
-  /** What a caller may ask. */
   readonly models: (caller: Caller) => KnownModels;
   /** The model of a text that names none. */
   readonly defaultSpeech: () => string;
@@ -37,9 +36,7 @@ const Voice = Type.Object({
 /** Texts as sound, in the words of the native interface. */
 export function speechRoutes(deps: SpeechDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-text-to-speech',
+    nounRoute('POST', '/server/get-text-to-speech', {
       scope: 'query',
       owner: 'caller',
       spends: true,
@@ -49,9 +46,7 @@ export function speechRoutes(deps: SpeechDeps): readonly NounRoute[] {
       answer: ({ caller, input }) =>
         new Speech({ call: callOf(input, deps, caller), speak: deps.speak, fieldNames: { input: 'text' }, app: input.app_name ?? undefined }),
     }),
-    nounRoute({
-      method: 'POST',
-      path: '/server/list-tts-voices',
+    nounRoute('POST', '/server/list-tts-voices', {
       scope: 'query',
       owner: 'caller',
       summary: 'The voices that may speak.',

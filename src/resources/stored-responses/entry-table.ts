@@ -8,7 +8,6 @@ import { secondsAhead } from '#store/database-clock';
 
 /** An entry whose body is text, about to be sealed and written. */
 export interface SerializedEntry extends Omit<StoredEntry<unknown>, 'body'> {
-  /** The body as JSON. */
   readonly plain: Buffer;
   /** Bytes of the sealed body. */
   readonly bytes: number;
@@ -124,7 +123,6 @@ export class EntryTable<Body> {
     return rows;
   }
 
-  /** Bytes of all entries of a user. */
   async used(userId: number): Promise<number> {
     const { rows } = await sql<{ bytes: number }>`
       select coalesce(sum(bytes), 0)::int8 as bytes from stored_response where user_id = ${userId}`.execute(this.#deps.store.db);

@@ -22,7 +22,6 @@ const mostPieces = 500;
 /**
  * Deletes what is older than the retention and not needed by something younger, in pieces. It looks through the old entries from the youngest on, some at a
  * time, and goes on from there in the next round: what is old but needed for long would be looked at each time else, and be all that is looked at.
- *
  * @returns a round; it answers false where there may be more
  */
 export function openPurge(store: Store): () => Promise<boolean> {

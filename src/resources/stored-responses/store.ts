@@ -34,7 +34,6 @@ export interface StoredDeps {
   readonly seal: Sealer;
   readonly clock: Clock;
   readonly retentionDays: () => number;
-  /** Bytes of a user. */
   readonly mostBytes: () => number;
 }
 

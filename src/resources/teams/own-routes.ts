@@ -45,18 +45,14 @@ export async function administered(teams: Teams, params: Readonly<Record<string,
 /** A team, for its own administrators. */
 export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'A team that you administer.',
       output: TeamObject,
       answer: async ({ caller, params }) => shownTeam(await administered(teams, params, caller.userId)),
     }),
-    nounRoute({
+    nounRoute('PATCH', root, {
       ...common,
-      method: 'PATCH',
-      path: root,
       summary: 'Says who the members are of a team that you administer.',
       input: MembersPatch,
       output: TeamObject,
@@ -67,10 +63,8 @@ export function ownTeamRoutes(teams: Teams, store: Store): readonly NounRoute[] 
         return shownTeam(changed);
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/keys`, {
       ...common,
-      method: 'GET',
-      path: `${root}/keys`,
       summary: 'The keys of the members of a team that you administer.',
       query: closed(pageQuery),
       output: pageSchema(MemberKeyObject),

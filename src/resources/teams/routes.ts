@@ -35,13 +35,10 @@ export const TeamObject = Type.Object({
 const root = '/server/admin/teams';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The teams of the server, for its administrators. */
 export function teamRoutes(teams: Teams): readonly NounRoute[] {
   return [
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
-      method: 'POST',
-      path: root,
       summary: 'Makes a team: what its members spend counts against its plan too.',
       input: NewTeam,
       output: TeamObject,
@@ -51,36 +48,28 @@ export function teamRoutes(teams: Teams): readonly NounRoute[] {
         return shownTeam(await teams.add({ name, plan, members, admins, limits }, by));
       },
     }),
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists the teams, oldest first.',
       query: closed(pageQuery),
       output: pageSchema(TeamObject),
       answer: ({ query }) => pageById('teams', query, (after, limit) => teams.list({ after, limit }), shownTeam),
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'One team.',
       output: TeamObject,
       answer: async ({ params }) => there(await teams.find(idIn(params, 'id', 'team'))),
     }),
-    nounRoute({
+    nounRoute('PATCH', `${root}/:id`, {
       ...common,
-      method: 'PATCH',
-      path: `${root}/:id`,
       summary: "Changes a team; `members` and `admins` are all of them. A limit stands above the plan's; null gives the plan's back.",
       input: TeamPatch,
       output: TeamObject,
       answer: async ({ by, params, input }) => there(await teams.change(idIn(params, 'id', 'team'), changeOf(input), by)),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Deletes a team; its members stay.',
       output: TeamObject,
       answer: async ({ by, params }) => there(await teams.remove(idIn(params, 'id', 'team'), by)),
@@ -92,10 +81,7 @@ function changeOf({ name, plan, members, admins, ...limits }: Static<typeof Team
   return { ...(name === undefined ? {} : { name }), ...(plan === undefined ? {} : { plan }), ...(members && { members }), ...(admins && { admins }), limits };
 }
 
-/** As it is told. */
-export function shownTeam({ limits, ...team }: Team) {
-  return { ...team, ...limits };
-}
+export const shownTeam = ({ limits, ...team }: Team) => ({ ...team, ...limits });
 
 function there(team: Team | undefined) {
   if (!team) throw unknownThing('team');

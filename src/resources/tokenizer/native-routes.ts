@@ -9,7 +9,6 @@ export type Vocabulary = 'o200k' | 'cl100k';
 
 export interface TokenizerDeps {
   readonly models: (caller: Caller) => KnownModels;
-  /** The tokens of a text. */
   readonly count: (text: string, vocabulary: Vocabulary, asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<number>;
 }
 
@@ -19,9 +18,7 @@ const usualModel = 'ada-002';
 /** The tokens of a text, in the words of the native interface. */
 export function tokenizerRoutes({ models, count }: TokenizerDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/tokenizer',
+    nounRoute('POST', '/server/tokenizer', {
       scope: 'query',
       owner: 'caller',
       summary: 'Counts the tokens of a text, as the model would; or the plan tokens that it would cost.',

@@ -23,11 +23,10 @@ const Given = Type.Object({ access_token: Type.String({ description: 'A JWT, goo
 
 /** Access tokens, for whoever has an API key or a password. */
 export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRoute[] {
-  const common = { method: 'POST', scope: 'public', owner: 'nobody', output: Given } as const;
+  const common = { scope: 'public', owner: 'nobody', output: Given } as const;
   return [
-    nounRoute({
+    nounRoute('POST', '/user/get-token-with-api-key', {
       ...common,
-      path: '/user/get-token-with-api-key',
       summary: 'An access token for an e-mail address and an API key.',
       input: Type.Object({ email, api_key: secret('An API key of this user.') }),
       async answer({ by, input: { email: account, api_key: key } }) {
@@ -36,9 +35,8 @@ export function tokenRoutes({ tokens, letIn }: TokenRoutesDeps): readonly NounRo
         return { access_token: await tokens.issue(owner) };
       },
     }),
-    nounRoute({
+    nounRoute('POST', '/user/get-token', {
       ...common,
-      path: '/user/get-token',
       summary: 'An access token for an e-mail address and a password.',
       input: Type.Object({ email, password: secret('The password of this user.') }),
       async answer({ by, input: { email: account, password } }) {
@@ -59,12 +57,9 @@ const Jwk = Type.Object({
   use: Type.String(),
 });
 
-/** The public keys of the access tokens. */
 export function signingKeyRoutes(tokens: Pick<Tokens, 'published'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'GET',
-      path: '/.well-known/jwks.json',
+    nounRoute('GET', '/.well-known/jwks.json', {
       scope: 'public',
       owner: 'nobody',
       summary: 'The public keys of the access tokens (RFC 7517).',

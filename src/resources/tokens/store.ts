@@ -34,7 +34,6 @@ export interface TokenStore {
   end(token: AccessToken, userId: number): Promise<void>;
 }
 
-/** The id of a new token. */
 export const tokenId = (version: number, chance: string) => `${version}.${chance}`;
 
 /** The number before the dot: of the key's text, or of the password. */

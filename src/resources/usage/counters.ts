@@ -8,7 +8,6 @@ import type { Store } from '#store/open';
 export interface Counters {
   /** Inference of a user; of one application where `app` is given. */
   inference(userId: number, app?: string): Promise<number>;
-  /** Training of a user. */
   training(userId: number): Promise<number>;
   /** The least that the caller and the caller's teams have left for inference; 9007199254740991 where nothing limits. @throws Fault `overloaded` */
   leftWithOrganisation(caller: Caller): Promise<number>;

@@ -14,7 +14,6 @@ export interface UsageFilter {
   readonly region?: string | undefined;
   /** HTTP status. */
   readonly status?: number | undefined;
-  /** How the call ended. */
   readonly end?: string | undefined;
   readonly tag?: { readonly name: string; readonly value: string } | undefined;
 }

@@ -29,18 +29,14 @@ export function holderRoutes(holders: Holders, audit: Audit): readonly NounRoute
     return found;
   };
   return [
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists the processes that hold leases, and the last hundred of those that held some; newest first.',
       output: Type.Object({ items: Type.Array(HolderObject) }),
       answer: async () => ({ items: (await holders.list()).map(shown) }),
     }),
-    nounRoute({
+    nounRoute('POST', `${root}/:id/write-off`, {
       ...common,
-      method: 'POST',
-      path: `${root}/:id/write-off`,
       summary: 'Frees what a process holds that is gone for good with its journal: what it had not booked yet never will be.',
       output: HolderObject,
       async answer({ caller, by, params: { id = '' } }) {

@@ -40,7 +40,6 @@ export interface Holders {
   endSilent(): Promise<number>;
   /**
    * Frees the leases of a holder whose journal has been shipped; `taken` names another machine that shipped it. No effect on a closed holder.
-   *
    * @throws Fault `not-found`
    */
   close(id: string, taken?: Taken): Promise<void>;
@@ -137,6 +136,4 @@ async function countUnknown({ db }: Access, id: string, at: RawBuilder<unknown>)
 }
 
 /** The fault for a holder that another machine or an administrator has closed. */
-export function closedHolder(): Fault {
-  return new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');
-}
+export const closedHolder = (): Fault => new Fault('conflict', 'This process was closed by another one: it holds nothing any more.');

@@ -81,10 +81,6 @@ interface Recall {
   readonly accounts: readonly StoredAccount[];
 }
 
-function isRecall(payload: unknown): payload is Recall {
-  return isObject(payload) && typeof payload['holder'] === 'string' && Array.isArray(payload['accounts']);
-}
+const isRecall = (payload: unknown): payload is Recall => isObject(payload) && typeof payload['holder'] === 'string' && Array.isArray(payload['accounts']);
 
-function monthsOf(about: readonly { readonly account: Account }[]): string[] {
-  return about.map(({ account }) => account.month).filter((month) => month !== '');
-}
+const monthsOf = (about: readonly { readonly account: Account }[]): string[] => about.map(({ account }) => account.month).filter((month) => month !== '');

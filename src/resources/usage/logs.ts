@@ -5,7 +5,6 @@ import type { UsageRow } from '#core/usage-row';
 import type { Store } from '#store/open';
 import { conditionsOf, type UsageFilter } from './filters.ts';
 
-/** A usage row in the request log. */
 export interface LoggedRow extends Omit<UsageRow, 'at' | 'attempts' | 'tags'> {
   /** ISO 8601. */
   readonly at: string;

@@ -49,9 +49,8 @@ export async function withMonths<Result>(store: Store, months: () => Promise<rea
 }
 
 /**
- * Drops the partitions before this month. A partition in use is left for the next run. One that was created in or after this month is kept as well:
- * a machine with a wrong clock has booked recent calls into it.
- *
+ * Drops the partitions before this month. A partition in use is left for the next run. One that was created in or after this month is kept as well: a machine
+ * with a wrong clock has booked recent calls into it.
  * @returns the names of the dropped partitions
  */
 export async function dropMonthsBefore(store: Store, month: string): Promise<string[]> {
@@ -87,9 +86,7 @@ async function makePartition(store: Store, table: string, month: string): Promis
 }
 
 /** Free space in a page lets an update avoid the indexes (HOT). Usage rows are never updated and need none. */
-function storage(table: string): string {
-  return table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70';
-}
+const storage = (table: string): string => (table === 'usage' ? 'fillfactor = 100' : 'fillfactor = 70');
 
 interface Partition {
   readonly name: string;

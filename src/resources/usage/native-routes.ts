@@ -9,28 +9,26 @@ const allApps = 'asksage';
 
 /** Counters of the month in the words of the native interface. */
 export function counterRoutes(counters: Counters): readonly NounRoute[] {
-  const at = (name: string) => {
-    const also = [
-      { method: 'POST', path: `/user/${name}` },
-      { method: 'GET', path: `/user/${name}` },
-    ] as const;
-    return { method: 'POST', path: `/server/${name}`, also, scope: 'query', owner: 'caller', output: Type.Integer(), inputMayBeLeftOut: true } as const;
-  };
+  const common = { scope: 'query', owner: 'caller', output: Type.Integer(), inputMayBeLeftOut: true } as const;
+  const alsoAt = (name: string) => [{ method: 'POST', path: `/user/${name}` } as const, { method: 'GET', path: `/user/${name}` } as const];
   return [
-    nounRoute({
-      ...at('count-monthly-tokens'),
+    nounRoute('POST', '/server/count-monthly-tokens', {
+      ...common,
+      also: alsoAt('count-monthly-tokens'),
       summary: 'Plan tokens of inference that you have used this month, with one application or with all.',
       input: AppName,
       answer: ({ caller, input: { app_name: app = '' } }) => counters.inference(caller.userId, app === '' || app === allApps ? undefined : app),
     }),
-    nounRoute({
-      ...at('count-monthly-teach-tokens'),
+    nounRoute('POST', '/server/count-monthly-teach-tokens', {
+      ...common,
+      also: alsoAt('count-monthly-teach-tokens'),
       summary: 'Plan tokens of training that you have used this month.',
       input: Type.Object({}),
       answer: ({ caller }) => counters.training(caller.userId),
     }),
-    nounRoute({
-      ...at('count-monthly-tokens-left-with-org'),
+    nounRoute('POST', '/server/count-monthly-tokens-left-with-org', {
+      ...common,
+      also: alsoAt('count-monthly-tokens-left-with-org'),
       summary: 'Plan tokens of inference that you and your teams have left this month.',
       input: Type.Object({}),
       answer: ({ caller }) => counters.leftWithOrganisation(caller),

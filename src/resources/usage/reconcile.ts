@@ -18,10 +18,9 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 /**
- * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, all teams at once, since they are few, the sums
- * of all users with those of single ones a day at a time, and the books that limits have asked for by the page.
- * Each comparison uses one snapshot, so rows that arrive meanwhile are no drift.
- *
+ * Compares the sums of a month (`2026-11`) with its rows: each user and hour by itself, to keep lock times short, all teams at once, since they are few, the
+ * sums of all users with those of single ones a day at a time, and the books that limits have asked for by the page. Each comparison uses one snapshot, so rows
+ * that arrive meanwhile are no drift.
  * @param signal stops between two pages
  * @returns the differences; any difference means that another program changed the database
  */

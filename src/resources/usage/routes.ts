@@ -147,7 +147,6 @@ const text = Type.Optional(Type.String({ description: 'Its first 2,000 character
 
 const LogDetailObject = Type.Object({ ...Detail.properties, steps: Type.Array(Detail), prompt: text, response: text });
 
-/** Who may read what. */
 export interface UsagePlace {
   /** `/server/mine`: `/usage` and `/logs` are below it. */
   readonly root: string;
@@ -187,13 +186,12 @@ export const ownUsage: UsagePlace = {
 /** Routes of usage sums and of the request log. @param timeNow milliseconds since 1970, for the current month */
 export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number>, place: UsagePlace): readonly NounRoute[] {
   const { root, scope, owner, takesUser, takesOwner, within, textOf } = place;
-  const common = { method: 'GET', scope, owner } as const;
+  const common = { scope, owner } as const;
   const byOwner = (takesOwner ? ownerQuery : {}) as typeof ownerQuery; // members that may be absent from the query may be absent from its schema
   const whose = { ...((takesUser ? userId : {}) as typeof userId), ...byOwner };
   return [
-    nounRoute({
+    nounRoute('GET', `${root}/usage`, {
       ...common,
-      path: `${root}/usage`,
       summary: 'What was used in a time, in sums.',
       query: closed({ ...usageQuery, ...whose }),
       output: Type.Object({ items: Type.Array(UsageItem) }),
@@ -209,9 +207,8 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         return format === undefined ? itemsOf(items) : report(format, 'usage', [...words, ...Object.keys(sums)], inPages(items));
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/logs`, {
       ...common,
-      path: `${root}/logs`,
       summary: 'The log of requests, newest first.',
       query: closed({ ...logsQuery, ...whose }),
       output: pageSchema(Type.Object(logItem)),
@@ -224,9 +221,8 @@ export function usageRoutes(reading: UsageReading, timeNow: () => Promise<number
         return format === undefined ? reading.logs({ ...wanted, limit, cursor }) : report(format, 'logs', Object.keys(logItem), reading.allLogs(wanted));
       },
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/logs/:requestId`, {
       ...common,
-      path: `${root}/logs/:requestId`,
       summary: 'One request with each attempt; the further steps of one that took several stand in `steps`.',
       query: closed(byOwner),
       output: LogDetailObject,

@@ -46,7 +46,6 @@ export interface Sums {
   /**
    * The sums of a time range, largest first. Whole hours are read from the hourly sums, partial hours at both ends from the rows; everything from the rows
    * where the sums do not know what is asked for. Grouped by team, a row is under each team that it was charged to.
-   *
    * @throws Fault `too-large` for more than 100,000 groups, `invalid` for a time zone that the database does not know
    */
   usage(wanted: UsageWanted): Promise<UsageItem[]>;

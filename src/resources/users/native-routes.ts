@@ -39,11 +39,10 @@ const NewLimit = Type.Object({
 /** What administrators ask of users in the words of the native interface. */
 export function nativeAdminRoutes(deps: NativeUserDeps): readonly NounRoute[] {
   const { store, limitsOf } = deps;
-  const common = { method: 'POST', scope: 'admin', owner: 'caller' } as const;
+  const common = { scope: 'admin', owner: 'caller' } as const;
   const limited = (path: string, summary: string, limit: 'monthlyTokens' | 'monthlyTrainTokens') =>
-    nounRoute({
+    nounRoute('POST', path, {
       ...common,
-      path,
       summary,
       input: NewLimit,
       answer: async ({ by, input: { id, tokens } }) => {
@@ -56,9 +55,8 @@ export function nativeAdminRoutes(deps: NativeUserDeps): readonly NounRoute[] {
       },
     });
   return [
-    nounRoute({
+    nounRoute('POST', '/user/admin-get-all-users-with-tokens', {
       ...common,
-      path: '/user/admin-get-all-users-with-tokens',
       summary: 'The users, with their monthly limits and what they have used of them.',
       input: Type.Object({
         start: Type.Optional(Type.Integer({ minimum: 0, maximum: largest, description: 'How many are skipped first.' })),

@@ -16,12 +16,9 @@ export interface PasswordRoutesDeps {
   readonly isRight: (user: { readonly email: string; readonly address: string }, password: string) => Promise<boolean>;
 }
 
-/** The password of whoever asks. */
 export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRoutesDeps): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'PUT',
-      path: '/server/mine/password',
+    nounRoute('PUT', '/server/mine/password', {
       scope: 'unscoped',
       givesRights: true,
       owner: 'caller',

@@ -50,15 +50,12 @@ const UserQuery = closed({
 const root = '/server/admin/users';
 const common = { scope: 'admin', owner: 'admin' } as const;
 
-/** The users of the server, for its administrators. */
 export function userRoutes({ store, audit, passwords, removal, plans: { requirePlan }, newUserPlan }: UserRoutesDeps): readonly NounRoute[] {
   const users = openUsers(store);
   const target = (id: number) => ({ kind: 'user', id });
   return [
-    nounRoute({
+    nounRoute('POST', root, {
       ...common,
-      method: 'POST',
-      path: root,
       summary: 'Adds a user.',
       input: NewUser,
       output: UserObject,
@@ -76,27 +73,21 @@ export function userRoutes({ store, audit, passwords, removal, plans: { requireP
         });
       },
     }),
-    nounRoute({
+    nounRoute('GET', root, {
       ...common,
-      method: 'GET',
-      path: root,
       summary: 'Lists the users, oldest first.',
       query: UserQuery,
       output: pageSchema(UserObject),
       answer: ({ query: { query: text = '', ...asked } }) => pageById('users', asked, (after, limit) => users.list({ text, after, limit }), shownUser),
     }),
-    nounRoute({
+    nounRoute('GET', `${root}/:id`, {
       ...common,
-      method: 'GET',
-      path: `${root}/:id`,
       summary: 'One user.',
       output: UserObject,
       answer: async ({ params }) => shownUser(there(await users.find(idIn(params, 'id', 'user')))),
     }),
-    nounRoute({
+    nounRoute('PATCH', `${root}/:id`, {
       ...common,
-      method: 'PATCH',
-      path: `${root}/:id`,
       summary: "Changes a user. A limit stands above the plan's; null gives the plan's back.",
       input: UserPatch,
       output: UserObject,
@@ -115,10 +106,8 @@ export function userRoutes({ store, audit, passwords, removal, plans: { requireP
         });
       },
     }),
-    nounRoute({
+    nounRoute('DELETE', `${root}/:id`, {
       ...common,
-      method: 'DELETE',
-      path: `${root}/:id`,
       summary: 'Deletes a user with all keys at once, and all that was kept for them soon after; what was booked stays.',
       output: UserObject,
       async answer({ by, params }) {

@@ -9,7 +9,6 @@ export interface SignUpDeps {
   readonly store: Store;
   readonly audit: Audit;
   readonly passwords: Pick<Passwords, 'sealed'>;
-  /** Of new users. */
   readonly plan: () => string;
   /** Those of the addresses that may sign up; empty: all. */
   readonly domains: () => readonly string[];

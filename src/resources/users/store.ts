@@ -15,9 +15,7 @@ export interface User {
 }
 
 /** As administrators see it. */
-export function shownUser({ id, email, plan, role, status, limits }: User) {
-  return { id, email, plan, role, status, ...limits };
-}
+export const shownUser = ({ id, email, plan, role, status, limits }: User) => ({ id, email, plan, role, status, ...limits });
 
 /** What is to be another; a limit that is null is the plan's again. */
 export interface UserChange extends Partial<Pick<User, 'role' | 'plan' | 'status'>> {
@@ -61,7 +59,6 @@ export interface Users {
   password(id: number): Promise<string | null | undefined>;
   /**
    * Sessions, and access tokens had by the password before, are no longer good but for what is kept. To be called in a transaction.
-   *
    * @param own where users change their own: what they keep, and what was stored of the password before
    * @returns false for nobody, and where another password was stored before
    */
@@ -69,7 +66,6 @@ export interface Users {
   /**
    * Nobody sees the user any more, and the keys and memberships are gone; what else was theirs is for `removal`, and what was booked stays. To be called in a
    * transaction.
-   *
    * @throws Fault `conflict` as `change`
    */
   remove(id: number): Promise<User | undefined>;

@@ -10,9 +10,7 @@ import type { VoteStore } from './store.ts';
 /** Votes against answers, in the words of the native interface. */
 export function nativeVoteRoutes(votes: Pick<VoteStore, 'voteDown'>): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/vote-down',
+    nounRoute('POST', '/server/vote-down', {
       scope: 'query',
       owner: 'caller',
       summary: 'Marks an answer of yours as unhelpful or wrong: administrators see it, with what it was made from.',
@@ -44,12 +42,9 @@ const VoteObject = Type.Object({
   ),
 });
 
-/** The votes of all users, for administrators. */
 export function voteRoutes(votes: Pick<VoteStore, 'list'>, store: Store, audit: Audit): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'GET',
-      path: '/server/admin/votes',
+    nounRoute('GET', '/server/admin/votes', {
       scope: 'admin',
       owner: 'admin',
       summary: 'Answers that users voted against, with what was asked and what the answer was made from; newest first. That they were looked at is audited.',

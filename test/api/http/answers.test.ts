@@ -12,7 +12,7 @@ import { nowhere } from '../../support/surroundings.ts';
 
 /* A noun answers with a value, bytes or updates, and its face sends them. */
 
-const common = { method: 'GET', scope: 'datasets', owner: 'caller', summary: '' } as const;
+const common = { scope: 'datasets', owner: 'caller', summary: '' } as const;
 const caller: Caller = { userId: 1, email: 'a@example.org', role: 'user', plan: 'free', teamIds: [], keyId: 1, keyName: 'k' };
 
 let ended = '';
@@ -49,13 +49,12 @@ const Query = Type.Object(
 let listening: Listening;
 beforeAll(async () => {
   const routes = [
-    nounRoute({ ...common, path: '/value', query: Query, answer: ({ query }) => query }),
-    nounRoute({ ...common, path: '/open', scope: 'any', answer: () => ({}) }),
-    nounRoute({ ...common, path: '/query', scope: 'query', answer: () => ({}) }),
-    nounRoute({ ...common, path: '/bytes', answer: () => new Bytes('audio/wav', Buffer.from('RIFF'), ['content-disposition', 'attachment']) }),
-    nounRoute({
+    nounRoute('GET', '/value', { ...common, query: Query, answer: ({ query }) => query }),
+    nounRoute('GET', '/open', { ...common, scope: 'any', answer: () => ({}) }),
+    nounRoute('GET', '/query', { ...common, scope: 'query', answer: () => ({}) }),
+    nounRoute('GET', '/bytes', { ...common, answer: () => new Bytes('audio/wav', Buffer.from('RIFF'), ['content-disposition', 'attachment']) }),
+    nounRoute('GET', '/table', {
       ...common,
-      path: '/table',
       answer: () =>
         new Bytes(
           'text/csv',
@@ -65,11 +64,11 @@ beforeAll(async () => {
           })(),
         ),
     }),
-    nounRoute({ ...common, path: '/updates', answer: () => updates(2) }),
-    nounRoute({ ...common, path: '/no-updates', answer: () => updates(0) }),
-    nounRoute({ ...common, path: '/refused', answer: () => updates(0, true) }),
-    nounRoute({ ...common, path: '/broken', answer: () => updates(1, true) }),
-    nounRoute({ ...common, path: '/endless', answer: ({ signal }) => new Bytes('application/octet-stream', endless(signal)) }),
+    nounRoute('GET', '/updates', { ...common, answer: () => updates(2) }),
+    nounRoute('GET', '/no-updates', { ...common, answer: () => updates(0) }),
+    nounRoute('GET', '/refused', { ...common, answer: () => updates(0, true) }),
+    nounRoute('GET', '/broken', { ...common, answer: () => updates(1, true) }),
+    nounRoute('GET', '/endless', { ...common, answer: ({ signal }) => new Bytes('application/octet-stream', endless(signal)) }),
   ];
   listening = await serve(
     {

@@ -89,6 +89,4 @@ function isJoined(before: Turn | undefined, turn: Turn, translated: boolean): be
 
 const hasOwnFields = ({ extra }: Turn) => !isEmpty(own(extra, dialect));
 
-function extraOf({ extra: first }: Turn, { extra: second }: Turn): { readonly extra?: Extra } {
-  return first || second ? { extra: { ...first, ...second } } : {};
-}
+const extraOf = ({ extra: first }: Turn, { extra: second }: Turn): { readonly extra?: Extra } => (first || second ? { extra: { ...first, ...second } } : {});

@@ -28,7 +28,6 @@ const support: FieldSupport = {
   sisters: { 'anthropic-messages': new Set(['metadata']) },
 };
 
-/** The same for a model with these quirks. */
 export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
   if (effort !== false && !topK && schemas !== false) return support;
   const fields = {
@@ -42,7 +41,6 @@ export function supports({ effort, topK, schemas }: Quirks = {}): FieldSupport {
 /** The search that a client of this wire asks for is left to its provider; others have no place here. */
 export const searches = ({ tools }: GenerateCall): boolean => tools.every((tool) => !isWebSearch(tool) || tool.dialect === dialect);
 
-/** See `requestFieldsOf`. */
 export const requestFields = requestFieldsOf(
   ChatRequest.properties,
   { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs', functions: 'tools', function_call: 'tool_choice' },

@@ -28,9 +28,6 @@ const mostCandidates = 128;
 /**
  * Decodes the chunks of a stream in their order, or a whole answer at once: a whole message is one delta with everything. It is finished when at least one
  * candidate has ended, and every candidate that began has.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
  * @param names of the declared tools, where names of calls may come in pieces
  */
 export const reader = (model: string, ignored: readonly string[], names?: ReadonlySet<string>): Reader => new ChunkReader(model, ignored, names);

@@ -27,7 +27,6 @@ const understood: ReadonlySet<string> = new Set(
 
 /**
  * A chat completion request → call.
- *
  * @param body parsed JSON
  * @returns `usageWanted`: did the client ask for the usage chunk of a stream? `asItCame`: would a provider of this dialect understand the request as we did?
  * @throws Fault `invalid`, naming the field as the client spelled it

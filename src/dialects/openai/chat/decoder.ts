@@ -3,13 +3,7 @@ import { decoding, type Decoder } from '../../shared/decoder.ts';
 import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
 
-/**
- * A chat completion stream → events.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @param call the call that is answered: some servers send the names of its tools in pieces
- */
+/** A chat completion stream → events. @param call the call that is answered: some servers send the names of its tools in pieces */
 export const decoder = (model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'tools'>): Decoder =>
   decoding(reader(model, ignored, call && namesIn(call)), malformed);
 

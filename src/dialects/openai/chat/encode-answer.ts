@@ -41,7 +41,6 @@ export function encodeToolCall({ id, name, json, custom, extra }: Omit<ToolCallP
   return custom ? { ...shared, id, type: 'custom', custom: { name, input: json } } : { ...shared, id, type: 'function', function: { name, arguments: json } };
 }
 
-/** A piece of a call in a chunk. */
 export function encodeCallPiece(piece: ToolCallPiece): JsonObject {
   const { call: index, name, json, custom } = piece;
   if (name !== undefined) return { index, ...encodeToolCall({ ...piece, name }) };

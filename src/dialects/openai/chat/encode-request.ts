@@ -33,7 +33,6 @@ import { dialect } from './wire.ts';
 
 /**
  * Call → a chat completion request. A field that the client did not send is not sent.
- *
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */

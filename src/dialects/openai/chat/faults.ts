@@ -4,9 +4,6 @@ import { encodeFault } from '../faults.ts';
 export { decodeFault, encodeFault, faultOfError } from '../faults.ts';
 
 /** The last frame of a stream that failed: no `[DONE]` follows it. */
-export function encodeFaultFrame(fault: Fault): string {
-  return `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
-}
+export const encodeFaultFrame = (fault: Fault): string => `data: ${JSON.stringify(encodeFault(fault))}\n\n`;
 
-/** The fault for a response that is not a chat completion. */
 export const malformed = (): Fault => new Fault('upstream-failed', 'The provider sent something that is not a chat completion.', { elsewhere: true });

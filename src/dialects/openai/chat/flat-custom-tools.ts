@@ -3,7 +3,6 @@ import { nestedGrammar } from '../grammar.ts';
 
 /**
  * Cursor writes its tools of free text flat, as the Responses API has them, and its functions nested. https://github.com/BerriAI/litellm/pull/34029
- *
  * @returns the body itself where nothing is flat
  */
 export function withNestedTools(body: unknown): unknown {

@@ -15,7 +15,6 @@ export function hasDeltas({ choices }: Chunk): boolean {
 
 /**
  * A chunk with the list of choices, the indexes, deltas and tool calls that clients expect.
- *
  * @param events what the chunk was decoded to; the first one of an answer has roles
  * @returns undefined where nothing has to change
  */

@@ -44,7 +44,6 @@ function choiceOf(choice: ChatRequest['function_call'], functions: readonly Func
   return { toolChoice: { type: 'tool', name: choice.name } };
 }
 
-/** Was the call written with `functions`? */
 export const hasOlderFunctions = ({ extra }: Pick<GenerateCall, 'extra'>): boolean => own(extra, dialect)['.functions'] === true;
 
 /** `functions` and `function_call`, as the client wrote them. */

@@ -84,10 +84,7 @@ export class PassingFrames {
     return fresh;
   }
 
-  /**
-   * @returns the bytes for the client, in as few buffers as possible; what precedes a fault is among them
-   * @throws as `check` does
-   */
+  /** @returns the bytes for the client, in as few buffers as possible; what precedes a fault is among them. @throws as `check` does */
   push(chunk: Uint8Array): readonly Uint8Array[] {
     this.check();
     const passed: Uint8Array[] = [];

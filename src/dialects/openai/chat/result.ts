@@ -11,12 +11,6 @@ import type { Choice, Chunk } from './wire.ts';
 
 /** A whole chat completion ↔ events and results. */
 
-/**
- * @param body parsed JSON
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
- */
 export function decodeResult(body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] {
   const answer = reader(model, ignored);
   const events = answer.take(body);

@@ -8,14 +8,12 @@ const check = checked(CompletionRequest, bodyFault);
 
 /**
  * A completion request → call: the prompt becomes the user message of a chat.
- *
  * @param body parsed JSON
  * @returns `usageWanted`: did the client ask for the usage chunk of a stream?
  * @throws Fault `invalid`, also for what a chat request cannot express
  */
 export const decodeRequest = (body: unknown): Omit<ReturnType<typeof decodeChat>, 'asItCame'> => decodeChat(asChat(body));
 
-/** The body of the equivalent chat request. */
 function asChat(body: unknown): JsonObject {
   const { prompt, echo, suffix, logprobs, best_of: best, ...others } = check(body) as CompletionRequest & JsonObject;
   const text = typeof prompt === 'string' ? prompt : prompt[0]!;

@@ -7,12 +7,7 @@ import { EmbeddingRequest, mostInputs, mostTokenIds } from './wire.ts';
 /** `input` is checked by hand: it may have a million items, and a union of its four forms would give no clear message. */
 const check = checked(Type.Object({ ...EmbeddingRequest.properties, input: Type.Unknown() }), bodyFault);
 
-/**
- * An embeddings request → call.
- *
- * @param body parsed JSON
- * @throws Fault `invalid`, naming the field as the client spelled it
- */
+/** An embeddings request → call. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
 export function decodeRequest(body: unknown): EmbedCall {
   const request = check(body);
   const { model = 'text-embedding-3-small', input, dimensions, encoding_format: encoding, user } = request;

@@ -12,7 +12,6 @@ import { faultInAnswer } from '../faults.ts';
 
 /**
  * A provider's response → the answer to a call.
- *
  * @param model the model's upstream name, for answers that do not report one
  * @throws Fault `upstream-failed` where it is not an embeddings response, or the fault that its error means
  */

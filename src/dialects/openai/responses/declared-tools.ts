@@ -27,7 +27,6 @@ function keysOf(tool: Tool): readonly string[] {
 
 const keyOf = (...names: readonly string[]): string => JSON.stringify(names);
 
-/** Notes it. */
 function isNew(seen: Set<string>, key: string): boolean {
   const before = seen.size;
   return seen.add(key).size > before;

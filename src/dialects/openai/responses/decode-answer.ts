@@ -16,11 +16,9 @@ type Loose = Readonly<Record<string, unknown>>;
 
 /** Decodes the events of a stream in their order; a whole answer is decoded as its items. */
 export interface ItemReader extends Reader {
-  /** A whole response object. */
   whole(response: unknown): readonly GenerateEvent[];
 }
 
-/** An output item. */
 interface Open {
   /** The tool call, if it is one whose name is known. */
   call?: { readonly call: number; readonly id: string; readonly custom?: true };
@@ -42,10 +40,6 @@ const newOpen = (): Open => ({ streamed: false, hasDeltas: false, ended: new Set
 /** Far more than any real answer has: a limit against misbehaving upstreams. */
 const mostItems = 10_000;
 
-/**
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- */
 export const reader = (model: string, ignored: readonly string[], isProgressWanted = false): ItemReader => new ResponseReader(model, ignored, isProgressWanted);
 
 class ResponseReader implements ItemReader {
@@ -60,7 +54,6 @@ class ResponseReader implements ItemReader {
   #searches = 0;
   #started = false;
   #finished = false;
-  /** The usage of an answer that failed. */
   #failed: Usage | undefined;
 
   constructor(model: string, ignored: readonly string[], isProgressWanted: boolean) {

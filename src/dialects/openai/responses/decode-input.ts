@@ -21,7 +21,6 @@ export const nothingBefore: Before = { turns: [], items: new Map() };
 
 /**
  * Input → turns. Consecutive items of the model (a thought, a message, its calls) are one turn, as are consecutive tool results.
- *
  * @param field the client's name for the input
  * @throws Fault `invalid`, `not-found` for a reference to an unknown item
  */

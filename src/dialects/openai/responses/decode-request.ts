@@ -15,12 +15,7 @@ import { dialect, Input, ResponsesRequest, sisterFields, type WireItem } from '.
 const check = checked(ResponsesRequest, bodyFault);
 const checkItems = checked(Type.Object({ items: Input }), bodyFault);
 
-/**
- * Checks the body of a request against its schema.
- *
- * @param body parsed JSON
- * @throws Fault `invalid`, naming the field as the client spelled it
- */
+/** Checks the body of a request against its schema. @param body parsed JSON. @throws Fault `invalid`, naming the field as the client spelled it */
 export function requestOf(body: unknown): ResponsesRequest {
   if (isObject(body)) checkTypes(body['input'], 'input');
   const request = check(withReferences(withInput(body)));
@@ -102,7 +97,6 @@ const understood: ReadonlySet<string> = new Set(
 
 /**
  * A request → call.
- *
  * @param turns the whole conversation without the request's instructions: the stored turns that it continues, and its input
  * @throws Fault `invalid`, naming the field as the client spelled it
  */

@@ -4,12 +4,6 @@ import { reader } from './decode-answer.ts';
 import { malformed } from './faults.ts';
 import { dialect } from './wire.ts';
 
-/**
- * A response stream → events.
- *
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @param call clients of this wire see what hosted tools are doing
- */
+/** A response stream → events. @param call clients of this wire see what hosted tools are doing */
 export const decoder = (model: string, ignored: readonly string[] = [], call?: Pick<GenerateCall, 'dialect'>): Decoder =>
   decoding(reader(model, ignored, call?.dialect === dialect), malformed);

@@ -11,7 +11,6 @@ import { dialect } from './wire.ts';
 
 /**
  * Turns → the input items of a request.
- *
  * @param ignored collects what this wire does not support, as `field: reason`
  * @throws Fault `unsupported` for a message of the user that cannot be sent at all
  */

@@ -26,7 +26,6 @@ const withLogprobs = 'message.output_text.logprobs';
 /**
  * Call → a responses request, with the whole conversation: nothing is stored upstream, so encrypted thoughts are requested. Except for `store` and `include`, a
  * field that the client did not send is not sent.
- *
  * @param model the model's upstream name
  * @returns `ignored`: what this wire does not support, as `field: reason`
  */

@@ -48,7 +48,6 @@ export class Encoder {
     this.#server = new ServerItems({ items: this.#items, id, sources: response.sources, close: () => this.#close('completed') });
   }
 
-  /** The response object so far. */
   get response(): JsonObject {
     return this.#response;
   }

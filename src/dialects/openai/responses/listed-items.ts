@@ -40,7 +40,6 @@ export function referredResponses(input: Json | readonly unknown[] | undefined):
 
 /**
  * Finds items of a stored response by their ids, as turns that can be sent to a provider again. The lists are built once for all references of a request.
- *
  * @returns a function from the id of an item of this response to its turn
  */
 export function itemFinder({ response, said: input, answer = [] }: StoredItems): (id: string) => Turn | undefined {

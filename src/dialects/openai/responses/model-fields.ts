@@ -7,7 +7,6 @@ import { dialect } from './wire.ts';
 
 /** Fields that some models refuse, or accept with other values. A client of this wire keeps what it wrote. */
 
-/** The effort that a call is sent with. */
 export function sentEffort(call: GenerateCall, quirks: KnownEfforts, ignored?: Set<string>): string | undefined {
   const effort = call.reasoning?.effort;
   if (effort === undefined || !isTranslated(call, dialect)) return effort;

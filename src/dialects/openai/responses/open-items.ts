@@ -3,7 +3,6 @@ import { messageItem, outputText } from './encode-items.ts';
 
 /** The open items of a response. */
 
-/** Has a message a refusal? */
 export const isRefusal = (item: JsonObject): boolean =>
   Array.isArray(item['content']) && (item['content'] as readonly JsonObject[]).some((part) => part['type'] === 'refusal');
 

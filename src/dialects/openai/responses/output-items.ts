@@ -1,10 +1,8 @@
 import { textOf, type JsonObject } from '#core/json';
 import { itemId } from './encode-items.ts';
 
-/** Makes the text of a frame. */
 export type Frame = (type: string, members: string) => string;
 
-/** The text of a frame. */
 export const frameText: Frame = (type, members) => `event: ${type}\ndata: {"type":"${type}",${members}}\n\n`;
 
 /** No frame: for whole answers. */
@@ -25,12 +23,10 @@ export class OutputItems {
     this.json = frame === noFrame ? () => '' : JSON.stringify;
   }
 
-  /** The index of the next item. */
   get next(): number {
     return this.list.length;
   }
 
-  /** The id of the next item. */
   nextId(kind: Parameters<typeof itemId>[1]): string {
     return itemId(this.#responseId, kind, this.next);
   }

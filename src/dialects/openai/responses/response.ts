@@ -4,7 +4,6 @@ import type { ResponsesRequest, WireTool } from './wire.ts';
 
 /** The response object around its output: every member is present, null where it has no value. */
 
-/** The identity of a response. */
 export interface Identity {
   /** `resp_…`; the ids of its items are made from it. */
   readonly id: string;

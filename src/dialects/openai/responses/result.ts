@@ -9,12 +9,6 @@ import { usageOf } from './usage.ts';
 
 /** A whole response ↔ events and results. */
 
-/**
- * @param body parsed JSON
- * @param model the model's upstream name, for answers that do not report one
- * @param ignored notes about ignored fields, reported by the `started` event
- * @throws Fault `upstream-failed` where it is not an answer of this wire, or the fault that its error means
- */
 export const decodeResult = (body: unknown, model: string, ignored: readonly string[] = []): readonly GenerateEvent[] => reader(model, ignored).whole(body);
 
 /** A whole answer → the response object, encoded as a stream of one event per part. */

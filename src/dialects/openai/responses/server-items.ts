@@ -8,7 +8,6 @@ import { dialect } from './wire.ts';
 
 type CalledStep = Extract<ServerStep, { type: 'called' }>;
 
-/** An item and its place in the output. */
 interface Placed {
   readonly id: string;
   readonly index: number;
@@ -16,7 +15,6 @@ interface Placed {
 
 interface ServerItemsDeps {
   readonly items: OutputItems;
-  /** The response's id. */
   readonly id: string;
   /** Does the client get the sources of searches? */
   readonly sources: boolean;

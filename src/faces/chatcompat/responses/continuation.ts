@@ -49,7 +49,6 @@ export function turnsOfChain(entries: readonly Entry[]): readonly Turn[] {
   });
 }
 
-/** The turns of an entry. */
 function turnsIn(entry: Entry): readonly Turn[] {
   const { said, answer, response, removed } = entry.body;
   if (removed) return turnsLeft(entry);

@@ -101,7 +101,6 @@ export function conversationRoutes(deps: KeepingDeps): readonly Route[] {
   ];
 }
 
-/** The routes of the items of a conversation. */
 function itemRoutes(deps: KeepingDeps, found: (asked: Asked) => Promise<Conversation>): readonly Route[] {
   return [
     {

@@ -23,7 +23,6 @@ import type { Entry, KeepingDeps } from './stored-body.ts';
 
 export type CreatingDeps = GeneratingDeps & KeepingDeps & Pick<BackgroundDeps, 'affords'>;
 
-/** `POST /responses`. */
 export function responseRoute(deps: CreatingDeps, background: Background): Route {
   return {
     method: 'POST',

@@ -26,7 +26,6 @@ const turnEvents = 1000;
 
 /**
  * The stream of a kept response: what was said so far, then what is said while it is worked on.
- *
  * @param after the number of the last frame that the client has; −1: none
  */
 export async function streamEntry({ clock, limits, find, live }: StreamingDeps, exchange: Exchange, after: number): Promise<void> {

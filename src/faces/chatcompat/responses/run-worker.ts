@@ -115,7 +115,6 @@ export class RunWorker {
 
   /**
    * Makes the call of a run and writes its response down, however the call ends.
-   *
    * @returns the seconds to wait where a limit did not let it begin
    * @throws what stops the process or keeps the caller from being looked up: the run is taken up again later
    */

@@ -55,7 +55,6 @@ export interface KeepingDeps {
   readonly conversations: Conversations<StoredResponseBody>;
   readonly runs: BackgroundResponses<StoredResponseBody>;
   readonly rights: Rights;
-  /** The memory for a run of this user. */
   readonly memoryOf: (userId: number) => OwnMemory;
   /** Are responses kept where a request does not say? */
   readonly storing: () => boolean;

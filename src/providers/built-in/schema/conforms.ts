@@ -1,7 +1,6 @@
 import { isObject, type Json, type JsonObject } from '#core/json';
 import type { Work } from './work.ts';
 
-/** A JSON Schema, or a boolean schema. */
 export type Schema = JsonObject | boolean;
 
 /** Resolves a `$ref` within the same document. */

@@ -5,7 +5,6 @@ export type Tree =
   | { readonly type: 'repeat'; readonly of: Tree; readonly min: number; readonly max: number }
   | { readonly type: 'start' | 'end' };
 
-/** One character. */
 interface One {
   readonly type: 'one';
   readonly is: (point: string) => boolean;

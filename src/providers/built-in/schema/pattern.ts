@@ -1,9 +1,8 @@
 import { readTree, type Tree } from './pattern-tree.ts';
 
 /**
- * The regular expressions of JSON schemas, with a matcher of our own: a JavaScript expression may take years for a short text (`(a+)+$`), this one takes
- * states × characters.
- * Supported: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Not supported: lookaround and
+ * The regular expressions of JSON schemas, with a matcher of our own: a JavaScript expression may take years for a short text (`(a+)+$`), this one takes states
+ * × characters. Supported: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Not supported: lookaround and
  * backreferences.
  */
 export interface Pattern {
@@ -43,7 +42,6 @@ function upTo(steps: number): Spending {
   return { spend: (some) => (left -= some) >= 0 };
 }
 
-/** The remaining steps. */
 interface Steps {
   left: number;
 }

@@ -14,7 +14,6 @@ export interface Given {
 
 /** The place in the schema for which a value is made. */
 export interface SchemaPosition {
-  /** The name of the property. */
   readonly name: string;
   readonly path: string;
   readonly depth: number;

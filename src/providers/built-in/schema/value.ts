@@ -12,9 +12,8 @@ const tooMuch = 'it is too large or too entangled for the built-in model';
 
 /**
  * Makes a value that conforms to a schema, from the message as far as possible: `city: Paris` for a property `city`, the next number for an integer, a
- * mentioned member of an enum; else the default, an example, or the smallest allowed value. Optional members are present if the message names them (all of
- * them if the schema requires none).
- *
+ * mentioned member of an enum; else the default, an example, or the smallest allowed value. Optional members are present if the message names them (all of them
+ * if the schema requires none).
  * @throws Fault `invalid` naming the place in the schema that no value satisfies
  */
 export function schemaValue(schema: JsonObject, given: Given, field: string, work = new Work(stepsOfAnswer)): Json {

@@ -12,11 +12,7 @@ import type { TextJob, TextRead } from './sentence-worker.ts';
 export interface Sentences {
   /** How many texts are read at the same time. */
   readonly threads: number;
-  /**
-   * Runs a job that embeds texts, at most `threads` of them at once. `job.size` is their length in characters.
-   *
-   * @throws QueueFull; the signal's reason
-   */
+  /** Runs a job that embeds texts, at most `threads` of them at once. `job.size` is their length in characters. @throws QueueFull; the signal's reason */
   reading<Result>(job: Job, work: (read: Read) => Promise<Result>): Promise<Result>;
 }
 

@@ -24,9 +24,8 @@ const wasm = WebAssembly as unknown as Wasm;
 let compiled: object | undefined;
 
 /**
- * Runs Flite, a program compiled to WebAssembly, with these arguments. It sees its arguments and one file in memory, to which it writes the sound, and nothing of the
- * machine. Each run begins with fresh memory: 20 MB, and more for a long text.
- *
+ * Runs Flite, a program compiled to WebAssembly, with these arguments. It sees its arguments and one file in memory, to which it writes the sound, and nothing
+ * of the machine. Each run begins with fresh memory: 20 MB, and more for a long text.
  * @throws Error where it writes no sound
  */
 export function flite(args: readonly string[]): Spoken {

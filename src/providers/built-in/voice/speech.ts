@@ -27,7 +27,6 @@ const [mostWeight, firstWeight] = [240, 60];
 
 /**
  * Speaks English with the packaged voices, sentence by sentence, as a WAV file of 16 kHz: of a text with several sentences, one of unknown length.
- *
  * @throws Fault `invalid` for a text without a word that can be spoken, and for server-sent events
  */
 export function speech({ voice, tokens }: SpeechDeps): NonNullable<Target['speak']> {

@@ -9,11 +9,7 @@ import type { PieceSpoken, SpokenPiece } from './voice-worker.ts';
  * about 0.2 s. Users are served in turn, one piece of a text at a time. A piece that takes too long ends with its thread.
  */
 export interface Voice {
-  /**
-   * Runs a job that speaks pieces one after the other. `job.size` is their length in characters.
-   *
-   * @throws QueueFull; the signal's reason
-   */
+  /** Runs a job that speaks pieces one after the other. `job.size` is their length in characters. @throws QueueFull; the signal's reason */
   speaking<Result>(job: Job, work: (speak: SpeakPiece) => Promise<Result>): Promise<Result>;
 }
 

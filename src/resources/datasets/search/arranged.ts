@@ -20,9 +20,8 @@ interface Group {
 }
 
 /**
- * Merges passages that follow each other on a page, so that no model reads half a paragraph, and cuts what is beyond the limit. A merged passage has the place, id and
- * score of its best part.
- *
+ * Merges passages that follow each other on a page, so that no model reads half a paragraph, and cuts what is beyond the limit. A merged passage has the place,
+ * id and score of its best part.
  * @param found best first
  * @returns those that are kept, then those that are left out, with the reason; each best first
  */

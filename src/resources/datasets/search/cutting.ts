@@ -5,11 +5,7 @@ const window = 2000;
 /** A piece is cut at the end of a sentence or a word in its last part, otherwise anywhere. */
 const lastPart = 0.5;
 
-/**
- * Where to cut a text that is too long for one chunk: at the end of a sentence, of a word, or between two characters.
- *
- * @param room the most tokens
- */
+/** Where to cut a text that is too long for one chunk: at the end of a sentence, of a word, or between two characters. @param room the most tokens */
 export function endOfPiece(text: string, start: number, end: number, room: number, count: (text: string) => number): { end: number; tokens: number } {
   for (let length = Math.min(window, end - start); ; length = Math.floor(length / 2)) {
     const to = start + length >= end ? end : cutIn(text, start, start + length);

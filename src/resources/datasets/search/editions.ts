@@ -4,9 +4,8 @@ import type { Access, Database } from '#store/open';
 import type { FileGeneration, GenerationCounts, NewPassages } from './types.ts';
 
 /**
- * The id of a generation, which is made where there is none. To be called in a transaction: the lock keeps the file from being deleted before it ends, so that a
- * deletion finds everything that was added.
- *
+ * The id of a generation, which is made where there is none. To be called in a transaction: the lock keeps the file from being deleted before it ends, so that
+ * a deletion finds everything that was added.
  * @throws Fault `not-found` where the file was deleted
  */
 export async function editionOf(db: Database, { datasetId, fileId, generation, language }: Omit<NewPassages, 'chunks'>): Promise<number> {

@@ -12,16 +12,14 @@ const own = 0.8;
 
 export interface FeedbackAsked {
   readonly scoring: Scoring;
-  /** Of the question. */
   readonly terms: number;
   /** How many of the best passages are taken to be what was asked for. */
   readonly passages: number;
 }
 
 /**
- * Pseudo relevance feedback (RM3; Abdul-Jaleel and others 2004: UMass at TREC): what the best passages have in common is asked for, too, and puts all that were found
- * in another order. Figures are in bench/README.md.
- *
+ * Pseudo relevance feedback (RM3; Abdul-Jaleel and others 2004: UMass at TREC): what the best passages have in common is asked for, too, and puts all that were
+ * found in another order. Figures are in bench/README.md.
  * @param found best first
  */
 export async function withFeedback(

@@ -1,4 +1,3 @@
-/** A heading above a text. */
 export interface Heading {
   readonly level: number;
   readonly text: string;

@@ -18,7 +18,6 @@ export interface InnerProducts {
   readonly memory: WasmMemory;
   /**
    * Multiplies a vector with others, which lie one after the other, and writes a 32-bit float for each. All places are bytes of the memory.
-   *
    * @param bytes of a vector: a multiple of `block`, zeros behind its numbers
    */
   multiply(one: number, others: number, count: number, bytes: number, products: number): void;

@@ -19,7 +19,6 @@ const detector = async (): Promise<typeof detectAll> => (await import('tinyld'))
 
 /**
  * The language of a text by three samples of it, as ISO 639-1; `und` where it cannot be told.
- *
  * @param pause called between two steps: each takes 15 ms at most
  */
 export async function languageOf(text: string, pause: () => Promise<void> | undefined): Promise<string> {

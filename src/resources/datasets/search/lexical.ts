@@ -43,7 +43,6 @@ interface Asked {
   readonly scope: Scope;
   readonly scoring: Scoring;
   readonly configurations: readonly string[];
-  /** As of `wordsOf`. */
   readonly words: string;
   readonly limit: number;
   readonly limits: LexicalLimits;

@@ -35,9 +35,7 @@ const Asked = Type.Object(
 /** What a search finds, without an answer to the question. */
 export function searchRoutes(search: SearchPassages): readonly NounRoute[] {
   return [
-    nounRoute({
-      method: 'POST',
-      path: '/server/get-dataset-results',
+    nounRoute('POST', '/server/get-dataset-results', {
       scope: 'datasets',
       owner: 'caller',
       spends: true,

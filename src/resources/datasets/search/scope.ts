@@ -6,7 +6,6 @@ import type { Database } from '#store/open';
 import { spellingsOf } from '../../dataset-names.ts';
 import { partPassages } from './postings.ts';
 
-/** A dataset that is searched. */
 export interface ScopedDataset {
   readonly id: number;
   readonly name: string;

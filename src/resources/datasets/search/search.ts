@@ -10,6 +10,7 @@ import { inOrder, keyOf, type Place, type Scored } from './postings.ts';
 import { mostReranked, type Rerank } from './rerank.ts';
 import { type Scope, scopeOf } from './scope.ts';
 import { slices } from './slices.ts';
+import type { Chunk } from './types.ts';
 import { openVectorTables, type VectorTables } from './vector-tables.ts';
 import type { VectorRanker } from './vector-ranker.ts';
 
@@ -100,15 +101,9 @@ export function openSearch({ store, ranker, rerank, tables = openVectorTables(st
   }
 }
 
-interface Row {
+interface Row extends Pick<Chunk, 'ordinal' | 'page' | 'start' | 'end' | 'context' | 'quote'> {
   readonly id: number;
   readonly edition: number;
-  readonly ordinal: number;
-  readonly page: number | null;
-  readonly start: number;
-  readonly end: number;
-  readonly context: string;
-  readonly quote: string;
   readonly dataset: string;
   readonly filename: string;
 }

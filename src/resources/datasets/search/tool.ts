@@ -29,7 +29,6 @@ const tool: OfferedTool = {
   isReadOnly: true,
 };
 
-/** The search in datasets, as a tool. */
 export function searchTool(search: SearchPassages): ToolSource {
   return {
     scopes: ['datasets', 'query'],

@@ -35,10 +35,7 @@ export class VectorMemory {
     return this.#slots.get(key);
   }
 
-  /**
-   * @param page of at most `mostVectors`
-   * @param mostBytes of all slots; a single one may take more
-   */
+  /** @param page of at most `mostVectors`. @param mostBytes of all slots; a single one may take more */
   put(key: string, { vectors, ...page }: Page, mostBytes: number): Slot {
     const before = this.#slots.get(key);
     if (before) return before;

@@ -20,7 +20,6 @@ export interface Page extends Cursor {
   readonly next: number | null;
 }
 
-/** A question for the thread. */
 export interface RankJob {
   readonly type: 'rank';
   readonly id: number;

@@ -5,7 +5,6 @@ import type { Database, Store } from '#store/open';
 import type { VectorModel } from './types.ts';
 import { mostDimensions } from './vector-memory.ts';
 
-/** Where the vectors of one model are. */
 export interface VectorTable extends VectorModel {
   readonly id: number;
   readonly kind: 'vector' | 'bytes';

@@ -6,9 +6,8 @@ const longestStem = 160;
 const longestRead = 400;
 
 /**
- * The name of something in a dataset, by its path in the source. A path of several parts becomes one name, with a digest of the whole path in it, so that two of them
- * never share a name.
- *
+ * The name of something in a dataset, by its path in the source. A path of several parts becomes one name, with a digest of the whole path in it, so that two
+ * of them never share a name.
  * @param extension what the name is to end with; absent: as the path does
  */
 export function filenameFor(path: string, extension?: string): string {

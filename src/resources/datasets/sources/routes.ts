@@ -24,7 +24,6 @@ export interface SourceRoutesDeps {
   readonly sources: Sources;
   readonly schedule: Schedule;
   readonly removal: Pick<Removal, 'filesOfSource'>;
-  /** The folders that may be followed. */
   readonly folders: () => readonly string[];
   /** The owner whom an administrator names, as a caller. @throws Fault `conflict` for one who is suspended */
   readonly actingFor: ActingFor;
@@ -59,9 +58,7 @@ const sourceShown = shownAs(SourceObject);
 const shown = ({ place, ...source }: Source) => sourceShown({ ...source, ...place });
 
 /** What datasets follow: for those who may change them. */
-export function sourceRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
-  return [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
-}
+export const sourceRoutes = (deps: SourceRoutesDeps): readonly NounRoute[] => [...allRoutes(deps), ...oneRoutes(deps), ...changeRoutes(deps)];
 
 type Noted = (
   inside: Access,
@@ -82,10 +79,8 @@ const told = ({ datasetId, place, everyHours, userId }: Source) => ({ datasetId,
 function allRoutes({ store, audit, datasets, sources, schedule, folders, actingFor }: SourceRoutesDeps): readonly NounRoute[] {
   const noted = noting({ audit });
   return [
-    nounRoute({
+    nounRoute('GET', path, {
       ...common,
-      method: 'GET',
-      path,
       summary: 'What a dataset follows.',
       query: closed({ ...ownerQuery, ...pageQuery }),
       output: pageSchema(SourceObject),
@@ -94,10 +89,8 @@ function allRoutes({ store, audit, datasets, sources, schedule, folders, actingF
         return pageById('dataset-sources', query, (after, limit) => sources.list(id, { after, limit }), shown);
       },
     }),
-    nounRoute({
+    nounRoute('POST', path, {
       ...common,
-      method: 'POST',
-      path,
       summary: 'Has a dataset follow a web page, a sitemap, a site, a bucket or a folder. It is synchronised at once, by a job that works for you.',
       input: NewSource,
       makes: true,
@@ -133,17 +126,13 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
   const one = found(deps);
   const noted = noting(deps);
   return [
-    nounRoute({
+    nounRoute('GET', `${path}/:source`, {
       ...common,
-      method: 'GET',
-      path: `${path}/:source`,
       summary: 'Something that a dataset follows, and the result of its last synchronisation.',
       answer: async ({ caller, params, query }) => shown(await one(readerOf(caller, query), params)),
     }),
-    nounRoute({
+    nounRoute('DELETE', `${path}/:source`, {
       ...common,
-      method: 'DELETE',
-      path: `${path}/:source`,
       summary: 'Has a dataset follow something no more. The files that it has of it are deleted.',
       async answer({ caller, by, params, query }) {
         const source = await store.transaction(async (inside) => {
@@ -157,10 +146,8 @@ function oneRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
         return shown(source);
       },
     }),
-    nounRoute({
+    nounRoute('POST', `${path}/:source/sync`, {
       ...asked,
-      method: 'POST',
-      path: `${path}/:source/sync`,
       others: { 202: SourceObject },
       summary: 'Synchronises something that a dataset follows, now. The job works for whoever added it, or changed it last.',
       async answer({ caller, by, params, query }) {
@@ -181,10 +168,8 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
   const one = found(deps);
   const noted = noting(deps);
   return [
-    nounRoute({
+    nounRoute('PATCH', `${path}/:source`, {
       ...common,
-      method: 'PATCH',
-      path: `${path}/:source`,
       summary:
         'Changes what a dataset follows, or how often it is synchronised. From then on it works for you. What follows another place is synchronised at once.',
       input: ChangedSource,

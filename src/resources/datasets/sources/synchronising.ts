@@ -36,11 +36,9 @@ export interface SynchronisingDeps {
   /** For pages, and for buckets, whose objects take longer. */
   readonly streams: { readonly pages: GuardedStreams; readonly buckets: GuardedStreams };
   readonly resolve: ResolveSecrets;
-  /** Bytes that a file may have. */
   readonly fileBytes: () => number;
   /** What there is room for; undefined: there is no limit. */
   readonly roomOf: (caller: Caller) => Promise<Room | undefined>;
-  /** The folders that may be followed. */
   readonly folders: () => readonly string[];
   /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
   readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;

@@ -76,7 +76,6 @@ export type Reading =
 /** Entries of a source, some at a time. */
 export type Listing = AsyncIterable<readonly Entry[]>;
 
-/** What sources are listed with. */
 export interface ListingDeps {
   readonly streams: GuardedStreams;
   readonly clock: Clock;

@@ -177,5 +177,4 @@ function extensionFor(mime: string, { pathname }: URL): string | undefined {
   return Object.hasOwn(extensions, mime) ? extensions[mime] : undefined;
 }
 
-/** An entry of a page, by its address. */
 export const pageEntry = (url: URL, read: (known: Known | undefined) => Promise<Reading>): Entry => ({ address: url.href, read });

@@ -30,7 +30,6 @@ export interface RunDeps extends CallDeps, ScriptDeps {
   readonly readPage: (url: string, asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<string | undefined>;
 }
 
-/** Plugins as they are run. */
 export const runningPlugins = (deps: RunDeps): Plugins => ({
   list: async (caller) => [...builtInPlugins, ...(await deps.plugins.runnable(caller))],
   async run(asked) {

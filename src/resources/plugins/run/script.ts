@@ -72,9 +72,7 @@ export async function ranScript({ script, values, file, model, isOwn, context }:
 const stepAt = (step: number, call: number): number => (step > 0 ? stepOf(step, 'scripted', call) : call === 0 ? 0 : stepOf(0, 'inner', call - 1));
 
 /** The client's choice of models is of its own call. */
-function withoutChoices({ targets: _, tier: __, ...context }: Context): Context {
-  return { ...context, strict: false };
-}
+const withoutChoices = ({ targets: _, tier: __, ...context }: Context): Context => ({ ...context, strict: false });
 
 const longestPrompt = 400_000;
 
