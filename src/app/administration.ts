@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import type { Database } from './database.ts';
+import { shared, type Database } from './database.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { AuditEvent } from '#core/audit';
@@ -24,7 +24,7 @@ import { openHolders, type Holders } from '#resources/usage/holders';
 import { openLogs } from '#resources/usage/logs';
 import { openSums } from '#resources/usage/sums';
 import { allUsage, ownUsage, usageRoutes, type UsagePlace } from '#resources/usage/routes';
-import { askForRemoval } from '#resources/users/removal';
+import { askForRemoval, unshare } from '#resources/users/removal';
 import { userRoutes } from '#resources/users/routes';
 import { databaseNow } from '#store/database-clock';
 import { jobs } from '#store/jobs';
@@ -90,7 +90,10 @@ export async function openAdministration({ database, settings, clock, passwords,
         store,
         audit,
         passwords,
-        removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
+        async removal(userId, inside) {
+          await unshare(inside, shared, userId);
+          await askForRemoval(jobs({ store, clock }), userId, inside);
+        },
         plans: planNames,
         newUserPlan: () => settings().newUsers.plan,
       }),
