@@ -100,7 +100,8 @@ class Reading {
       stream.on('error', () => {}); // a form that ends within a file: the parser says so itself
       this.#open = stream;
       stream.on('limit', () => this.#fail(new Fault('too-large', `${field} must have at most ${limits.fileBytes} bytes.`, { field })));
-      const file = this.#hold({ field, filename: filename ?? '', type: partType }, stream);
+      // browsers, curl and libraries write a quotation mark in a name as %22
+      const file = this.#hold({ field, filename: (filename ?? '').replaceAll('%22', '"'), type: partType }, stream);
       file.catch((error: unknown) => this.#fail(error));
       this.#files.push(file);
     });

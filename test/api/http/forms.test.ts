@@ -158,7 +158,7 @@ describe('files', () => {
       formOf([
         ['limit', '3'],
         ['file', file],
-        ['more', new File([], 'empty.txt')],
+        ['more', new File([], 'the "empty" one.txt')],
       ]),
     );
     expect([status, body]).toMatchObject([
@@ -167,7 +167,7 @@ describe('files', () => {
         json: { limit: 3 },
         files: [
           { field: 'file', filename: 'report ü.pdf', type: 'application/pdf', size: fileBytes, text: 'x'.repeat(20) },
-          { field: 'more', filename: 'empty.txt', size: 0, text: '' },
+          { field: 'more', filename: 'the "empty" one.txt', size: 0, text: '' },
         ],
       },
     ]);
