@@ -27,6 +27,7 @@ import { allUsage, ownUsage, usageRoutes, type UsagePlace } from '#resources/usa
 import { askForRemoval, unshare } from '#resources/users/removal';
 import { userRoutes } from '#resources/users/routes';
 import { databaseNow } from '#store/database-clock';
+import type { Access } from '#store/open';
 import { jobs } from '#store/jobs';
 import { version } from './version.ts';
 
@@ -90,10 +91,7 @@ export async function openAdministration({ database, settings, clock, passwords,
         store,
         audit,
         passwords,
-        async removal(userId, inside) {
-          await unshare(inside, shared, userId);
-          await askForRemoval(jobs({ store, clock }), userId, inside);
-        },
+        removal: removalOf(database, clock),
         plans: planNames,
         newUserPlan: () => settings().newUsers.plan,
       }),
@@ -178,3 +176,11 @@ function withOwn(plan: Plan | undefined, own: Plan | undefined): Plan | undefine
 
 /** The names in a list out of the database: of one that is damaged, none. */
 const namesIn = (models: unknown): readonly string[] => (Array.isArray(models) ? models.filter((name) => typeof name === 'string') : []);
+
+/** Of a user who was deleted: what they shared is nobody else's at once, and a job removes what is left. */
+const removalOf =
+  ({ store }: Database, clock: Clock) =>
+  async (userId: number, inside: Access): Promise<void> => {
+    await unshare(inside, shared, userId);
+    await askForRemoval(jobs({ store, clock }), userId, inside);
+  };

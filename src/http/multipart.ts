@@ -119,7 +119,8 @@ class Reading {
   }
 
   async form(): Promise<MultipartForm> {
-    const files = await Promise.all(this.#files);
+    // a browser sends an empty part without a filename where no file was chosen
+    const files = (await Promise.all(this.#files)).filter(({ filename, size }) => filename !== '' || size > 0);
     return { fields: this.#fields, files, remove: () => this.#remove() };
   }
 

@@ -175,6 +175,15 @@ describe('files', () => {
     await expect.poll(() => readdir(folder)).toEqual([]);
   });
 
+  test('are none where none was chosen in a browser', async () => {
+    const unchosen = formOf([
+      ['limit', '3'],
+      ['file', new File([], '')],
+    ]);
+    expect((await ask(unchosen)).body).toEqual({ json: { limit: 3 }, files: [] });
+    await expect.poll(() => readdir(folder)).toEqual([]);
+  });
+
   test('with a key the fields and the hashes of the files stand for the body, whatever the boundary is', async () => {
     const form = (text: string) =>
       formOf([
