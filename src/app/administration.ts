@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import type { Database } from './database.ts';
+import { shared, type Database } from './database.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { AuditEvent } from '#core/audit';
@@ -24,9 +24,10 @@ import { openHolders, type Holders } from '#resources/usage/holders';
 import { openLogs } from '#resources/usage/logs';
 import { openSums } from '#resources/usage/sums';
 import { allUsage, ownUsage, usageRoutes, type UsagePlace } from '#resources/usage/routes';
-import { askForRemoval } from '#resources/users/removal';
+import { askForRemoval, unshare } from '#resources/users/removal';
 import { userRoutes } from '#resources/users/routes';
 import { databaseNow } from '#store/database-clock';
+import type { Access } from '#store/open';
 import { jobs } from '#store/jobs';
 import { version } from './version.ts';
 
@@ -90,7 +91,7 @@ export async function openAdministration({ database, settings, clock, passwords,
         store,
         audit,
         passwords,
-        removal: (userId, inside) => askForRemoval(jobs({ store, clock }), userId, inside),
+        removal: removalOf(database, clock),
         plans: planNames,
         newUserPlan: () => settings().newUsers.plan,
       }),
@@ -175,3 +176,11 @@ function withOwn(plan: Plan | undefined, own: Plan | undefined): Plan | undefine
 
 /** The names in a list out of the database: of one that is damaged, none. */
 const namesIn = (models: unknown): readonly string[] => (Array.isArray(models) ? models.filter((name) => typeof name === 'string') : []);
+
+/** Of a user who was deleted: what they shared is nobody else's at once, and a job removes what is left. */
+const removalOf =
+  ({ store }: Database, clock: Clock) =>
+  async (userId: number, inside: Access): Promise<void> => {
+    await unshare(inside, shared, userId);
+    await askForRemoval(jobs({ store, clock }), userId, inside);
+  };

@@ -10,7 +10,7 @@ import type { BlobColumn } from '#store/blob-rows';
 import { openStore, type Store } from '#store/open';
 import { onlyReads } from '#store/sql-error';
 import { makePrivate } from '#store/private-folder';
-import type { OwnedTable } from '#resources/users/removal';
+import type { OwnedTable, SharedTable } from '#resources/users/removal';
 import { checkMasterKey, secretRow } from '#store/secrets';
 
 export const migrations = [
@@ -54,6 +54,14 @@ export const owned: readonly OwnedTable[] = [
   { table: 'chat' },
   { table: 'run', bytes: 'bytes' },
   { table: 'mcp_approved_call' },
+];
+
+/** What users share. Files are shared with those alone who have their dataset. */
+export const shared: readonly SharedTable[] = [
+  { kind: 'dataset', table: 'datasets' },
+  { kind: 'chat', table: 'chat', number: 'number', owner: 'user_id' },
+  { kind: 'mcp-server', table: 'mcp_server' },
+  ...['agent', 'persona', 'plugin', 'secret'].map((kind) => ({ kind, table: kind })),
 ];
 
 /** Columns that name blobs: what none of them names goes. */

@@ -99,7 +99,8 @@ class Reading {
       stream.on('error', () => {}); // a form that ends within a file: the parser says so itself
       this.#open = stream;
       stream.on('limit', () => this.#fail(new Fault('too-large', `${field} must have at most ${limits.fileBytes} bytes.`, { field })));
-      const file = this.#hold({ field, filename: filename ?? '', type: partType }, stream);
+      // browsers, curl and libraries write a quotation mark in a name as %22
+      const file = this.#hold({ field, filename: (filename ?? '').replaceAll('%22', '"'), type: partType }, stream);
       file.catch((error: unknown) => this.#fail(error));
       this.#files.push(file);
     });
@@ -117,7 +118,8 @@ class Reading {
   }
 
   async form(): Promise<MultipartForm> {
-    const files = await Promise.all(this.#files);
+    // a browser sends an empty part without a filename where no file was chosen
+    const files = (await Promise.all(this.#files)).filter(({ filename, size }) => filename !== '' || size > 0);
     return { fields: this.#fields, files, remove: () => this.#remove() };
   }
 

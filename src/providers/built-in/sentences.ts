@@ -54,9 +54,9 @@ function* ends(line: string, from: number): Generator<[number, number]> {
   if (start < line.length) yield [start, line.length];
 }
 
-/** The stems of the words in lower case; in scripts without spaces, each character. */
+/** The stems of the words in lower case; in scripts without spaces, and in Korean, each character. */
 export function wordsOf(text: string): string[] {
-  const words = text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}\p{M}]+/gu) ?? [];
+  const words = text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]|[\p{L}\p{N}\p{M}]+/gu) ?? [];
   return words.map(stem);
 }
 

@@ -70,6 +70,6 @@ function endOf(text: string, from: number): number {
   return end;
 }
 
-/** In lower case; in scripts without spaces, each character. */
+/** In lower case; in scripts without spaces, and in Korean, each character. */
 const wordsOf = (text: string): readonly string[] =>
-  text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]|[\p{L}\p{N}]{2,60}/gu) ?? [];
+  text.toLowerCase().match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]|[\p{L}\p{N}]{2,60}/gu) ?? [];

@@ -12,6 +12,17 @@ export interface OwnedTable {
   readonly bytes?: string;
 }
 
+/** A table of things that users share. */
+export interface SharedTable {
+  /** As `grants` names it. */
+  readonly kind: string;
+  readonly table: string;
+  /** The column by which `grants` knows a thing; `id`, if it is left out. */
+  readonly number?: string;
+  /** `owner_id`, if it is left out. */
+  readonly owner?: string;
+}
+
 export interface RemovalDeps {
   readonly store: Store;
   readonly jobs: Jobs;
@@ -29,6 +40,15 @@ const pieceRows = 500;
 /** Has a user who was deleted taken away, with all that is left. */
 export async function askForRemoval(jobs: Pick<Jobs, 'add'>, userId: number, inside?: Access): Promise<void> {
   await jobs.add(kind, { userId }, { unique: String(userId), tries, ...(inside ? { inside } : {}) });
+}
+
+/** What a user shared is nobody else's any more. To be called in a transaction. */
+export async function unshare({ db }: Access, shared: readonly SharedTable[], userId: number): Promise<void> {
+  for (const { kind: thing, table, number = 'id', owner = 'owner_id' } of shared)
+    await sql`
+      delete from grants where kind = ${thing} and thing_id in (select ${sql.ref(number)} from ${sql.table(table)} where ${sql.ref(owner)} = ${userId})`.execute(
+      db,
+    );
 }
 
 /** Takes away, piece by piece, users who were deleted: one statement for half a million rows would never end. What a former process has not finished is gone on with. */

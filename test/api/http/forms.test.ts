@@ -158,7 +158,7 @@ describe('files', () => {
       formOf([
         ['limit', '3'],
         ['file', file],
-        ['more', new File([], 'empty.txt')],
+        ['more', new File([], 'the "empty" one.txt')],
       ]),
     );
     expect([status, body]).toMatchObject([
@@ -167,11 +167,20 @@ describe('files', () => {
         json: { limit: 3 },
         files: [
           { field: 'file', filename: 'report ü.pdf', type: 'application/pdf', size: fileBytes, text: 'x'.repeat(20) },
-          { field: 'more', filename: 'empty.txt', size: 0, text: '' },
+          { field: 'more', filename: 'the "empty" one.txt', size: 0, text: '' },
         ],
       },
     ]);
     expect(heldWhileAnswering.slice(before)).toEqual([2]);
+    await expect.poll(() => readdir(folder)).toEqual([]);
+  });
+
+  test('are none where none was chosen in a browser', async () => {
+    const unchosen = formOf([
+      ['limit', '3'],
+      ['file', new File([], '')],
+    ]);
+    expect((await ask(unchosen)).body).toEqual({ json: { limit: 3 }, files: [] });
     await expect.poll(() => readdir(folder)).toEqual([]);
   });
 

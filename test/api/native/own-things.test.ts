@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { startTestServer } from '../../support/server.ts';
-import { visitorsOf, type Answer } from './visitors.ts';
+import { person, visitorsOf, type Answer } from './visitors.ts';
 
 const server = await startTestServer();
 afterAll(() => server.close());
-const { admin, nobody } = visitorsOf(server);
+const all = visitorsOf(server);
+const { admin, nobody } = all;
 const plugin = { plugin_name: 'p', kind: 'prompt', template: 'x' };
 const agent = { mode: 'single', instructions: 'x' };
 
@@ -113,4 +114,29 @@ test('things of an owner who is not there are 404 for an administrator, as lists
     expect([path, status, answer['error']]).toEqual([path, 404, 'There is no such user.']);
     expect([path, (await admin('GET', `${path}?owner=1`)).status]).toEqual([path, 200]);
   }
+});
+
+test('what somebody shared is nobody’s at once when they are deleted', async () => {
+  const [ada, bob] = [await person(all), await person(all)];
+  const made = {
+    agents: { ...agent, name: 'a' },
+    chats: { title: 'c' },
+    datasets: { name: 'left' },
+    'mcp-servers': { name: 'm', url: 'https://mcp.example/mcp' },
+    personas: { name: 'p', prompt: 'x' },
+    plugins: { ...plugin, title: 'p' },
+    secrets: { name: 'S', value: 'x' },
+  };
+  const seen = async () => {
+    const lists = await Promise.all(Object.keys(made).map((kind) => bob.ask('GET', `/server/mine/${kind}`)));
+    return lists.map(({ body }) => (body['items'] as { owner: number }[]).filter(({ owner }) => owner === ada.id).length);
+  };
+  for (const [kind, body] of Object.entries(made)) {
+    const { id } = (await ada.ask('POST', `/server/mine/${kind}`, body)).body;
+    const given = await ada.ask('PUT', `/server/mine/${kind}/${id as string}/grants`, { items: [{ user: bob.id, right: 'read' }] });
+    expect([kind, given.status]).toEqual([kind, 200]);
+  }
+  expect(await seen()).toEqual(Object.keys(made).map(() => 1));
+  expect((await admin('DELETE', `/server/admin/users/${ada.id}`)).status).toBe(200);
+  expect(await seen()).toEqual(Object.keys(made).map(() => 0));
 });

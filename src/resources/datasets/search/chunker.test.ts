@@ -159,5 +159,6 @@ test('a table has the language of its words', async () => {
 test('words are the same for every database: in lower case, without marks, pairs of characters where a script has no spaces', () => {
   expect(wordsOf('“Ärger”—mit ERR-42, siehe foo_bar.ts!')).toBe('ärger mit err 42 siehe foo bar ts');
   expect(wordsOf('東京タワー (Tokyo)')).toBe('東京 京タ タワ ワー tokyo');
+  expect(wordsOf('회의실은 삼층')).toBe('회의 의실 실은 삼층');
   expect(wordsOf('ﬁne ＡＢＣ')).toBe('fine abc');
 });

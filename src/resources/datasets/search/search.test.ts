@@ -67,13 +67,15 @@ onBothDatabases('a search', ({ shared }) => {
     const { id } = await newDataset(store(), user);
     const german = 'Die Kündigungsfristen betragen für alle Verträge drei Monate. Die Häuser werden danach übergeben.';
     const japanese = '東京の会議室は三階にあります。予約は総務部に連絡してください。';
+    const korean = '서울 본사의 회의실은 삼층에 있습니다.';
     const english = 'Contracts are terminated by written notices of the parties who signed what they wanted.';
-    for (const text of [german, japanese, english]) await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text });
+    for (const text of [german, japanese, korean, english]) await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text });
     const { ask } = searchOf(store());
     const first = async (question: string) => (await ask(callerOf(user), question)).passages.map(({ quote }) => quote)[0];
     expect(await first('Kündigungsfrist Vertrag')).toBe(german);
     expect(await first('Haus')).toBe(german);
     expect(await first('会議室の予約')).toBe(japanese);
+    expect(await first('회의실')).toBe(korean);
     expect(await first('notice of a party')).toBe(english);
     expect((await ask(callerOf(user), 'the of and')).passages).toEqual([]);
     expect((await ask(callerOf(user), '?! \0 ""')).passages).toEqual([]);

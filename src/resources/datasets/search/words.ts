@@ -37,12 +37,13 @@ export const configurationOf = (language: string): string => (Object.hasOwn(conf
 const between = /[^\p{L}\p{N}\p{M}]+/gu;
 /** More than a row of the index has room for: such words are known by their beginning. */
 const tooLong = /([^ ]{255})[^ ]+/gu;
-/** Scripts that are written without spaces. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
+/** Scripts that are written without spaces, and that of Korean, which writes particles without a space behind a word. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
 
 /**
  * A text as words in lower case with single spaces between them, for `to_tsvector`: what is a word then does not depend on the locale of the database. What is written
- * without spaces is given as overlapping pairs of characters.
+ * without spaces, or in Korean, is given as overlapping pairs of characters.
  */
 export const wordsOf = (text: string): string =>
   normalized(text, 'NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(unspaced, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
