@@ -1,4 +1,5 @@
-import { type ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { validateHeaderName, validateHeaderValue } from '#kit/net/http';
 import type { Headers } from './headers.ts';
 
 /** Headers that the runtime has to know of, since it decides by them how the body is framed and whether the connection stays open; it writes their lines. */

@@ -55,7 +55,7 @@ export function openMetrics(): Metrics {
     ...callMetrics(registry),
     answered(face, route, status, milliseconds) {
       let ofFace = routes.get(face);
-      if (!ofFace) routes.set(face, (ofFace = new Map()));
+      if (!ofFace) routes.set(face, (ofFace = new Map<string, Answers>()));
       let answers = ofFace.get(route);
       if (!answers) ofFace.set(route, (answers = new Answers(face, route)));
       answers.add(status, milliseconds / 1000);
