@@ -20,7 +20,7 @@ const samplesPerSecond = 3000;
 const longestName = 100;
 /** Enough for code to be compiled for good. */
 const warmUpRequests = 40_000;
-const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; operation?: string }[] = [
+export const loads: readonly { question: string; what: string; load: Omit<Load, 'seconds'>; operation?: string }[] = [
   { question: 'chat', what: 'chat 1 KB', load: { body: chatBody({ bytes: 1000 }), clients: 32 } },
   { question: 'chat', what: 'chat 20 KB', load: { body: chatBody({ bytes: 20_000 }), clients: 32 } },
   { question: 'stream', what: 'stream of 200 chunks', load: { body: chatBody({ bytes: 1000, stream: true }), clients: 32 } },
@@ -112,7 +112,7 @@ async function read(file: string) {
 const isMain = (thread: string) => thread === 'node' || thread.includes('MainThread');
 
 /** The name of a JavaScript function, whichever of V8's compilers made it; `undefined` for other code. */
-function functionOf(symbol: string): string | undefined {
+export function functionOf(symbol: string): string | undefined {
   const [, name, place = ''] = /^JS:[*+~^']*(\S*) ?(.*)$/.exec(symbol) ?? [];
   if (name === undefined) return undefined;
   const path = place.replace(/^file:\/\//, '');
@@ -122,5 +122,5 @@ function functionOf(symbol: string): string | undefined {
 
 const add = (counts: Map<string, number>, name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
 
-const mostFirst = <Value>(values: ReadonlyMap<string, Value>, of = (value: Value) => Number(value)) =>
+export const mostFirst = <Value>(values: ReadonlyMap<string, Value>, of = (value: Value) => Number(value)) =>
   Array.from(values).toSorted(([, a], [, b]) => of(b) - of(a));

@@ -130,14 +130,14 @@ export async function openRig(options: BenchOptions) {
     /** Starts a provider and the contestants in front of it, for as long as the measuring takes. */
     withContestants<Result>(
       names: readonly Name[],
-      { profiled = false, ablated = false, ...upstream }: Upstream & { profiled?: boolean; ablated?: boolean },
+      { profiled = false, counted = false, ablated = false, ...upstream }: Upstream & { profiled?: boolean; counted?: boolean; ablated?: boolean },
       measure: (contestants: readonly Contestant[], upstreamPort: number) => Promise<Result>,
     ): Promise<Result> {
       return this.withUpstream(upstream, async (upstreamPort) => {
         const contestants: Contestant[] = [];
         try {
           for (const name of names)
-            contestants.push(await open(name, { folder: this.place(), upstreamPort, postgres, before: options.before, profiled, ablated }));
+            contestants.push(await open(name, { folder: this.place(), upstreamPort, postgres, before: options.before, profiled, counted, ablated }));
           return await measure(contestants, upstreamPort);
         } finally {
           await Promise.all(contestants.map((contestant) => contestant.stop()));

@@ -10,6 +10,7 @@ import { chat } from './chat.ts';
 import { coldStart } from './cold-start.ts';
 import { embeddings } from './embeddings.ts';
 import { firstChunk } from './first-chunk.ts';
+import { instructions } from './instructions.ts';
 import { journal } from './journal.ts';
 import { latency } from './latency.ts';
 import { limits } from './limits.ts';
@@ -61,6 +62,7 @@ Questions: ${questions.map(({ name }) => name).join(', ')}. Default: all.
   --json         print JSON instead of the table
   --without A,B  what mechanisms cost: each is switched off in turn in one warm process (A+B: together)
   --profile      profile instead of measuring: where Dragoman's CPU time goes
+  --instructions count instructions instead of measuring: what a request takes whatever else the machine does
   --portkey      install Portkey outside the project first
 `;
 
@@ -75,6 +77,7 @@ const { values, positionals } = parseArgs({
     without: { type: 'string' },
     json: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
+    instructions: { type: 'boolean', default: false },
     portkey: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -112,6 +115,7 @@ try {
       'dist/ is not of these sources, so that Dragoman ran from them: a start and memory at rest are those of the built program after "npm run build".',
     );
   if (values.profile) await profile(rig, positionals);
+  else if (values.instructions) await instructions(rig, positionals);
   else if (values.without !== undefined)
     await ablation(rig, values.without.split(','), positionals.find((one) => one === 'stream' || one === 'responses') ?? 'chat');
   else await measure();

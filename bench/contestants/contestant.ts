@@ -25,6 +25,8 @@ export interface Contestant {
   /** Of the launcher, where there is one. */
   readonly launcherPid?: number;
   readonly databasePid: number | undefined;
+  /** It was started in. */
+  readonly folder: string;
   /** The port by which mechanisms are switched off, if it was asked for. */
   readonly ablation?: number;
   stop(): Promise<void>;
@@ -41,6 +43,8 @@ export interface Place {
   readonly databaseUrl?: string;
   /** Tells `perf` the names of its functions, for a profile. */
   readonly profiled?: boolean;
+  /** Runs under Valgrind, which counts its instructions when it is told to. */
+  readonly counted?: boolean;
   /** Mechanisms can be switched off while it runs. */
   readonly ablated?: boolean;
   /** How many workers Dragoman runs; absent: 1. */
@@ -58,26 +62,31 @@ export const key = randomBytes(48).toString('base64url');
 export async function openNode(
   name: Name,
   { file, words, headers }: { readonly file: string; readonly words: (port: number) => readonly string[]; readonly headers: readonly string[] },
-  { folder, upstreamPort, profiled }: Place,
+  { folder, upstreamPort, profiled, counted }: Place,
 ): Promise<Contestant> {
   const port = await freePort();
   const running = start({
-    program: process.execPath,
-    words: [...naming(profiled), file, ...words(port)],
+    ...counting([...naming(profiled), file, ...words(port)], counted),
     core: cores.gateway,
     folder,
     environment: { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}`, KEY: key, NODE_ENV: 'production' },
     log: join(folder, 'log'),
   });
-  return answering(name, running, { port, path: chatPath, headers });
+  return answering(name, running, { port, path: chatPath, headers, folder });
 }
+
+/** A Node program as it is started, under Valgrind where its instructions are to be counted. */
+export const counting = (words: readonly string[], counted = false) =>
+  counted
+    ? { program: 'valgrind', words: ['--tool=callgrind', '--instr-atstart=no', '--smc-check=all-non-file', process.execPath, ...words] }
+    : { program: process.execPath, words };
 
 export const naming = (profiled = false) => (profiled ? ['--perf-basic-prof'] : []);
 
 /** Waits until it has answered a chat completion; ends it where it does not. */
 export async function answering(name: Name, running: Running, contestant: Address & Partial<Contestant>): Promise<Contestant> {
   try {
-    await until(() => isAnswered(contestant), { what: `${name} gave no answer.`, alive: running.alive });
+    await until(() => isAnswered(contestant), { what: `${name} gave no answer.`, alive: running.alive, seconds: startSeconds });
   } catch (error) {
     await running.stop();
     throw new Error(`${error instanceof Error ? error.message : ''} ${running.lastWords()}`, { cause: error });
@@ -85,7 +94,10 @@ export async function answering(name: Name, running: Running, contestant: Addres
   return { databasePid: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
 }
 
-type Address = Pick<Contestant, 'port' | 'path' | 'headers'>;
+/** Under Valgrind a start takes half a minute. */
+const startSeconds = 120;
+
+type Address = Pick<Contestant, 'port' | 'path' | 'headers' | 'folder'>;
 
 const question = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello?' }] });
 

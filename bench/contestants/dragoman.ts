@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cores, freePort, start } from '../processes.ts';
-import { answering, key, naming, type Contestant, type Entrant, type Name, type Place } from './contestant.ts';
+import { answering, counting, key, naming, type Contestant, type Entrant, type Name, type Place } from './contestant.ts';
 
 export const dragoman: Entrant = {
   missing: (postgres) => (postgres ? undefined : 'PostgreSQL is not installed (apt-get install postgresql): the rows with DATABASE_URL are missing.'),
@@ -29,7 +29,7 @@ const root = join(import.meta.dirname, '../..');
 /** Starts Dragoman with these environment variables. */
 export async function openDragoman(
   name: Name,
-  { folder, upstreamPort, profiled, ablated, unpinned }: Place,
+  { folder, upstreamPort, profiled, counted, ablated, unpinned }: Place,
   environment: Readonly<Record<string, string>>,
   checkout = root,
 ): Promise<Contestant> {
@@ -42,8 +42,7 @@ export async function openDragoman(
       ? [...memoryOptions, ...naming(profiled), ...preload, '--conditions=dragoman-source', join(checkout, 'src/main.ts')]
       : [join(checkout, 'bin/dragoman.js')];
   const running = start({
-    program: process.execPath,
-    words: [...program, 'serve'],
+    ...counting([...program, 'serve'], counted),
     core: unpinned ? cores.any : cores.gateway,
     folder,
     environment: {
@@ -59,6 +58,7 @@ export async function openDragoman(
     port,
     path: '/server/chatcompat/v1/chat/completions',
     headers: [`Authorization: Bearer ${key}`],
+    folder,
     ...(ablation && { ablation }),
   });
   const { pid } = JSON.parse(readFileSync(join(folder, 'data/server.json'), 'utf8')) as { pid: number };

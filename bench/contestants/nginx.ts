@@ -17,7 +17,7 @@ export const nginx: Entrant = {
       folder,
       log: join(folder, 'log'),
     });
-    return answering('nginx', running, { port, path: chatPath, headers: [] });
+    return answering('nginx', running, { port, path: chatPath, headers: [], folder });
   },
 };
 
