@@ -16,7 +16,7 @@ export type Status = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'fa
 /** The response object before it runs, from its request alone. @param stored will it be stored? */
 export function queued(request: ResponsesRequest, { id, created }: Identity, stored: boolean): JsonObject {
   const { conversation } = request;
-  return {
+  const response: JsonObject = {
     id,
     object: 'response',
     created_at: created,
@@ -32,7 +32,6 @@ export function queued(request: ResponsesRequest, { id, created }: Identity, sto
     output: [],
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: request.previous_response_id ?? null,
-    ...(isGiven(conversation) ? { conversation: { id: typeof conversation === 'string' ? conversation : conversation.id } } : {}),
     prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
     safety_identifier: request.safety_identifier ?? null,
@@ -51,6 +50,7 @@ export function queued(request: ResponsesRequest, { id, created }: Identity, sto
     user: request.user ?? null,
     metadata: request.metadata ?? {},
   };
+  return isGiven(conversation) ? { ...response, conversation: { id: typeof conversation === 'string' ? conversation : conversation.id } } : response;
 }
 
 function textOf({ text }: ResponsesRequest): JsonObject {
