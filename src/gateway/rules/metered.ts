@@ -313,7 +313,8 @@ class Meter {
   #isPossible({ input, output, cached = 0, thought = 0, searches = 0 }: Usage): boolean {
     const { sampling, route, reservation } = this.#call;
     // A provider that does not know the field of the maximum exceeds the bound that we set, and bills the excess.
-    const maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
+    let maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
+    if (maxTokens === 0 && isConversation(this.#call)) maxTokens = 1; // who only fills a cache may count the token at which it stopped
     // A task may be many prompts. A context window may be larger than configured: by a client header, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);

@@ -8,8 +8,8 @@ const { upstream, server } = await scriptedServer((one) => ({ yaml: everyWire(on
 
 const ask = (face: Face, model: string, more: object) => askFace(server, face, { model, content: 'hi', stream: false, more });
 
-test('a limit of 0 is passed on to providers that fill their cache for it', async () => {
-  const usage = { input_tokens: 3, cache_creation_input_tokens: 2000, cache_read_input_tokens: 0, output_tokens: 0 };
+test.each([0, 1])('a limit of 0 is passed on to providers that fill their cache for it, and booked where they count %i tokens', async (output) => {
+  const usage = { input_tokens: 3, cache_creation_input_tokens: 2000, cache_read_input_tokens: 0, output_tokens: output };
   const answer = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: 'max_tokens', stop_sequence: null, usage };
   upstream.script(body(JSON.stringify(answer)));
   const { status, raw } = await ask('messages', 'messages', { max_tokens: 0 });
