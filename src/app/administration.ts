@@ -1,5 +1,5 @@
 import type { Settings } from '#config/index';
-import { shared, type Database } from './database.ts';
+import { sharedTables, type Database } from './database.ts';
 import type { NounRoute } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
 import type { AuditEvent } from '#core/audit';
@@ -181,6 +181,6 @@ const namesIn = (models: unknown): readonly string[] => (Array.isArray(models) ?
 const removalOf =
   ({ store }: Database, clock: Clock) =>
   async (userId: number, inside: Access): Promise<void> => {
-    await unshare(inside, shared, userId);
+    await unshare(inside, sharedTables, userId);
     await askForRemoval(jobs({ store, clock }), userId, inside);
   };

@@ -57,7 +57,7 @@ export const owned: readonly OwnedTable[] = [
 ];
 
 /** What users share. Files are shared with those alone who have their dataset. */
-export const shared: readonly SharedTable[] = [
+export const sharedTables: readonly SharedTable[] = [
   { kind: 'dataset', table: 'datasets' },
   { kind: 'chat', table: 'chat', number: 'number', owner: 'user_id' },
   { kind: 'mcp-server', table: 'mcp_server' },

@@ -20,6 +20,7 @@ export interface OfferedTool {
 
 export interface ToolAnswer {
   readonly text: string;
+  /** The same as JSON. */
   readonly structured?: JsonObject;
   readonly isError: boolean;
 }

@@ -77,6 +77,7 @@ export interface RunUsage {
 
 /** What a run may use, all of its parts together. */
 export interface RunLimits {
+  /** Answers of models. */
   readonly steps: number;
   /** Calls of tools. */
   readonly calls: number;

@@ -7,12 +7,14 @@ const framing: ReadonlySet<string> = new Set(['connection', 'content-length', 'd
 
 /** The last line of each header. Nearly all are the same from answer to answer, and the runtime would look at every character of each of them again. */
 const lastLines = new Map<string, { value: string; line: string }>();
-/** Names that are kept: more than this server has, should names ever come from elsewhere. */
+/** Names, and characters of a value, that are kept: more than this server has, should they ever come from elsewhere. */
 const mostNames = 200;
+const longestValue = 200;
+/** What they say is for one client alone. */
+const notKept: ReadonlySet<string> = new Set(['set-cookie', 'location', 'content-disposition']);
 
 /**
  * Makes the head of an answer, which goes out with the first of its body.
- *
  * @param parts headers in their order, names in lower case; all but those of framing stand behind the runtime's own
  * @throws TypeError for a name or value that may not stand in a header
  */
@@ -41,15 +43,14 @@ interface Made {
 }
 
 function newLine(name: string, value: string, last: { value: string; line: string } | undefined): string {
+  if (!last) validateHeaderName(name);
   validateHeaderValue(name, value);
   const line = `${name}: ${value}\r\n`;
+  if (value.length > longestValue || notKept.has(name)) return line;
   if (last) {
     last.value = value;
     last.line = line;
-    return line;
-  }
-  validateHeaderName(name);
-  if (lastLines.size < mostNames) lastLines.set(name, { value, line });
+  } else if (lastLines.size < mostNames) lastLines.set(name, { value, line });
   return line;
 }
 

@@ -15,6 +15,7 @@ export interface Examined {
   readonly mostConnections: number;
   /** Machines at work that each keep originals of files in a folder of their own. */
   readonly places: readonly string[];
+  /** Of the round trip. */
   readonly milliseconds: number;
   /** By how many milliseconds its clock is ahead of ours. */
   readonly aheadMilliseconds: number;

@@ -16,7 +16,7 @@ export class WrongMasterKey extends Error {
  * @throws WrongMasterKey
  */
 export async function masterKey({ value, file }: { value?: string | undefined; file: string }): Promise<Buffer> {
-  if (value !== undefined) return keyOf(value, 'must be 32 bytes in base64, such as `openssl rand -base64 32` makes, and not all of them 0.');
+  if (value !== undefined) return keyOf(value, 'must be 32 bytes in base64, as made by `openssl rand -base64 32`, and not all zeros.');
   const text = await writtenOnce(file, () => `${randomKey().toString('base64')}\n`);
   await chmod(file, 0o600);
   return keyOf(text, `is not set, and the file ${file} does not hold 32 bytes in base64.`);

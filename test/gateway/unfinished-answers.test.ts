@@ -150,6 +150,15 @@ test('an answer that breaks off is booked by its content, whatever else its fram
   expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', outputTokens: 3, provenance: 'partial' });
 });
 
+test('an answer that breaks off is booked by its text, not by the escapes that its JSON needs', async () => {
+  const quotes = Array.from({ length: 40 }, () => chunk({ content: '"\n"\n"\n"\n' }));
+  for (const face of ['chat', 'messages'] as const) {
+    upstream.script(replay(lines(quotes)));
+    const { headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect([face, await loggedAs(server, headers.get('x-request-id')!)]).toMatchObject([face, { end: 'upstream-cut', outputTokens: 80 }]);
+  }
+});
+
 test('a repeated message_start at the beginning does no harm', async () => {
   upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
   expect(await askFace(server, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });

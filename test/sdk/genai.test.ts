@@ -128,6 +128,9 @@ describe.each(sdks)('$name', ({ sdk }) => {
       for await (const { name } of await client.models.list()) listed.push(name);
       expect(listed).toContain('models/built-in');
       expect((await client.models.get({ model: 'built-in' })).name).toBe('models/built-in');
+      let onPlatform = 0;
+      for await (const { name } of await clientOf(who, { vertexai: true }, { apiVersion: 'v1beta' }).models.list()) if (name) onPlatform++;
+      expect(onPlatform).toBeGreaterThan(0);
     });
   });
 

@@ -43,6 +43,7 @@ export function withUniqueIds(turns: readonly Turn[]): readonly Turn[] {
 /** The calls of the last turn that called with an id: the results behind it are theirs. */
 interface Calls {
   readonly turn: number;
+  /** Their new ids. */
   readonly ids: string[];
   answered: number;
 }

@@ -57,7 +57,6 @@ export function outputLimitLearned<Quirks extends OutputLimit>({ details }: Faul
 
 /**
  * Lowers the `max_tokens` of a call to the output limit of the model, with a warning.
- *
  * @returns the same call where nothing has to change
  * @throws Fault `invalid` where no token may be generated and the client speaks another wire
  */
@@ -71,4 +70,7 @@ export function withinOutputLimit(call: GenerateCall, maxOutputTokens: number | 
 
 /** Only Anthropic's API takes a limit of 0, which fills its cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
 export const nothingAllowed = (): Fault =>
-  new Fault('invalid', 'max_tokens must be at least 1: the provider has no cache that is filled without an answer.', { field: 'max_tokens', elsewhere: true });
+  new Fault('invalid', 'max_tokens must be at least 1: the provider cannot fill its cache without generating an answer.', {
+    field: 'max_tokens',
+    elsewhere: true,
+  });

@@ -6,6 +6,7 @@ import { allOut } from '../routing/all-out.ts';
 export interface Candidates<Candidate> {
   /** The models not yet tried, in order. */
   readonly left: Candidate[];
+  /** Most models to try. */
   readonly most: number;
   readonly signal: AbortSignal;
   /** Tries one model. `at`: how many were tried before it */

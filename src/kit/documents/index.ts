@@ -35,6 +35,7 @@ export interface DocumentsOptions {
   /** How many are converted at once. */
   readonly size: number;
   readonly limits?: ChildLimits;
+  /** How many wait. */
   readonly most?: number;
 }
 

@@ -33,7 +33,6 @@ export type Fetching = (url: string | URL, init?: RequestInit) => Promise<Respon
 
 /**
  * The standard fetch, of permitted addresses, with bounds. Failures are those of the standard one, which the library tells from answers.
- *
  * @param more members that answers have where they do not say otherwise
  */
 export function signInFetch(deps: SignInDeps, signal: AbortSignal, more: JsonMembers = {}): Fetching {
@@ -61,10 +60,10 @@ export function signInFetch(deps: SignInDeps, signal: AbortSignal, more: JsonMem
 
 type JsonMembers = Readonly<Record<string, unknown>>;
 
-/** A good answer with these members besides, and without those that say nothing, `null` or an empty text: the library takes them for wrong values. */
+/** A successful answer with these members where it lacks them, and without members that are null or empty, which the library rejects. */
 async function withMembers(response: Response, more: JsonMembers): Promise<Response> {
   if (!response.ok || !response.body) return response;
-  const text = await response.text().catch(() => ''); // what is too large or breaks off is an answer too, and none that is good
+  const text = await response.text().catch(() => ''); // what is too large or breaks off is read as empty, which the library refuses
   const members = objectIn(text);
   const said = members && Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== ''));
   return new Response(said ? JSON.stringify({ ...more, ...said }) : text, { status: response.status, headers: response.headers });

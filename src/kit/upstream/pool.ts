@@ -66,14 +66,14 @@ export function openUpstreams({ clock, connectSeconds, proxy, noProxy, secureCon
   let alone = 0;
   /** Sends a request on a new connection, which is closed after the answer; on one of the pool while there are too many of those. */
   const askAlone = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> => {
-    if (alone >= mostAlone) return ask(dispatcherOf(originOf(request.url)), method, request, watch);
-    const dispatcher = opened(originOf(request.url), connectSeconds() * 1000);
+    if (alone >= mostAlone) return ask(dispatcherOf(cachedOrigin(request.url)), method, request, watch);
+    const dispatcher = opened(cachedOrigin(request.url), connectSeconds() * 1000);
     alone++;
     // Not retired before: a proxy is connected to first.
     return ask(dispatcher, method, request, watch).finally(() => void retire(dispatcher).then(() => alone--));
   };
   const send = (method: Method, request: UpstreamRequest): Promise<UpstreamResponse> =>
-    ask(dispatcherOf(originOf(request.url)), method, request, watch).catch((error: unknown) => {
+    ask(dispatcherOf(cachedOrigin(request.url)), method, request, watch).catch((error: unknown) => {
       // No response has started: retried once. The other connections of the pool may have been closed, too, when the server restarted.
       if (error instanceof UpstreamError && error.problem === 'broken' && error.cause instanceof StaleConnection) return askAlone(method, request);
       throw error;
@@ -98,12 +98,12 @@ type Method = 'GET' | 'POST';
 function ask(dispatcher: Dispatcher, method: Method, request: UpstreamRequest, watch: Watch): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     const response = new UpstreamResponse(request, watch, resolve, reject);
-    dispatcher.dispatch({ origin: originOf(request.url), path: request.path, method, headers: request.headers, body: request.body }, response);
+    dispatcher.dispatch({ origin: cachedOrigin(request.url), path: request.path, method, headers: request.headers, body: request.body }, response);
   });
 }
 
-/** A URL puts its origin together each time that it is asked. Those of providers are never changed. */
-function originOf(url: URL): string {
+/** `URL.origin` is computed on each access. The URLs of providers are never changed. */
+function cachedOrigin(url: URL): string {
   let origin = origins.get(url);
   if (origin === undefined) origins.set(url, (origin = url.origin));
   return origin;

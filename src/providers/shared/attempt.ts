@@ -85,6 +85,7 @@ export async function attempt<Call, Request extends ProviderRequest, Quirks>(
     const response = await post(upstreams, { url, path, headers, body }, context);
     if (response.status === 200) {
       if (keys?.any) keys.accepted(model, credential);
+      credential.accepted?.();
       if (refused.length > 0) quirks.keep(model, known!, refused);
       return { response, request: { ...request, body: undefined }, credential };
     }

@@ -8,6 +8,8 @@ export interface Credential {
   headers(signal: AbortSignal): RequestHeaders | Promise<RequestHeaders>;
   /** Called when the provider rejected it. @param sent the headers of that request, if known @returns true if the next token may be accepted in place of this one */
   refused(sent?: RequestHeaders): boolean;
+  /** Called when the provider accepted a request with it. */
+  accepted?(): void;
   /** Called when the provider's rate limit is exceeded with it. @returns the fault, as it is with regard to the other credentials. Absent: there are no others */
   limited?(fault: Fault, model: string, keys: KeyCooldowns): Fault;
 }

@@ -17,6 +17,7 @@ export function signIn({ credentials = {}, headers = {} }: ProviderSettings, ups
   return {
     headers: async (signal) => ({ 'content-type': 'application/json', 'accept-encoding': 'identity', ...(await account.headers(signal)), ...headers }),
     refused: (sent) => account.refused(sent),
+    accepted: () => account.accepted?.(),
   };
 }
 
@@ -40,7 +41,7 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
   const renew = (): Promise<HeldToken> => (renewing ??= renewal());
   const renewal = (): Promise<HeldToken> =>
     timed({ clock, milliseconds: longestMilliseconds, late: new Fault('upstream-failed', notRenewed) }, fetchToken)
-      .then((token) => (current = { ...token, at: clock.monotonic(), requests: 0 }))
+      .then((token) => (current = { ...token, at: clock.monotonic(), worked: false }))
       .catch((error: unknown) => {
         throw new Fault('upstream-failed', notRenewed, { key: true, cause: error });
       })
@@ -60,14 +61,16 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
   return {
     async headers(signal) {
       const token = held() ?? (await orAborted(renew(), signal));
-      token.requests++;
       return bearer(token.value);
     },
     refused(sent) {
       if (!current || (sent && sent['authorization'] !== bearer(current.value).authorization)) return true; // others were refused with it before
-      const { requests } = current;
+      const { worked } = current;
       current = undefined; // it may have been revoked, or have expired while the machine slept
-      return requests > 1;
+      return worked;
+    },
+    accepted() {
+      if (current) current.worked = true;
     },
   };
 }
@@ -75,8 +78,8 @@ export function renewed(fetchToken: (signal: AbortSignal) => Promise<Token>, clo
 interface HeldToken extends Token {
   /** Monotonic milliseconds. */
   readonly at: number;
-  /** Requests that were sent with it. */
-  requests: number;
+  /** A request with it was accepted. */
+  worked: boolean;
 }
 
 const longestMilliseconds = 10_000;

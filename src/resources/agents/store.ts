@@ -162,6 +162,7 @@ async function pageOfAll(
 }
 
 interface NewVersion extends Pick<AgentVersion, 'version' | 'definition'> {
+  /** Of the agent. */
   readonly id: number;
   readonly author: number;
 }

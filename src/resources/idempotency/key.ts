@@ -13,6 +13,7 @@ export interface Keyed {
 
 export interface Request {
   readonly caller: Pick<Caller, 'userId' | 'scopes' | 'models' | 'mcpTools'>;
+  /** As the header has it. */
   readonly key: string;
   readonly method: string;
   /** Path and query. */

@@ -16,6 +16,7 @@ export interface McpPolicy {
 
 interface OperatorEntry {
   readonly name: string;
+  /** The only tools that may be called. */
   readonly tools?: readonly string[] | undefined;
   readonly approval?: Approval | undefined;
 }

@@ -21,6 +21,7 @@ export interface McpServer {
   readonly description: string;
   /** JSON, as its owner wrote it. */
   readonly metadata: string | null;
+  /** The only tools that may be called; null: all. */
   readonly tools: readonly string[] | null;
   readonly approval: Approval | null;
   readonly hasHeaders: boolean;

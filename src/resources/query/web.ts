@@ -16,6 +16,7 @@ export interface Web {
 interface Asking {
   readonly owner: string;
   readonly signal: AbortSignal;
+  /** Most results. */
   readonly most: number;
 }
 

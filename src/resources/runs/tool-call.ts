@@ -46,6 +46,7 @@ export interface Approval {
 const [refusedAt, endedAt] = [3, 6];
 /** UTF-8 bytes of a result that the model is shown whole, and characters of what it is shown of a longer one. */
 const [mostShown, shownOfLonger] = [32_768, 8000];
+/** Characters of a result. */
 const mostOfAll = 1_048_576;
 
 const failed = (text: string): ToolOutcome => ({ text, isError: true });

@@ -45,6 +45,7 @@ export class RunWriter {
   #bytes: number;
   #seq: number;
   #since: number;
+  /** Of what is written. */
   #used: number;
   #broken: Error | undefined;
 

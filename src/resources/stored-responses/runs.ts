@@ -19,6 +19,7 @@ export interface RunsDeps<Body> {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly responses: ResponseStore<Body>;
+  /** What a user may have at once. */
   readonly most: () => number;
 }
 

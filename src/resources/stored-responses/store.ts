@@ -34,6 +34,7 @@ export interface StoredDeps {
   readonly seal: Sealer;
   readonly clock: Clock;
   readonly retentionDays: () => number;
+  /** Bytes of a user. */
   readonly mostBytes: () => number;
 }
 

@@ -166,8 +166,10 @@ export class PassingFrames {
     if (to <= from || text.slice(to, after) !== shape.after) return false;
     const paddingEnd = shape.afterPadding === '' ? after : stringEnd(text, after);
     if (paddingEnd < 0 || text.slice(paddingEnd, line) !== shape.afterPadding) return false;
-    this.#count(to - from);
-    if (this.#heard && shape.isSaid) this.#heard(unquoted(text.slice(from, to)));
+    const written = text.slice(from, to);
+    const said = unquoted(written);
+    this.#count(said === written ? written.length : Buffer.byteLength(said));
+    if (shape.isSaid) this.#heard?.(said);
     return true;
   }
 

@@ -12,6 +12,7 @@ const own = 0.8;
 
 export interface FeedbackAsked {
   readonly scoring: Scoring;
+  /** Of the question. */
   readonly terms: number;
   /** How many of the best passages are taken to be what was asked for. */
   readonly passages: number;
