@@ -25,7 +25,7 @@ test('a stream with a limit of 0 is passed on as well', async () => {
     { type: 'message_delta', delta: { stop_reason: 'max_tokens', stop_sequence: null }, usage: { output_tokens: 0 } },
     { type: 'message_stop' },
   ];
-  upstream.script(replay(frames.map((frame) => `event: ${frame.type}\ndata: ${JSON.stringify(frame)}\n\n`)));
+  upstream.script(replay(frames.map((frame) => JSON.stringify(frame))));
   const answer = await askFace(server, 'messages', { model: 'messages', content: 'hi', stream: true, more: { max_tokens: 0 } });
   expect(answer).toMatchObject({ status: 200, complete: true, text: '' });
 });
