@@ -50,6 +50,7 @@ const candidate = (parts: readonly object[], more: object = {}, responseId = 'g1
 });
 const goesOn = { functionCall: { name: 'look', willContinue: true, partialArgs: [{ jsonPath: '$.at', stringValue: 'Lon', willContinue: true }] } };
 
+const usage = { prompt_tokens: 900, completion_tokens: 4000, total_tokens: 4900 };
 const half = '{"at": "Lond';
 const spoken = [chunk({ role: 'assistant', content: 'Well' }), chunk({ content: '. ' }), chunk({ content: 'Yes' })];
 
@@ -148,6 +149,20 @@ test('an answer that breaks off is booked by its content, whatever else its fram
   upstream.script(replay(lines(spoken)));
   const { headers } = await askFace(server, 'chat', { model: 'chat', content: 'hello', stream: true });
   expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', outputTokens: 3, provenance: 'partial' });
+});
+
+test.each([
+  ['abort', { ...chunk({}, 'abort'), usage }],
+  ['x_groq.error', { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity', usage } }],
+  ['x_groq.error and usage beside it', { ...chunk({}, 'stop'), usage, x_groq: { id: 'req_1', error: 'over_capacity' } }],
+  ['error', { ...chunk({}, 'error'), usage, error: { code: 502, message: 'Provider disconnected' } }],
+])('an answer that its provider ends early (%s) is booked by the usage that comes with it', async (_, last) => {
+  for (const face of ['chat', 'messages'] as const) {
+    upstream.script(replay(lines([...spoken, last])));
+    const { complete, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect(complete).toBe(false);
+    expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ inputTokens: 900, outputTokens: 4000, provenance: 'partial' });
+  }
 });
 
 test('a repeated message_start at the beginning does no harm', async () => {
