@@ -151,20 +151,6 @@ test('an answer that breaks off is booked by its content, whatever else its fram
   expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ end: 'upstream-cut', outputTokens: 3, provenance: 'partial' });
 });
 
-test.each([
-  ['abort', { ...chunk({}, 'abort'), usage }],
-  ['x_groq.error', { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity', usage } }],
-  ['x_groq.error and usage beside it', { ...chunk({}, 'stop'), usage, x_groq: { id: 'req_1', error: 'over_capacity' } }],
-  ['error', { ...chunk({}, 'error'), usage, error: { code: 502, message: 'Provider disconnected' } }],
-])('an answer that its provider ends early (%s) is booked by the usage that comes with it', async (_, last) => {
-  for (const face of ['chat', 'messages'] as const) {
-    upstream.script(replay(lines([...spoken, last])));
-    const { complete, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
-    expect(complete).toBe(false);
-    expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ inputTokens: 900, outputTokens: 4000, provenance: 'partial' });
-  }
-});
-
 test('a repeated message_start at the beginning does no harm', async () => {
   upstream.script(replay(lines([begun(), begun(), ...text, ...over('end_turn')])));
   expect(await askFace(server, 'chat', { model: 'messages', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. ' });
@@ -176,6 +162,20 @@ test('IDs and roles in each piece of an answer do no harm', async () => {
   for (const frames of [withRoles, numbered]) {
     upstream.script(replay(lines([...frames, chunk({}, 'stop')])));
     expect(await askFace(server, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
+  }
+});
+
+test.each([
+  ['abort', { ...chunk({}, 'abort'), usage }],
+  ['x_groq.error', { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity', usage } }],
+  ['x_groq.error and usage beside it', { ...chunk({}, 'stop'), usage, x_groq: { id: 'req_1', error: 'over_capacity' } }],
+  ['error', { ...chunk({}, 'error'), usage, error: { code: 502, message: 'Provider disconnected' } }],
+])('an answer that its provider ends early (%s) is booked by the usage that comes with it', async (_, last) => {
+  for (const face of ['chat', 'messages'] as const) {
+    upstream.script(replay(lines([...spoken, last])));
+    const { complete, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect(complete).toBe(false);
+    expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ inputTokens: 900, outputTokens: 4000, provenance: 'partial' });
   }
 });
 
