@@ -185,6 +185,12 @@ describe('x-dragoman-targets', () => {
     expect(asked()).toEqual(['big-1', 'huge-1']);
   });
 
+  test.each([411, 412, 414, 415, 416, 417, 421, 426, 428, 431, 451])('after %i from one model no other is asked', async (status) => {
+    upstream.script(refusal(status));
+    expect((await ask(said('hello'), choose('big,huge'))).status).toBe(502);
+    expect(asked()).toEqual(['big-1']);
+  });
+
   test('a wait until a date is understood from a provider that does not say what time it is', async () => {
     const until = new Date(Date.now() + 40_000).toUTCString();
     upstream.script(bytes(`HTTP/1.1 429 Too Many Requests\r\nretry-after: ${until}\r\ncontent-length: 0\r\n\r\n`));

@@ -50,6 +50,7 @@ const candidate = (parts: readonly object[], more: object = {}, responseId = 'g1
 });
 const goesOn = { functionCall: { name: 'look', willContinue: true, partialArgs: [{ jsonPath: '$.at', stringValue: 'Lon', willContinue: true }] } };
 
+const usage = { prompt_tokens: 900, completion_tokens: 4000, total_tokens: 4900 };
 const half = '{"at": "Lond';
 const spoken = [chunk({ role: 'assistant', content: 'Well' }), chunk({ content: '. ' }), chunk({ content: 'Yes' })];
 
@@ -170,6 +171,20 @@ test('IDs and roles in each piece of an answer do no harm', async () => {
   for (const frames of [withRoles, numbered]) {
     upstream.script(replay(lines([...frames, chunk({}, 'stop')])));
     expect(await askFace(server, 'messages', { model: 'chat', content: 'hello', stream: true })).toMatchObject({ complete: true, text: 'Well. Yes' });
+  }
+});
+
+test.each([
+  ['abort', { ...chunk({}, 'abort'), usage }],
+  ['x_groq.error', { ...chunk({}, 'stop'), x_groq: { id: 'req_1', error: 'over_capacity', usage } }],
+  ['x_groq.error and usage beside it', { ...chunk({}, 'stop'), usage, x_groq: { id: 'req_1', error: 'over_capacity' } }],
+  ['error', { ...chunk({}, 'error'), usage, error: { code: 502, message: 'Provider disconnected' } }],
+])('an answer that its provider ends early (%s) is booked by the usage that comes with it', async (_, last) => {
+  for (const face of ['chat', 'messages'] as const) {
+    upstream.script(replay(lines([...spoken, last])));
+    const { complete, headers } = await askFace(server, face, { model: 'chat', content: 'hello', stream: true });
+    expect(complete).toBe(false);
+    expect(await loggedAs(server, headers.get('x-request-id')!)).toMatchObject({ inputTokens: 900, outputTokens: 4000, provenance: 'partial' });
   }
 });
 

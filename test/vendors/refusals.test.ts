@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { askFace, everyWay, type Face } from '../support/all-faces.ts';
 import { whole } from '../support/fakes/upstream/answer.ts';
-import { always, errorEvent, on, type Behaviour } from '../support/fakes/upstream/index.ts';
+import { always, errorEvent, on, replay, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { loggedAs } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
 
@@ -135,6 +135,39 @@ describe.each<[Wire, number, Parameters<typeof errorEvent>[0]]>([
     expect(await ask(face, stream, wire)).toMatchObject({ status: 200, complete: true });
     expect(asked().slice(0, 2)).toEqual(bothKeys('first'));
     expect(asked().slice(2)).toEqual(['other last']);
+  });
+});
+
+describe('an MCP server of the client that the provider cannot use', () => {
+  const refused = {
+    message: "Error retrieving tool list from MCP server: 'docs'. Http status code: 401 (Unauthorized)",
+    type: 'external_connector_error',
+    param: 'tools',
+    code: 'http_error',
+  };
+  const tools = [{ type: 'mcp', server_label: 'docs', server_url: 'https://docs.example/mcp', require_approval: 'never' }];
+  const event = (value: object): Behaviour => replay([JSON.stringify({ type: 'response.created', response: { id: 'r', model: 'm' } }), JSON.stringify(value)]);
+
+  test.each<[string, boolean, Behaviour]>([
+    ['424', false, says(424, { error: refused })],
+    ['424', true, says(424, { error: refused })],
+    ['an error event', true, event({ type: 'error', error: refused })],
+    ['a failed response', true, event({ type: 'response.failed', response: { error: { code: refused.type, message: refused.message } } })],
+  ])('is 400 after one attempt, and no other target is asked (%s, streamed: %s)', async (_, stream, behaviour) => {
+    upstream.script(behaviour);
+    const answer = await server.ask('/v1/responses', { model: 'openai-responses', input: 'hi', tools, stream });
+    const body = await answer.text();
+    expect([answer.status, JSON.parse(body)]).toMatchObject([
+      400,
+      { error: { type: 'invalid_request_error', param: 'tools', message: expect.stringContaining('cannot list the tools of an MCP server') as string } },
+    ]);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test.each(everyWay)('is not what any other 424 means: the next target is asked (%s, streamed: %s)', async (face, stream) => {
+    upstream.script(says(424, openai('A dependency failed.', { type: 'server_error' })));
+    expect((await ask(face, stream, 'openai-responses')).status).toBe(200);
+    expect(asked().map((one) => one.split(' ')[1])).toEqual(['first', 'second']);
   });
 });
 

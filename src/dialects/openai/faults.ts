@@ -108,6 +108,7 @@ function statusOf({ code, type }: Refusal): number {
   if (Number.isInteger(number) && number >= 400 && number < 600) return number;
   if (/rate_?limit|insufficient_quota|resource_exhausted|too_many/i.test(`${type} ${code}`)) return 429;
   if (/overload|unavailable|capacity/i.test(`${type} ${code}`)) return 503;
+  if (isConnector({ type, code })) return 424;
   if (policyPattern.test(`${type} ${code}`) || /invalid_request|context_length|user_error/i.test(`${type} ${code}`) || imagePattern.test(code)) return 400;
   if (/authentication|permission|invalid_api_key|billing|payment/i.test(`${type} ${code}`)) return 401;
   return 500;
@@ -133,7 +134,7 @@ function faultWithoutMessage(refusal: Refusal, retryAfter: number | undefined, m
 function meaningIn(refusal: Refusal, model: string | undefined): Meaning {
   const { status, type, code, message } = refusal;
   const meaning = meaningOf(status);
-  if (status === 403 && isModerated(refusal)) return 'mistake';
+  if ((status === 403 && isModerated(refusal)) || (status === 424 && isConnector(refusal))) return 'mistake';
   if ((meaning === 'limited' || meaning === 'mistake') && isUnpaid(refusal)) return 'unpaid'; // another key may have quota left
   if (meaning === 'mistake' && isAboutKey(message)) return 'credentials';
   // Groq refuses a request that is too large for the tokens of a minute with 413: openclaw/openclaw#147644
@@ -154,6 +155,9 @@ function isModelCode({ status, type, code, param }: Refusal): boolean {
     /^(model_not_found|invalid_model|unknown_model|DeploymentNotFound|model_not_available)$/i.test(code) || /^(model_not_found|invalid_model)$/i.test(type)
   );
 }
+
+/** Is it about an MCP server of the client's, whose address or credentials are wrong? https://github.com/agentgateway/agentgateway/issues/383 */
+const isConnector = ({ type, code }: Pick<Refusal, 'type' | 'code'>) => type === 'external_connector_error' || code === 'external_connector_error';
 
 /** Is a 403 about the content of the prompt, and not about the credentials? */
 const isModerated = ({ isFlagged, code, type, message }: Refusal) => isFlagged || policyPattern.test(`${code} ${type}`) || isAboutPrompt(message);
@@ -176,6 +180,11 @@ const contextCodePattern = /context_length|max_prompt_tokens/;
 function faultOfMistake({ message: text, ...refusal }: Refusal, cause: unknown): Fault {
   const { type, code, param, status } = refusal;
   const message = text.slice(0, mostRead);
+  if (status === 424)
+    return new Fault('invalid', 'The provider cannot list the tools of an MCP server in the request: check its address and credentials.', {
+      field: 'tools',
+      cause,
+    });
   if (contextCodePattern.test(code) || isTextTooLong(refusal, message) || isAboutContext(message)) return contextLengthFault(cause);
   if (status === 403 || policyPattern.test(`${code} ${type}`)) return contentPolicyFault(cause);
   if (missingThoughtPattern.test(message))

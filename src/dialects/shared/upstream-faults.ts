@@ -54,8 +54,11 @@ export function meaningOf(status: number): Meaning {
   if (status === 401 || status === 403) return 'credentials';
   if (status === 400 || status === 422) return 'mistake';
   if (status === 413) return 'too-large';
-  return status === 404 || status === 405 || status === 410 ? 'address' : 'failed'; // 409, 424 or 499: nobody's mistake
+  return status >= 404 && status < 500 && !failures.has(status) ? 'address' : 'failed';
 }
+
+/** Statuses below 500 that are not about the request: a timeout, a conflict, a failed dependency, too early, and a connection closed before the answer. */
+const failures: ReadonlySet<number> = new Set([408, 409, 424, 425, 499]);
 
 /** Does the message of a 403 speak of the prompt, and not of the credentials? https://openrouter.ai/docs/api-reference/errors#moderation-errors */
 export const isAboutPrompt = (message: string) =>

@@ -11,3 +11,11 @@ test.each(['Propose 3 follow-up questions.', 'Suggest three follow-up questions'
     expect(questions.join(' ')).toMatch(/glacier.*Ilulissat/s);
   },
 );
+
+test.each([
+  ['고래에게는', '고속도로가', '고양이들은'],
+  ['新幹線新人', '新聞配達員', '新宿駅前店'],
+])('topics that begin with the same character are topics of their own: %s, %s, %s', async (...topics) => {
+  const questions = (await textOf(`${topics.join(' ')}。\n\nPropose 3 follow-up questions.`)).split('\n');
+  for (const [at, topic] of topics.entries()) expect(questions[at]).toContain(topic);
+});

@@ -183,7 +183,7 @@ function followUps(sentences: readonly Sentence[]): string {
   const seen = new Set(['user', 'assistant', 'system']);
   for (const { text } of sentences.filter(({ by }) => by !== 'system').slice(-mostSentences))
     for (const [word] of text.slice(0, 1000).matchAll(/[\p{L}\p{M}]{4,30}/gu)) {
-      const [stem = ''] = wordsOf(word);
+      const stem = wordsOf(word).join(''); // of several where each character is a word
       if (seen.has(stem) || empty.has(stem)) continue;
       seen.add(stem);
       topics.push(word);

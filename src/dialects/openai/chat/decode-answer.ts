@@ -1,5 +1,6 @@
 import type { Citation } from '#core/conversation';
 import type { FinishReason, GenerateEvent, TokenLogprob, Usage } from '#core/event';
+import type { Fault } from '#core/fault';
 import { isEmpty, isObject, rest, textOf, type Json, type JsonObject } from '#core/json';
 import { isCount } from '../../shared/read-fields.ts';
 import type { Reader } from '../../shared/decoder.ts';
@@ -57,9 +58,11 @@ class ChunkReader implements Reader {
     if (!this.#started) this.#before = { ...this.#before, ...carriedOf(chunk) };
     this.#tier = textOf(chunk.service_tier) || this.#tier;
     this.#isFlat ||= isObject(chunk.x_groq);
-    const choices = choicesOf(chunk);
     const its = usageIn(chunk);
     if (its !== undefined) [this.#usage, this.#isMisplaced] = [its, its !== chunk.usage];
+    const fault = faultIn(chunk);
+    if (fault) throw fault; // its usage counts
+    const choices = choicesOf(chunk);
     this.#ofChoice = usageOfChoice(choices.at(-1)) ?? this.#ofChoice;
     if (choices.length === 0) return [];
     const isOther = this.#id !== '' && textOf(chunk.id) !== '' && chunk.id !== this.#id;
@@ -123,16 +126,20 @@ export function plainAnswer(answer: unknown, model: string): readonly GenerateEv
   ];
 }
 
-/** @throws Fault for an error where an answer should be: `{"error": …}`, vLLM's `{"object": "error", …}` or a bare `{"message", "type", …}` */
+/** @throws Fault for what is neither an object nor an error in a list */
 function chunkOf(answer: unknown): Chunk {
   const chunk: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isObject(chunk)) throw malformed();
-  const { error } = chunk;
-  if (error) throw faultOfError(error);
-  if (isObject(chunk['x_groq']) && chunk['x_groq']['error']) throw faultOfError({ code: chunk['x_groq']['error'] }); // says why Groq stopped in the middle
-  if (chunk['object'] === 'error' || (chunk['choices'] === undefined && typeof chunk['message'] === 'string')) throw faultOfError(chunk);
-  if (Array.isArray(answer)) throw malformed();
+  if (Array.isArray(answer)) throw faultIn(chunk) ?? malformed();
   return chunk;
+}
+
+/** An error where an answer should be: `{"error": …}`, vLLM's `{"object": "error", …}` or a bare `{"message", "type", …}`; or why Groq stopped in the middle (`x_groq`). */
+function faultIn(chunk: Readonly<Record<string, unknown>>): Fault | undefined {
+  const { error, x_groq: groq, object, choices, message } = chunk;
+  if (error) return faultOfError(error);
+  if (isObject(groq) && groq['error']) return faultOfError({ code: groq['error'] });
+  return object === 'error' || (choices === undefined && typeof message === 'string') ? faultOfError(chunk) : undefined;
 }
 
 /** The usage of a chunk, also where Groq has it (`x_groq`). */

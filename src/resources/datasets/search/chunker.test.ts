@@ -7,7 +7,7 @@ import { languageOf } from './language.ts';
 import { longestStretch } from '../../../../test/support/cpu-time.ts';
 import { document } from '../../../../test/support/datasets.ts';
 import type { Chunk } from './types.ts';
-import { wordsOf } from './words.ts';
+import { askedWordsOf, wordsOf } from './words.ts';
 
 const sentence = 'Every member of the staff has thirty days of leave in a calendar year. ';
 const paragraph = sentence.repeat(8).trim();
@@ -160,5 +160,7 @@ test('words are the same for every database: in lower case, without marks, pairs
   expect(wordsOf('“Ärger”—mit ERR-42, siehe foo_bar.ts!')).toBe('ärger mit err 42 siehe foo bar ts');
   expect(wordsOf('東京タワー (Tokyo)')).toBe('東京 京タ タワ ワー tokyo');
   expect(wordsOf('회의실은 삼층')).toBe('회의 의실 실은 삼층');
+  expect(askedWordsOf('会議 회의실은 api센터')).toBe('会議 회의 의실 실은 api 센터 회의실은 api센터');
+  expect(askedWordsOf('会議室 Room')).toBe('会議 議室 room');
   expect(wordsOf('ﬁne ＡＢＣ')).toBe('fine abc');
 });

@@ -4,7 +4,7 @@ import { commonTerms, lookedUp, type CommonTerm } from './common-terms.ts';
 import { withFeedback } from './feedback.ts';
 import { countOf, pieceBytes, pieceOf, placesIn, placesOf, scoringOf, Tally, weightOf, type Place, type Scored, type Scoring } from './postings.ts';
 import type { Scope } from './scope.ts';
-import { configurationOf, wordsOf } from './words.ts';
+import { askedWordsOf, configurationOf } from './words.ts';
 
 /** Characters of a question whose words are searched, and different terms of it: what has more is a document. */
 const mostCharacters = 16_384;
@@ -60,7 +60,7 @@ export async function lexicalRanks(
   limits: LexicalLimits = usualLimits,
 ): Promise<readonly Place[]> {
   const configurations = [...new Set(scope.languages.map(({ language }) => configurationOf(language)))];
-  const words = wordsOf(question.slice(0, mostCharacters));
+  const words = askedWordsOf(question.slice(0, mostCharacters));
   if (configurations.length === 0 || words === '') return [];
   const sum = (of: 'passages' | 'parts' | 'terms') => scope.languages.reduce((total, one) => total + one[of], 0);
   const size = sum('passages');

@@ -81,6 +81,17 @@ onBothDatabases('a search', ({ shared }) => {
     expect((await ask(callerOf(user), '?! \0 ""')).passages).toEqual([]);
   });
 
+  test('finds Korean words whole in what an earlier release indexed', async () => {
+    const user = await newUser(store());
+    const { id } = await newDataset(store(), user);
+    await filed(store(), index, { datasetId: id, fileId: await newFile(store(), id), text: '회의실은' });
+    await sql`delete from postings where dataset_id = ${id} and term <> '회의'`.execute(store().db);
+    await sql`update postings set term = '회의실은' where dataset_id = ${id}`.execute(store().db);
+    const { ask } = searchOf(store());
+    expect((await ask(callerOf(user), '회의실은 어디에 있습니까?')).passages).toMatchObject([{ quote: '회의실은' }]);
+    expect((await ask(callerOf(user), '사무실은 어디에 있습니까?')).passages).toEqual([]);
+  });
+
   test('ranks a large scope, where common words choose no passages, as a small one, of which all is read', async () => {
     const [owner, reader] = [await newUser(store()), await newUser(store())];
     const { id, name } = await newDataset(store(), owner);
