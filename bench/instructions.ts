@@ -13,9 +13,10 @@ import { functionOf, loads, mostFirst } from './profile.ts';
 import type { Load, Rig } from './rig.ts';
 
 const entries = 50;
-const seconds = 30;
+/** That are counted. The compilers and the collector run now and then, for many requests at once: of fewer, their part would be chance. */
+const countedRequests = 3000;
 /** At most. */
-const warmUpSeconds = 240;
+const [warmUpSeconds, countingSeconds] = [240, 240];
 /** Native functions that compile others. */
 const compiler = /compiler|maglev|turboshaft|baseline::|interpreter::|Sparkplug/;
 
@@ -35,7 +36,7 @@ async function show(rig: Rig, contestant: Contestant, what: string, load: Omit<L
   const { pid, folder } = contestant;
   await rig.clients(contestant, { ...load, seconds: warmUpSeconds, each: Math.ceil((rig.options.warmUp ?? 20_000) / load.clients) });
   tell(pid, '-i', 'on');
-  const { requests } = await rig.clients(contestant, { ...load, seconds });
+  const { requests } = await rig.clients(contestant, { ...load, seconds: countingSeconds, each: Math.ceil(countedRequests / load.clients) });
   tell(pid, '-d');
   tell(pid, '-i', 'off');
   const counts = await read(join(folder, `callgrind.out.${pid}.${dumpsOf(pid)}`), functionsIn(`/tmp/perf-${pid}.map`));
