@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Settings } from '#config/index';
-import { type Database, owned } from './database.ts';
+import { type Database, owned, sharedTables } from './database.ts';
 import { holdersIn } from '#ledger/shipping/adopt';
 import { keepContact } from '#ledger/admission/contact';
 import type { UsageSink } from '#core/usage-sink';
@@ -131,7 +131,7 @@ async function openMachine<Own extends Journal | undefined>(
   workOnAlerts({ store, jobs, clock, settings: () => settings().alerts, post: alertPost(settings(), clock) });
   const index = openPassageIndex(store);
   const also = (userId: number, signal: AbortSignal) => purgeDatasetsOf({ store, jobs, index }, userId, signal);
-  workOnRemovals({ store, jobs, owned, also, log: reporting(log).log });
+  workOnRemovals({ store, jobs, owned, shared: sharedTables, also, log: reporting(log).log });
   const shipAll = async () => {
     if (await shipper.flush(shippingSeconds * 1000)) return;
     log.warn({ rows: shipper.pendingRows }, 'Usage that is not in the database yet stays in the journal; the next start ships it.');

@@ -13,6 +13,9 @@ export interface Program {
 
 /** A transport of the MCP client, over a child process. */
 export interface ChildTransport {
+  /** By `pid` and `stderr` the client tells a program from HTTP: one that leaves the request for its revision unanswered is asked in the way of 2025. */
+  readonly pid: number | undefined;
+  readonly stderr: null;
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: never) => void;
@@ -35,6 +38,10 @@ export function childTransport({ command, args, env }: Program, limits: MessageL
   let parts: Buffer[] = [];
   let size = 0;
   const transport: ChildTransport = {
+    get pid() {
+      return child?.pid;
+    },
+    stderr: null,
     start: () =>
       new Promise((resolve, reject) => {
         child = spawn(command, args, { shell: false, env: { ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'ignore'], detached: true });

@@ -89,9 +89,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const collected = nothingYet();
   let leftOut: string | null = null;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
-  const isProgram = 'command' in server;
-  const attempt: Connecting['attempt'] = (transport, mode) =>
-    connected(sdk, { transport: withinBounds(transport, collected, noted) as unknown as Transport, mode, isProgram, deps, questions, signal });
+  const attempt: Connecting['attempt'] = (transport, mode, probe) =>
+    connected(sdk, { transport: withinBounds(transport, collected, noted) as unknown as Transport, mode, probe, deps, questions, signal });
 
   const giveUp = () => closing.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
@@ -99,8 +98,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
   const listening = new Promise<void>((resolve) => (noted.listening = resolve));
   try {
     if ('command' in server) {
-      const start = () => childTransport(server, notingLimits(noted));
-      client = await attempt(start(), 'auto').catch((error: unknown) => (signal.aborted ? Promise.reject(error) : attempt(start(), 'legacy')));
+      client = await overPipes(sdk, () => childTransport(server, notingLimits(noted)), { attempt, signal });
     } else {
       client = await overHttp(sdk, server, { exchanges: { ...deps, closing: closing.signal, noted, isPatient: deps.elicits === true }, attempt, signal });
     }
@@ -172,8 +170,26 @@ function requireOpen({ transport }: SdkClient): void {
 
 interface Connecting {
   readonly exchanges: Omit<ExchangesDeps, 'answersEach'>;
-  readonly attempt: (transport: Transport | ChildTransport, mode: 'auto' | 'legacy') => Promise<SdkClient>;
+  /** @param probe longest time until a server answers which revision it speaks, if not that of a request (milliseconds) */
+  readonly attempt: (transport: Transport | ChildTransport, mode: 'auto' | 'legacy', probe?: number) => Promise<SdkClient>;
   readonly signal: AbortSignal;
+}
+
+/** A program may take long to start, and it may leave a request that it does not know unanswered, or end for it. */
+async function overPipes(sdk: typeof Sdk, start: () => ChildTransport, { attempt, signal }: Omit<Connecting, 'exchanges'>): Promise<SdkClient> {
+  const { MethodNotFound, UnsupportedProtocolVersion } = sdk.ProtocolErrorCode;
+  const refusals = new Set<number>([MethodNotFound, UnsupportedProtocolVersion]);
+  // a program without the revisions of 2025 refuses `initialize`: its answer before was only late
+  const isNew = (error: unknown) => error instanceof sdk.ProtocolError && refusals.has(error.code);
+  try {
+    return await attempt(start(), 'auto', probeMilliseconds).catch((error: unknown) => {
+      if (signal.aborted || isNew(error)) throw error;
+      return attempt(start(), 'legacy');
+    });
+  } catch (error) {
+    if (signal.aborted || !isNew(error)) throw error;
+    return attempt(start(), 'auto');
+  }
 }
 
 async function overHttp(sdk: typeof Sdk, server: RemoteServer, { exchanges, attempt, signal }: Connecting): Promise<SdkClient> {
@@ -205,18 +221,18 @@ function firstOfEachName(definitions: readonly McpDefinition[]): readonly McpDef
 interface Attempt {
   readonly transport: Transport;
   readonly mode: 'auto' | 'legacy';
-  readonly isProgram: boolean;
+  readonly probe: number | undefined;
   readonly deps: McpConnectionDeps;
   readonly questions: Questions | undefined;
   readonly signal: AbortSignal;
 }
 
-async function connected(sdk: typeof Sdk, { transport, mode, isProgram, deps, questions, signal }: Attempt): Promise<SdkClient> {
+async function connected(sdk: typeof Sdk, { transport, mode, probe, deps, questions, signal }: Attempt): Promise<SdkClient> {
   const client = new sdk.Client(
     { name: 'dragoman', version: '1' },
     {
       capabilities: questions ? { elicitation: { form: {}, url: {} } } : {},
-      versionNegotiation: { mode, ...(isProgram ? { probe: { timeoutMs: probeMilliseconds } } : {}) },
+      versionNegotiation: { mode, ...(probe === undefined ? {} : { probe: { timeoutMs: probe } }) },
       jsonSchemaValidator: { getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }) }, // a server's schema could hold the event loop
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => deps.changed() } },
       cachePartition: deps.owner,

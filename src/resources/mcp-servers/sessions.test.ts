@@ -122,6 +122,20 @@ test('what goes on in a lost session counts for its user, and ends with the serv
   expect(await Promise.all(ends)).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'McpFailure' })]));
 });
 
+test.each(['forgotten', 'closed'] as const)('what goes on in a session when it is %s is not done again in a new one', async (how) => {
+  let lists = 0;
+  const { sessions, signal, using } = scripted(({ method }) => (method === 'tools/list' ? (++lists, { tools: [one] }) : { content: [] }));
+  await using((session) => session.list(signal));
+  const going = using(async (session) => {
+    await session.list(signal, true);
+    await (how === 'forgotten' ? sessions.forget(1) : sessions.close());
+    await new Promise((resolve) => setImmediate(resolve)); // its connection is closed
+    return session.call('one', {}, signal);
+  });
+  await expect(going).rejects.toMatchObject({ name: 'McpFailure', trouble: 'unreachable' });
+  expect(lists).toBe(2);
+});
+
 test('a server that does not know the new session either is asked once more, and no further', async () => {
   const { server, call } = restarting(404);
   await call();
@@ -210,6 +224,25 @@ test('a ninth session of a user waits for ten seconds until one of the eight is 
   ends[0]!.resolve();
   expect(await Promise.all(waiting)).toEqual(['eight', 'nine']);
   for (const { resolve } of ends) resolve();
+  await Promise.all(held);
+});
+
+test('who waits for a session when all are closed gets none', async () => {
+  const { sessions, signal } = scripted(() => ({ tools: [one] }));
+  const use = (serverId: number, work: (session: McpSession) => Promise<unknown>) =>
+    sessions.use({ userId: 1, serverId, place: { url: 'https://mcp.example/mcp', headers: {} }, signal }, work);
+  const [begun, ends] = [Array.from({ length: 8 }, () => Promise.withResolvers<void>()), Promise.withResolvers<void>()];
+  const held = begun.map(({ resolve }, at) =>
+    use(at, () => {
+      resolve();
+      return ends.promise;
+    }),
+  );
+  await Promise.all(begun.map(({ promise }) => promise));
+  const waiting = use(8, () => Promise.resolve('eight')).catch((error: unknown) => error);
+  await sessions.close();
+  expect(await waiting).toMatchObject({ name: 'McpFailure', trouble: 'unreachable' });
+  ends.resolve();
   await Promise.all(held);
 });
 

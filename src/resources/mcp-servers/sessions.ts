@@ -60,6 +60,7 @@ const listMilliseconds = 300_000;
 const connectMilliseconds = 30_000;
 /** Longest time of a list with all its pages. */
 const wholeListMilliseconds = 15_000;
+const closedFailure = () => new McpFailure('unreachable', 'The connection to the MCP server was closed.');
 const lateAnswer = () => new McpFailure('unreachable', 'The MCP server did not answer in time.');
 /** Sessions of a user with one server in which it may ask. */
 const mostThatAsk = 4;
@@ -140,6 +141,7 @@ function keptSessions() {
 
 export function openMcpSessions({ streams, clock }: { readonly streams: GuardedStreams; readonly clock: Clock }): McpSessions {
   const { entries, retired, retire, leave, closeRetired, makeRoom, waiting, room, freed } = keptSessions();
+  let isClosed = false;
 
   function enter(key: string, { userId, serverId, place, group }: SessionAsked, digest: string): Entry {
     const isProgram = 'command' in place;
@@ -169,6 +171,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
     const until = clock.monotonic() + roomMilliseconds;
     for (;;) {
       asked.signal.throwIfAborted();
+      if (isClosed) throw closedFailure();
       try {
         return take(asked);
       } catch (error) {
@@ -193,7 +196,8 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       // the next use connects anew: a server that was restarted refuses the session that it no longer knows
       if (!(error instanceof McpFailure) || (error.trouble !== 'unreachable' && error.status === undefined)) throw error;
       retire(key, using); // what others have asked in it may still be answered
-      if (using !== open || isRetry || !error.isOfSession) throw error;
+      // one that was closed on purpose was of a place that may have changed: it is not opened again
+      if (using !== open || isRetry || !error.isOfSession || using.state === 'closed') throw error;
     } finally {
       using.uses--;
       using.usedAt = clock.monotonic();
@@ -214,6 +218,7 @@ export function openMcpSessions({ streams, clock }: { readonly streams: GuardedS
       for (const entry of retired) if (isMeant(entry)) closeRetired(entry);
     },
     async close() {
+      isClosed = true;
       const all = [...entries.values(), ...retired];
       for (const [key, entry] of entries) leave(key, entry);
       for (const entry of retired) closeRetired(entry);
@@ -270,7 +275,7 @@ function attempt(place: SessionAsked['place'], deps: McpConnectionDeps, clock: C
     isOver = true;
     cancel();
   });
-  return { connection, giveUp: () => isOver || over.abort(new McpFailure('unreachable', 'The connection to the MCP server was closed.')) };
+  return { connection, giveUp: () => isOver || over.abort(closedFailure()) };
 }
 
 function listOf(

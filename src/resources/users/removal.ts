@@ -27,6 +27,7 @@ export interface RemovalDeps {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly owned: readonly OwnedTable[];
+  readonly shared: readonly SharedTable[];
   /** Takes away what else a user had, piece by piece; may be repeated. */
   readonly also?: (userId: number, signal: AbortSignal) => Promise<void>;
   readonly log: (problem: string, cause: unknown) => void;
@@ -52,9 +53,10 @@ export async function unshare({ db }: Access, shared: readonly SharedTable[], us
 }
 
 /** Takes away, piece by piece, users who were deleted: one statement for half a million rows would never end. What a former process has not finished is gone on with. */
-export function workOnRemovals({ store, jobs, owned, also, log }: RemovalDeps): void {
+export function workOnRemovals({ store, jobs, owned, shared, also, log }: RemovalDeps): void {
   jobs.work(kind, async ({ payload, signal }) => {
     const userId = isObject(payload) ? Number(payload['userId']) : 0;
+    await store.transaction((inside) => unshare(inside, shared, userId)); // once more: grants that were being set meanwhile
     for (const one of owned) {
       do signal.throwIfAborted();
       while ((await takeAway(store, one, userId)) > 0);
