@@ -147,3 +147,10 @@ export function notHonoured(ignored: readonly string[], details: FaultDetails = 
 
 /** @param allow the methods that the address takes: `POST, GET` */
 export const wrongMethod = (allow: string): Fault => new Fault('wrong-method', `This address takes ${allow}.`, { allow });
+
+/** Only Anthropic's API takes a limit of 0, which fills its cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
+export const nothingAllowed = (): Fault =>
+  new Fault('invalid', 'max_tokens must be at least 1: the provider cannot fill its cache without generating an answer.', {
+    field: 'max_tokens',
+    elsewhere: true,
+  });

@@ -1,5 +1,5 @@
 import { isTranslated, type GenerateCall } from '#core/call';
-import { Fault } from '#core/fault';
+import { type Fault, nothingAllowed } from '#core/fault';
 
 /** The output token limit of a model (`limits.output` of the settings): agents send the same `max_tokens` to every model. */
 export interface OutputLimit {
@@ -67,10 +67,3 @@ export function withinOutputLimit(call: GenerateCall, maxOutputTokens: number | 
   ignored.add(`max_tokens: lowered to ${maxOutputTokens}, the most that this model accepts.`);
   return { ...call, sampling: { ...call.sampling, maxTokens: maxOutputTokens } };
 }
-
-/** Only Anthropic's API takes a limit of 0, which fills its cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching */
-export const nothingAllowed = (): Fault =>
-  new Fault('invalid', 'max_tokens must be at least 1: the provider cannot fill its cache without generating an answer.', {
-    field: 'max_tokens',
-    elsewhere: true,
-  });

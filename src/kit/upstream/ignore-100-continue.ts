@@ -7,21 +7,24 @@ const early = Buffer.from('HTTP/1.1 1');
 const end = '\r\n\r\n';
 const [zero, two] = [0x30, 0x32];
 
-/** Sockets that wait for the first bytes of a response. */
-const waiting = new WeakSet<object>();
-const watched = new WeakSet<object>();
+/** Does each socket wait for the first bytes of a response? */
+const sockets = new WeakMap<object, { isWaiting: boolean }>();
 
 /** Makes the client tolerate an unsolicited `100 Continue`. */
 export function stepOverContinue(): void {
   subscribe('undici:client:sendHeaders', (message) => {
     const { socket } = message as { socket: Readable };
-    waiting.add(socket);
-    if (watched.has(socket)) return;
-    watched.add(socket);
-    const read = socket.read.bind(socket);
+    const known = sockets.get(socket);
+    if (known) {
+      known.isWaiting = true;
+      return;
+    }
+    const state = { isWaiting: true };
+    sockets.set(socket, state);
+    const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
     socket.read = (size?: number): unknown => {
-      const chunk: unknown = read(size);
-      if (chunk instanceof Buffer && waiting.has(socket) && !softened(chunk)) waiting.delete(socket);
+      const chunk = read(size);
+      if (state.isWaiting && chunk) state.isWaiting = softened(chunk);
       return chunk;
     };
   });
