@@ -39,19 +39,19 @@ export function resolved(models: (caller: Caller) => Models, inner: Generate<Res
 
 function asChosen(targets: readonly string[], call: Call, models: Models): ResolvedCall {
   const routes = chosen(targets, call, models);
-  if (isConversation(call)) requireSomething(call, routes);
+  if (isConversation(call)) requireTokens(call, routes);
   return { ...call, route: routes[0]!, alternatives: { routes, models } };
 }
 
 function asNamed(call: GenerateCall, models: Models): ResolvedCall {
   const route = modelNamed(models, call.model);
   if (route?.kind !== 'chat') throw unknownModel(call.model, models);
-  requireSomething(call, [route]);
+  requireTokens(call, [route]);
   return route.larger === undefined ? { ...call, route } : { ...call, route, alternatives: { routes: [route], models } };
 }
 
 /** @throws Fault `invalid` where no token may be generated and no target has the client's own interface, in which that may fill a cache */
-function requireSomething({ sampling, dialect }: GenerateCall, routes: readonly Model[]): void {
+function requireTokens({ sampling, dialect }: GenerateCall, routes: readonly Model[]): void {
   if (sampling.maxTokens !== 0) return;
   if (!routes.some(({ targets }) => targets.some(({ target }) => target.supports?.dialect === dialect))) throw nothingAllowed();
 }

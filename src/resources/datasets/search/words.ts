@@ -40,28 +40,23 @@ const tooLong = /([^ ]{255})[^ ]+/gu;
 /** Scripts that are written without spaces, and that of Korean, which writes particles without a space behind a word. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
-/** Without Korean. */
-const unspacedBefore = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u{30fc}]+/gu;
 const hangul = /\p{Script=Hangul}/u;
 
 /**
  * A text as words in lower case with single spaces between them, for `to_tsvector`: what is a word then does not depend on the locale of the database. What is written
  * without spaces, or in Korean, is given as overlapping pairs of characters.
  */
-export const wordsOf = (text: string): string => spaced(text, unspaced);
+export const wordsOf = (text: string): string => simplified(text).replaceAll(unspaced, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
 
 /** The words of a question: Korean ones also whole, as earlier releases indexed them. */
 export function askedWordsOf(question: string): string {
   const words = wordsOf(question);
   if (!hangul.test(words)) return words;
-  const whole = spaced(question, unspacedBefore)
-    .split(' ')
-    .filter((word) => hangul.test(word));
-  return [words, ...whole].join(' ');
+  const whole = simplified(question).replaceAll(tooLong, '$1').split(' ');
+  return [words, ...whole.filter((word) => hangul.test(word))].join(' ');
 }
 
-const spaced = (text: string, apart: RegExp): string =>
-  normalized(text, 'NFKC').toLowerCase().replaceAll(between, ' ').replaceAll(apart, pairs).replaceAll(tooLong, '$1').replaceAll(/ {2,}/g, ' ').trim();
+const simplified = (text: string): string => normalized(text, 'NFKC').toLowerCase().replaceAll(between, ' ');
 
 function pairs(run: string): string {
   const points = Array.from(run);
