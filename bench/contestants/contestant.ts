@@ -94,8 +94,8 @@ export async function answering(name: Name, running: Running, contestant: Addres
   return { databasePid: undefined, ...contestant, name, pid: running.pid, stop: running.stop };
 }
 
-/** Under Valgrind a start takes half a minute. */
-const startSeconds = 120;
+/** Under Valgrind a start takes half a minute, and some more beside other work. */
+const startSeconds = 400;
 
 type Address = Pick<Contestant, 'port' | 'path' | 'headers' | 'folder'>;
 
