@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { body, replay, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { askFace, faces, type Face } from '../support/all-faces.ts';
+import { newMember } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** What providers bill beside tokens, or bill tokens at another rate for. */
@@ -106,4 +107,59 @@ test.each<[Face, string, number]>([
     if (face === 'chat') expect(answer.raw).toContain(`"service_tier":"${tier}"`);
     await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(cost, 9);
   }
+});
+
+/** Answers of ten tokens in and ten out. @param told what the usage says of the tier; in a stream of messages it is said at the beginning alone */
+const tiered: Readonly<Record<string, (stream: boolean, told: object) => Behaviour>> = {
+  messages: (stream, told) => {
+    const one = { ...message, usage: { input_tokens: 10, output_tokens: 10, ...told } };
+    if (!stream) return body(JSON.stringify(one));
+    const frames = [
+      { type: 'message_start', message: { ...one, content: [], stop_reason: null, usage: { ...one.usage, output_tokens: 1 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Sun.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 10 } },
+      { type: 'message_stop' },
+    ];
+    return replay(frames.map((frame) => JSON.stringify(frame)));
+  },
+  gemini: (stream, told) => {
+    const [{ content: said, finishReason }] = content.candidates as [(typeof content.candidates)[0]];
+    const one = JSON.stringify({ ...content, candidates: [{ content: said, finishReason, index: 0 }], usageMetadata: { ...content.usageMetadata, ...told } });
+    return stream ? replay([one]) : body(one);
+  },
+};
+
+test.each<[string, object, number]>([
+  ['messages', { speed: 'fast', inference_geo: 'global' }, 0.04],
+  ['messages', { speed: 'standard', inference_geo: 'us' }, 0.022],
+  ['messages', { speed: 'fast', inference_geo: 'us' }, 0.044],
+  ['messages', { speed: 'standard', inference_geo: 'not_available', service_tier: 'priority' }, 0.02],
+  ['gemini', { serviceTier: 'flex' }, 0.01],
+  ['gemini', { serviceTier: 'priority' }, 0.036],
+  ['gemini', { serviceTier: 'standard' }, 0.02],
+  ['gemini', { trafficType: 'ON_DEMAND' }, 0.02],
+  ['gemini', { trafficType: 'ON_DEMAND_FLEX' }, 0.01],
+  ['gemini', { trafficType: 'ON_DEMAND_PRIORITY' }, 0.036],
+])('a provider of %s whose usage says %j is paid its rate', async (model, told, cost) => {
+  for (const face of faces) {
+    for (const stream of [false, true]) {
+      upstream.script(tiered[model]!(stream, told));
+      const answer = await askFace(server, face, { model, content: 'weather?', stream });
+      expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+      await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(cost, 9);
+    }
+  }
+});
+
+test.each<[Face, string, object, object]>([
+  ['messages', 'messages', { max_tokens: 10 }, { speed: 'fast' }],
+  ['gencompat', 'gemini', { generationConfig: { maxOutputTokens: 10 } }, { service_tier: 'priority' }],
+  ['gencompat', 'gemini', { generationConfig: { maxOutputTokens: 10 } }, { serviceTier: 'SERVICE_TIER_PRIORITY' }],
+])('what a dearer tier costs is set aside: %s %s %j %j', async (face, model, most, tier) => {
+  const { keys } = await newMember(server, { monthlyUsd: 0.03 });
+  const ask = (more: object) => askFace({ url: server.url, key: keys[0]! }, face, { model, content: 'weather?', stream: false, more: { ...most, ...more } });
+  expect((await ask(tier)).status).toBe(429);
+  upstream.script(tiered[model]!(false, {}));
+  expect((await ask({})).status).toBe(200);
 });

@@ -22,6 +22,7 @@ export function usageOf(value: unknown): Usage | undefined {
   const carried = rest(value, known);
   const { server_tool_use: tools } = value;
   const searches = isObject(tools) ? tools['web_search_requests'] : undefined;
+  const rate = rateOf(value);
   return {
     input,
     output,
@@ -30,10 +31,19 @@ export function usageOf(value: unknown): Usage | undefined {
     ...(writtenForAnHour > 0 ? { cacheWrite1h: writtenForAnHour } : {}),
     ...(isCount(thought) && thought <= output ? { thought } : {}),
     ...(isCount(searches) && searches > 0 ? { searches } : {}),
+    ...(rate === 1 ? {} : { rate }),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
   };
 }
+
+/**
+ * What tokens cost, as a multiple of the usual price: answers in the fast mode, and those made in the US alone.
+ * https://platform.claude.com/docs/en/build-with-claude/fast-mode#pricing https://platform.claude.com/docs/en/about-claude/pricing#data-residency-pricing
+ *
+ * @param told a request or a usage: both have the same members
+ */
+export const rateOf = ({ speed, inference_geo: place }: Readonly<Record<string, unknown>>): number => (speed === 'fast' ? 2 : 1) * (place === 'us' ? 1.1 : 1);
 
 /** Tokens written into the cache, and how many of them for an hour. Where the two lifetimes do not add up to the total, the total counts. */
 function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {
