@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { body, replay, type Behaviour } from '../support/fakes/upstream/index.ts';
 import { askFace, faces, type Face } from '../support/all-faces.ts';
-import { newMember } from '../support/members.ts';
+import { loggedAs, newMember } from '../support/members.ts';
 import { everyWire, scriptedServer } from '../support/scripted-server.ts';
 
 /** What providers bill beside tokens, or bill tokens at another rate for. */
@@ -148,6 +148,25 @@ test.each<[string, object, number]>([
       const answer = await askFace(server, face, { model, content: 'weather?', stream });
       expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
       await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(cost, 9);
+    }
+  }
+});
+
+test('what a provider of messages samples beside the answer is booked, and its clients read the usage as it came', async () => {
+  const summary = { type: 'compaction', input_tokens: 100, output_tokens: 350, cache_read_input_tokens: 40, cache_creation_input_tokens: 60 };
+  const advice = { type: 'advisor_message', model: 'wiser', input_tokens: 1000, output_tokens: 20 };
+  const iterations = [summary, { type: 'message', input_tokens: 10, output_tokens: 10 }, advice];
+  for (const stream of [false, true]) {
+    for (const more of [{}, { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }]) {
+      upstream.script(tiered['messages']!(stream, { iterations }));
+      const asking = { model: 'messages', content: 'weather?', stream, more: { max_tokens: 20, ...more } };
+      const answer = await askFace(server, 'messages', asking);
+      expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+      expect(answer.raw).toMatch(/"iterations":\[\{"type":"compaction"/);
+      expect(answer.raw).toMatch(/"input_tokens":10,/);
+      const row = await loggedAs(server, answer.headers.get('x-request-id')!);
+      expect(row).toMatchObject({ provenance: 'provider', inputTokens: 1210, outputTokens: 380, cachedTokens: 40, cacheWriteTokens: 60 });
+      expect(row.costUsd).toBeCloseTo(1.59, 9);
     }
   }
 });
