@@ -78,26 +78,28 @@ describe.each(['responses', 'messages', 'gemini'])('web searches of a provider o
   });
 });
 
-const completion = (tier: string) => ({
+const completion = (tier: string, model = 'm') => ({
   id: 'chatcmpl-1',
   object: 'chat.completion',
   created: 1,
-  model: 'm',
+  model,
   service_tier: tier,
   choices: [{ index: 0, message: { role: 'assistant', content: 'Sun.' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
 });
-const chunks = (tier: string) =>
+const chunks = (tier: string, model = 'm') =>
   [
     { choices: [{ index: 0, delta: { role: 'assistant', content: 'Sun.' }, finish_reason: null }] },
     { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
     { choices: [], usage: completion(tier).usage },
-  ].map((one) => JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', service_tier: tier, ...one }));
+  ].map((one) => JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model, service_tier: tier, ...one }));
 
 test.each<[Face, string, number]>([
   ['chat', 'flex', 0.01],
   ['chat', 'priority', 0.04],
   ['chat', 'default', 0.02],
+  ['chat', 'fast', 0.04],
+  ['chat', 'ultrafast', 0.12],
   ['messages', 'flex', 0.01],
 ])('a chat provider that serves %s clients in the tier %s is paid its rate, and the tier is shown', async (face, tier, cost) => {
   for (const stream of [false, true]) {
@@ -106,6 +108,32 @@ test.each<[Face, string, number]>([
     expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
     if (face === 'chat') expect(answer.raw).toContain(`"service_tier":"${tier}"`);
     await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(cost, 9);
+  }
+});
+
+test.each([
+  ['gpt-5.5-2026-04-23', 'priority', 2.5],
+  ['gpt-5.5', 'fast', 2.5],
+  ['gpt-5.5', 'flex', 0.5],
+  ['gpt-5.4', 'priority', 2],
+  ['gpt-5-mini-2025-08-07', 'priority', 1.8],
+  ['gpt-5', 'fast', 2],
+  ['gpt-4.1-mini', 'priority', 1.75],
+  ['gpt-4.1-nano', 'priority', 2],
+  ['o3-2025-04-16', 'priority', 1.75],
+])('%s in the tier %s costs %f times as much, by either interface of a provider', async (model, tier, times) => {
+  for (const stream of [false, true]) {
+    const served = { ...response, output: [said], model, service_tier: tier, usage: { input_tokens: 10, output_tokens: 10, total_tokens: 20 } };
+    const scripts: Readonly<Record<string, Behaviour>> = {
+      chat: stream ? replay(chunks(tier, model)) : body(JSON.stringify(completion(tier, model))),
+      responses: stream ? replay([JSON.stringify({ type: 'response.completed', response: served })]) : body(JSON.stringify(served)),
+    };
+    for (const provider of ['chat', 'responses']) {
+      upstream.script(scripts[provider]!);
+      const answer = await askFace(server, 'chat', { model: provider, content: 'weather?', stream });
+      expect(answer).toMatchObject({ status: 200, text: 'Sun.' });
+      await expect.poll(() => costOf(answer), { timeout: 30_000 }).toBeCloseTo(0.02 * times, 9);
+    }
   }
 });
 
@@ -172,6 +200,7 @@ test('what a provider of messages samples beside the answer is booked, and its c
 });
 
 test.each<[Face, string, object, object]>([
+  ['chat', 'chat', { max_tokens: 10 }, { service_tier: 'fast' }],
   ['messages', 'messages', { max_tokens: 10 }, { speed: 'fast' }],
   ['gencompat', 'gemini', { generationConfig: { maxOutputTokens: 10 } }, { service_tier: 'priority' }],
   ['gencompat', 'gemini', { generationConfig: { maxOutputTokens: 10 } }, { serviceTier: 'SERVICE_TIER_PRIORITY' }],
@@ -179,6 +208,6 @@ test.each<[Face, string, object, object]>([
   const { keys } = await newMember(server, { monthlyUsd: 0.03 });
   const ask = (more: object) => askFace({ url: server.url, key: keys[0]! }, face, { model, content: 'weather?', stream: false, more: { ...most, ...more } });
   expect((await ask(tier)).status).toBe(429);
-  upstream.script(tiered[model]!(false, {}));
+  upstream.script(model === 'chat' ? body(JSON.stringify(completion('default'))) : tiered[model]!(false, {}));
   expect((await ask({})).status).toBe(200);
 });

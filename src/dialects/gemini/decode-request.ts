@@ -49,7 +49,7 @@ function callOf(request: GenerateRequest, asked: Addressed): GenerateCall {
   const reasoning = reasoningOf(config.thinkingConfig);
   const { output, notes } = outputOf(config);
   const turns = turnsOf(request.contents, request.systemInstruction);
-  const { serviceTier }: { readonly serviceTier?: unknown } = request;
+  const { serviceTier } = request as Readonly<Record<string, unknown>>;
   const tierRate = rateOf(serviceTier) ?? 1;
   return {
     dialect,
