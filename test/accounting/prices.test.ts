@@ -150,7 +150,7 @@ describe('amounts that are not counted in tokens', () => {
   const picture = { b64_json: 'aGk=' };
 
   test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
-    upstream.script(says(/images/, 'application/json', JSON.stringify({ data: Array(10).fill(picture) })));
+    upstream.script(says(/images/, 'application/json', JSON.stringify({ data: Array.from({ length: 10 }, () => picture) })));
     const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
     await answer.text();
     const row = await rowOf(answer);
