@@ -173,9 +173,12 @@ describe('amounts that are not counted in tokens', () => {
     expect(row.costUsd).toBeCloseTo(0.08);
   });
 
-  test('streamed pictures cost as many as were finished', async () => {
-    const finished = `data: ${JSON.stringify({ type: 'image_generation.completed', ...picture })}\n\n`;
-    upstream.script(says(/images/, 'text/event-stream', `${finished}data: [DONE]\n\n`));
+  const finished = `data: ${JSON.stringify({ type: 'image_generation.completed', ...picture })}\n\n`;
+  test.each([
+    ['complete', 'data: [DONE]\n\n'],
+    ['cut', 'data: {"type":"image_generation.partial_image","b64_json":"aG'],
+  ])('streamed pictures cost as many as were finished, where the stream is %s', async (_, end) => {
+    upstream.script(says(/images/, 'text/event-stream', `${finished}${end}`));
     const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 4, stream: true });
     await answer.text();
     expect((await rowOf(answer)).costUsd).toBeCloseTo(0.04);

@@ -54,7 +54,7 @@ async function* complete(response: UpstreamResponse, model: string, call: Forwar
   yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(bytes.length / bytesPerToken) : 0)];
 }
 
-async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience }: TargetContext): AsyncGenerator<Events> {
+async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience, signal }: TargetContext): AsyncGenerator<Events> {
   let size = 0;
   let reported = 0;
   let tail = Buffer.alloc(0);
@@ -100,7 +100,8 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {
-    if (size > 0) yield [soFar(costOf(tail, untold()), watched?.isOver === true)];
+    const finished = signal.aborted ? {} : (watched?.counts ?? {}); // for a client that left, the provider may make them all
+    if (size > 0) yield [amounts(finished), soFar(costOf(tail, untold()), watched?.isOver === true)];
     const fault = answerFault(error, size > 0);
     throw size > 0 ? fault : asRefusal(fault);
   }
