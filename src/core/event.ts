@@ -85,6 +85,8 @@ export interface Usage {
   readonly cacheWrite?: number;
   readonly cacheWrite1h?: number;
   readonly thought?: number;
+  /** Output tokens, of `output`, that are no part of the answer: its maximum does not bound them. */
+  readonly aside?: number;
   /** Web searches that the provider made and bills one by one. */
   readonly searches?: number;
   /** What the tokens cost, as a multiple of the model's price: half of it where the provider took its time, more where it hurried. Absent: 1. */

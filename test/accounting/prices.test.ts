@@ -147,14 +147,41 @@ describe('a model whose targets have different prices', () => {
 
 describe('amounts that are not counted in tokens', () => {
   const root = '/server/chatcompat/v1';
+  const picture = { b64_json: 'aGk=' };
 
   test('ten pictures without usage cost ten times their price, and 1,000 plan tokens each', async () => {
-    upstream.script(says(/images/, 'application/json', '{"data":[{"b64_json":"aGk="}]}'));
+    upstream.script(says(/images/, 'application/json', JSON.stringify({ data: Array.from({ length: 10 }, () => picture) })));
     const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 10 });
     await answer.text();
     const row = await rowOf(answer);
     expect(row).toMatchObject({ outputTokens: 10_000, provenance: 'estimated' });
     expect([row.costUsd, row.planTokens >= 10_000]).toEqual([0.4, true]);
+  });
+
+  const told = { usage: { input_tokens: 0, output_tokens: 70 } };
+  test.each([
+    ['fewer than were asked for', { data: [picture, picture] }, 2000],
+    ['with failed ones among them', { data: [picture, { error: { code: 'blocked', message: 'No.' } }, picture] }, 2000],
+    ['fewer, with usage', { data: [picture, picture], ...told }, 70],
+  ])('pictures cost as many as there are in the answer: %s', async (_, said, outputTokens) => {
+    upstream.script(says(/images/, 'application/json', JSON.stringify(said)));
+    const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 4 });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const row = await rowOf(answer);
+    expect(row).toMatchObject({ outputTokens });
+    expect(row.costUsd).toBeCloseTo(0.08);
+  });
+
+  const finished = `data: ${JSON.stringify({ type: 'image_generation.completed', ...picture })}\n\n`;
+  test.each([
+    ['complete', 'data: [DONE]\n\n'],
+    ['cut', 'data: {"type":"image_generation.partial_image","b64_json":"aG'],
+  ])('streamed pictures cost as many as were finished, where the stream is %s', async (_, end) => {
+    upstream.script(says(/images/, 'text/event-stream', `${finished}${end}`));
+    const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 4, stream: true });
+    await answer.text();
+    expect((await rowOf(answer)).costUsd).toBeCloseTo(0.04);
   });
 
   test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing and leave the quota unchanged: %s', async (model) => {
@@ -178,7 +205,13 @@ describe('amounts that are not counted in tokens', () => {
     form.set('model', 'hearing');
     form.set('file', new File([Buffer.alloc(80_000)], 'a.mp3'));
     const costs: (number | null)[] = [];
-    for (const told of ['{"text":"hello","usage":{"type":"duration","seconds":600}}', '{"text":"hello"}']) {
+    const answers = [
+      '{"text":"hello","usage":{"type":"duration","seconds":600}}',
+      '{"text":"hello"}',
+      '{"task":"transcribe","duration":30.5,"text":"hello","segments":[]}',
+      '{"task":"transcribe","duration":599.2,"text":"hello","usage":{"type":"duration","seconds":600}}',
+    ];
+    for (const told of answers) {
       upstream.script(says(/transcriptions/, 'application/json', told));
       const answer = await fetch(`${server.url}${root}/audio/transcriptions`, {
         method: 'POST',
@@ -187,9 +220,9 @@ describe('amounts that are not counted in tokens', () => {
       });
       await answer.text();
       const row = await rowOf(answer);
-      expect(row.inputTokens).toBe(told.includes('600') ? 12_000 : 200);
+      expect(row.inputTokens).toBe(told.includes('600') ? 12_000 : told.includes('30.5') ? 610 : 200);
       costs.push(row.costUsd);
     }
-    expect(costs).toEqual([0.06, 0.001]);
+    expect(costs).toEqual([0.06, 0.001, 0.00305, 0.06]);
   });
 });

@@ -8,6 +8,7 @@ import { bodyFault, bounded, invalid, isGiven, missing } from '../shared/read-fi
 import { termsOf } from '../shared/web-search.ts';
 import { textPartOf, turnsOf } from './decode-messages.ts';
 import { effortOf } from './thinking.ts';
+import { rateOf } from './usage.ts';
 import { carriedAs, CountRequest, dialect, MessagesRequest, type WireTool } from './wire.ts';
 
 const check = checked(MessagesRequest, bodyFault);
@@ -28,7 +29,15 @@ export function decodeRequest(body: unknown): GenerateCall {
   if (isGiven(request.top_k)) sampling.topK = request.top_k;
   if (isGiven(request.stop_sequences) && request.stop_sequences.length > 0) sampling.stop = request.stop_sequences;
   const endUser = request.metadata?.user_id;
-  return { ...conversationOf(request), sampling, stream: request.stream ?? false, ...(endUser ? { endUser } : {}), extra: extraOf(request) };
+  const tierRate = rateOf(request);
+  return {
+    ...conversationOf(request),
+    sampling,
+    stream: request.stream ?? false,
+    ...(endUser ? { endUser } : {}),
+    ...(tierRate > 1 ? { tierRate } : {}),
+    extra: extraOf(request),
+  };
 }
 
 /** A conversation that the server holds. The SDK's tool runner asks for one, and goes on with whole conversations where the refusal says that there are none. */

@@ -1,5 +1,5 @@
 import type { Usage } from '#core/event';
-import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, rest, textOf, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
@@ -14,26 +14,58 @@ export function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
   const { input_tokens: fresh, output_tokens: output, cache_read_input_tokens: read, output_tokens_details: details } = value;
   if (!isCount(fresh) || !isCount(output)) return undefined;
-  const cached = isCount(read) ? read : 0;
   const { written, writtenForAnHour } = writesOf(value);
-  const input = fresh + cached + (written ?? 0);
-  if (!isCount(input)) return undefined;
+  const aside = asideIn(value['iterations']);
+  const cached = (isCount(read) ? read : 0) + aside.cached;
+  const input = fresh + (isCount(read) ? read : 0) + (written ?? 0) + aside.input;
+  if (!isCount(input) || !isCount(output + aside.output)) return undefined;
   const thought = isObject(details) ? details['thinking_tokens'] : undefined;
   const carried = rest(value, known);
   const { server_tool_use: tools } = value;
   const searches = isObject(tools) ? tools['web_search_requests'] : undefined;
+  const rate = rateOf(value);
   return {
     input,
-    output,
-    ...(isCount(read) ? { cached } : {}),
-    ...(written === undefined ? {} : { cacheWrite: written - writtenForAnHour }),
+    output: output + aside.output,
+    ...(isCount(read) || cached > 0 ? { cached } : {}),
+    ...(written === undefined && aside.written === 0 ? {} : { cacheWrite: (written ?? 0) - writtenForAnHour + aside.written }),
     ...(writtenForAnHour > 0 ? { cacheWrite1h: writtenForAnHour } : {}),
+    ...(aside.output > 0 ? { aside: aside.output } : {}),
     ...(isCount(thought) && thought <= output ? { thought } : {}),
     ...(isCount(searches) && searches > 0 ? { searches } : {}),
+    ...(rate === 1 ? {} : { rate }),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
   };
 }
+
+/**
+ * What the provider sampled beside the answer and bills in addition to it: summaries of the conversation and the advice of another model. The counts of the
+ * answer leave these out. https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
+ */
+function asideIn(iterations: unknown) {
+  const sum = { input: 0, output: 0, cached: 0, written: 0 };
+  for (const one of Array.isArray(iterations) ? (iterations as readonly unknown[]) : []) {
+    if (!isObject(one) || !besideAnswers.has(textOf(one['type']))) continue;
+    const count = (name: string): number => (isCount(one[name]) ? one[name] : 0);
+    const [cached, written] = [count('cache_read_input_tokens'), count('cache_creation_input_tokens')];
+    sum.input += count('input_tokens') + cached + written;
+    sum.output += count('output_tokens');
+    sum.cached += cached;
+    sum.written += written;
+  }
+  return sum;
+}
+
+const besideAnswers: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
+
+/**
+ * What tokens cost, as a multiple of the usual price: answers in the fast mode, and those made in the US alone.
+ * https://platform.claude.com/docs/en/build-with-claude/fast-mode#pricing https://platform.claude.com/docs/en/about-claude/pricing#data-residency-pricing
+ *
+ * @param told a request or a usage: both have the same members
+ */
+export const rateOf = ({ speed, inference_geo: place }: Readonly<Record<string, unknown>>): number => (speed === 'fast' ? 2 : 1) * (place === 'us' ? 1.1 : 1);
 
 /** Tokens written into the cache, and how many of them for an hour. Where the two lifetimes do not add up to the total, the total counts. */
 function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: Readonly<Record<string, unknown>>) {
@@ -47,14 +79,17 @@ function writesOf({ cache_creation_input_tokens: sum, cache_creation: parts }: R
 export function encodeUsage(usage: Usage, shown = 0): JsonObject {
   const { input, output, cached, cacheWrite, cacheWrite1h = 0, thought, searches = 0, extra } = usage;
   const { cache_creation: split, server_tool_use: tools, ...carried } = own(extra, dialect);
-  const written = (cacheWrite ?? 0) + cacheWrite1h;
+  const aside = asideIn(carried['iterations']);
+  const written = Math.max(0, (cacheWrite ?? 0) + cacheWrite1h - aside.written);
+  const minutesWritten = Math.max(0, (cacheWrite ?? 0) - aside.written);
+  const read = cached === undefined ? undefined : Math.max(0, cached - aside.cached);
   const ran = Math.max(searches, shown);
   return {
-    input_tokens: Math.max(0, input - (cached ?? 0) - written),
+    input_tokens: Math.max(0, input - aside.input - (read ?? 0) - written),
     ...(cacheWrite === undefined && written === 0 ? {} : { cache_creation_input_tokens: written }),
-    ...(cached === undefined ? {} : { cache_read_input_tokens: cached }),
-    ...(isObject(split) ? { cache_creation: { ...split, [minutes]: cacheWrite ?? 0, [hour]: cacheWrite1h } } : {}),
-    output_tokens: output,
+    ...(read === undefined ? {} : { cache_read_input_tokens: read }),
+    ...(isObject(split) ? { cache_creation: { ...split, [minutes]: minutesWritten, [hour]: cacheWrite1h } } : {}),
+    output_tokens: Math.max(0, output - aside.output),
     ...(thought === undefined ? {} : { output_tokens_details: { thinking_tokens: thought } }),
     ...(ran > 0 ? { server_tool_use: { ...(isObject(tools) ? tools : { web_fetch_requests: 0 }), web_search_requests: ran } } : {}),
     ...(ran === 0 && tools !== undefined ? { server_tool_use: tools } : {}),

@@ -1,5 +1,5 @@
 import type { Usage } from '#core/event';
-import { isEmpty, isObject, own, rest, type JsonObject } from '#core/json';
+import { isEmpty, isObject, own, rest, textOf, type JsonObject } from '#core/json';
 import { isCount } from '../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
@@ -18,16 +18,27 @@ export function usageOf(value: unknown): Usage | undefined {
   const output = Math.max(count('candidatesTokenCount') + thought, count('totalTokenCount') - input);
   if (!isCount(input) || !isCount(output)) return undefined;
   const cached = value['cachedContentTokenCount'];
+  const rate = rateOf(value['serviceTier']) ?? rateOf(value['trafficType']);
   const carried = rest(value, known);
   return {
     input,
     output,
     ...(isCount(cached) && cached <= input ? { cached } : {}),
     ...(thought > 0 ? { thought } : {}),
+    ...(rate === undefined ? {} : { rate }),
     source: 'provider',
     ...(isEmpty(carried) ? {} : { extra: { [dialect]: carried } }),
   };
 }
+
+/** What service tiers cost, as multiples of the usual price. https://ai.google.dev/gemini-api/docs/pricing */
+const tierRates: ReadonlyMap<string | undefined, number> = new Map([
+  ['flex', 0.5],
+  ['priority', 1.8],
+]);
+
+/** @param tier of a request or a usage: `priority`, `SERVICE_TIER_PRIORITY`; on the cloud platform `ON_DEMAND_PRIORITY`. @returns undefined for the usual one */
+export const rateOf = (tier: unknown): number | undefined => tierRates.get(textOf(tier).toLowerCase().split('_').at(-1));
 
 export function encodeUsage({ input, output, cached, thought = 0, extra }: Usage): JsonObject {
   const carried = own(extra, dialect);

@@ -21,21 +21,46 @@ export function usageFrom(
   };
 }
 
-/** What service tiers cost, as multiples of the usual price. https://platform.openai.com/docs/pricing */
+/** What service tiers cost, as multiples of the usual price; `fast` is the newer name of `priority`. https://developers.openai.com/api/docs/pricing */
 const tierRates: ReadonlyMap<string, number> = new Map([
   ['flex', 0.5],
   ['priority', 2],
+  ['fast', 2],
+  ['ultrafast', 6],
 ]);
 
-/** @param serviceTier the one that answered */
-export function atTier(usage: Usage, serviceTier: string): Usage {
-  const rate = tierRates.get(serviceTier);
+/** The models of which the fast tier costs another multiple. https://openai.com/api-fast-mode/ */
+const fastRates: readonly (readonly [RegExp, number])[] = [
+  [/^gpt-5\.5\b/, 2.5],
+  [/^gpt-5-mini\b/, 1.8],
+  [/^(?:gpt-4\.1(?!-nano)|o3)\b/, 1.75],
+  [/^gpt-4o-mini\b/, 5 / 3],
+  [/^gpt-4o\b/, 1.7],
+  [/^o4-mini\b/, 20 / 11],
+];
+
+function rateOf(tier: string, model: string): number | undefined {
+  const isFast = tier === 'fast' || tier === 'priority';
+  return (isFast ? fastRates.find(([name]) => name.test(model))?.[1] : undefined) ?? tierRates.get(tier);
+}
+
+/** What a usage depends on beside its counts. */
+export interface Served {
+  /** The service tier that answered; empty: it is not known, or all cost the same. */
+  readonly tier: string;
+  readonly model: string;
+}
+
+export const untold: Served = { tier: '', model: '' };
+
+export function atTier(usage: Usage, { tier, model }: Served): Usage {
+  const rate = rateOf(tier, model);
   return rate === undefined ? usage : { ...usage, rate };
 }
 
 /** What the tier that a client asks for costs above the usual price. A cheaper one is not certain: what is set aside for the call has to be enough. */
-export function askedTier(serviceTier: string | null | undefined): Pick<GenerateCall, 'tierRate'> | undefined {
-  const rate = serviceTier ? tierRates.get(serviceTier) : undefined;
+export function askedTier(serviceTier: string | null | undefined, model: string): Pick<GenerateCall, 'tierRate'> | undefined {
+  const rate = serviceTier ? rateOf(serviceTier, model) : undefined;
   return rate !== undefined && rate > 1 ? { tierRate: rate } : undefined;
 }
 

@@ -5,7 +5,7 @@ import { checked } from '#kit/json/check';
 import { audioSeconds } from './audio-duration.ts';
 import { answerHeaders } from '../answer-headers.ts';
 import { forwarded } from '../forwarded.ts';
-import { accompanied, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
+import { accompanied, contextOf, refuseOtherCase, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked, Route } from '#http/route';
 import { optionalOrNull } from '#http/schemas';
 import { Fault } from '#core/fault';
@@ -122,6 +122,7 @@ async function read(operation: Operation, asked: Asked): Promise<Read> {
 async function readForm(operation: Operation, { exchange, json, files }: Asked): Promise<Read> {
   const texts = json as Readonly<Record<string, string | readonly string[]>>;
   const fields: Record<string, unknown> = { ...texts };
+  refuseOtherCase(fields);
   const form = new FormData();
   for (const [name, text] of Object.entries(texts)) {
     if (typeof text === 'string') form.append(name, text);

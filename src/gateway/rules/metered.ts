@@ -310,7 +310,7 @@ class Meter {
   }
 
   /** Plausibility check: some providers report negative or impossibly large counts. */
-  #isPossible({ input, output, cached = 0, thought = 0, searches = 0 }: Usage): boolean {
+  #isPossible({ input, output, aside = 0, cached = 0, thought = 0, searches = 0 }: Usage): boolean {
     const { sampling, route, reservation } = this.#call;
     // A provider that does not know the field of the maximum exceeds the bound that we set, and bills the excess.
     let maxTokens = reservation.bound === undefined ? sampling.maxTokens : undefined;
@@ -318,7 +318,14 @@ class Meter {
     // A task may be many prompts. A context window may be larger than configured: by a client header, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
-    return isCount(input, context) && isCount(output, most) && isCount(cached, context) && isCount(thought, most) && isCount(searches, mostSearches);
+    return (
+      isCount(input, context) &&
+      isCount(output - aside, most) &&
+      isCount(aside, context) &&
+      isCount(cached, context) &&
+      isCount(thought, most) &&
+      isCount(searches, mostSearches)
+    );
   }
 
   /** The provider's own counts where there are any, and the rest estimated from the size of the answer. */

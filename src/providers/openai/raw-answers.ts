@@ -1,6 +1,7 @@
 import { faultInAnswer } from '#dialects/openai/faults';
 import { Fault } from '#core/fault';
 import { isObject, textOf } from '#core/json';
+import type { Counts } from '#core/price';
 import type { RawRequest } from '#core/raw-request';
 import { jsonOf } from '../shared/read-answer.ts';
 
@@ -12,31 +13,49 @@ import { jsonOf } from '../shared/read-answer.ts';
 /** What is needed of a request in order to judge its answer. */
 type Asked = Pick<RawRequest, 'operation' | 'body'>;
 
-/** Whole answers in JSON by their operations: what they are called, and whether an object is one. */
-const wholes: Readonly<Record<string, { readonly name: string; readonly is: (answer: Readonly<Record<string, unknown>>) => boolean }>> = {
+/** Whole answers in JSON by their operations. */
+const wholes: Readonly<Record<string, Whole>> = {
   'images/generations': {
     name: 'a list of pictures',
     is: ({ data }) => Array.isArray(data) && data.some(isPicture) && data.every((one: unknown) => isPicture(one) || isFailure(one)),
+    counts: ({ data }) => ({ pictures: (data as readonly unknown[]).filter(isPicture).length }),
   },
-  moderations: { name: 'a list of moderation results', is: ({ results }) => Array.isArray(results) },
-  'audio/transcriptions': { name: 'a transcript', is: ({ text }) => typeof text === 'string' },
+  moderations: { name: 'a list of moderation results', is: ({ results }) => Array.isArray(results), counts: () => ({}) },
+  'audio/transcriptions': { name: 'a transcript', is: ({ text }) => typeof text === 'string', counts: ({ duration }) => heardIn(duration) },
 };
+
+interface Whole {
+  readonly name: string;
+  /** Whether an object is one. */
+  readonly is: (answer: Answer) => boolean;
+  /** What one says of the amounts that are not counted in tokens. */
+  readonly counts: (answer: Answer) => Counts;
+}
+
+type Answer = Readonly<Record<string, unknown>>;
 
 const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']) !== '' || textOf(one['b64_json']) !== '');
 /** Some vendors list the pictures that failed among the others: https://www.volcengine.com/docs/82379/1541523 */
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
-/** Judges a whole answer. @throws Fault `upstream-failed` where it is none, or the fault that its error means */
-export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<void> {
-  const { name, is } = wholes[operation]!;
+/** @param seconds of a recording, as a provider counts them */
+export const heardIn = (seconds: unknown): Counts => (typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { heardSeconds: seconds } : {});
+
+/** Plausibility limit in seconds: a day of sound, which no request can contain. */
+const longest = 86_400;
+
+/** Judges a whole answer. @returns what it says of the amounts that are not counted in tokens @throws Fault `upstream-failed` where it is none, or the fault that its error means */
+export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<Counts> {
+  const { name, is, counts } = wholes[operation]!;
   const mime = mimeOf(contentType);
   if (isForText(body) && !isJson(mime)) {
     if (bytes.length === 0 || isPage(mime)) throw not(name);
-    return;
+    return {};
   }
   const answer = await jsonOf(bytes);
   if (!isObject(answer)) throw not(name);
   if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
+  return counts(answer);
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */

@@ -3,6 +3,7 @@ import { bareErrors } from '#dialects/shared/bare-error';
 import { valueIn } from '#kit/json/value-in';
 import { LineTooLong } from '#kit/upstream/sse';
 import { Fault } from '#core/fault';
+import type { Counts } from '#core/price';
 import { isObject, textOf } from '#core/json';
 
 /**
@@ -37,12 +38,18 @@ export class RawEvents {
   #isComplete = false;
   #frame: Frame | undefined;
   #share: TextShare | undefined;
-  /** Pictures that are still to come; absent: their number is not known. */
-  #pictures: number | undefined;
+  /** How many pictures were asked for; absent: their number is not known. */
+  readonly #asked: number | undefined;
+  #pictures = 0;
 
   /** @param pictures how many were asked for */
   constructor(pictures?: number) {
-    this.#pictures = pictures;
+    this.#asked = pictures;
+  }
+
+  /** Of an answer that is over: the pictures in it, where its events are known. */
+  get counts(): Counts {
+    return this.#asked !== undefined && this.#isOurs ? { pictures: this.#pictures } : {};
   }
 
   /** About how many bytes of text the events had, that of a frame still open included: the same text may come in pieces, in segments and as a whole. */
@@ -135,7 +142,8 @@ export class RawEvents {
 
   #ended({ isComplete, isLast, isPicture }: Frame): void {
     this.#isComplete ||= isComplete;
-    this.isOver ||= isLast || (isPicture && this.#pictures !== undefined && --this.#pictures <= 0);
+    if (isPicture) this.#pictures++;
+    this.isOver ||= isLast || (isPicture && this.#asked !== undefined && this.#pictures >= this.#asked);
     this.#said = this.#saidWith(this.#share);
   }
 

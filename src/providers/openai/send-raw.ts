@@ -13,7 +13,7 @@ import { beginsWithEvents } from '../shared/read-answer.ts';
 import { Forwarder } from '../shared/forwarder.ts';
 import { attempt } from '../shared/attempt.ts';
 import type { OperationEndpoint } from '../shared/operation.ts';
-import { checkBeginning, checkWhole, isEvents, mostJudged } from './raw-answers.ts';
+import { checkBeginning, checkWhole, heardIn, isEvents, mostJudged } from './raw-answers.ts';
 import { RawEvents } from './raw-events.ts';
 
 /** The operation whose answer is a sound. */
@@ -39,22 +39,22 @@ export async function* sendRaw(endpoint: OperationEndpoint, clock: Clock, call: 
   }
 }
 
-const begun = (model: string): Events => [
-  { type: 'started', model, ignored: [] },
-  { type: 'passed', tokens: 0 },
-];
+const begun = (model: string): Events => [{ type: 'started', model, ignored: [] }, amounts({})];
+
+/** @param counts of the answer, in place of those of the request */
+const amounts = (counts: Counts): GenerateEvent => ({ type: 'passed', tokens: 0, counts });
 
 async function* complete(response: UpstreamResponse, model: string, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const bytes = await whole(response, context);
   const contentType = response.headers['content-type'] ?? unknownType;
-  await checkWhole(call, contentType, bytes);
-  yield begun(model);
+  const counts = await checkWhole(call, contentType, bytes);
+  yield [...begun(model), amounts(counts)];
   call.open(contentType, []);
   call.write(bytes);
   yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(bytes.length / bytesPerToken) : 0)];
 }
 
-async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience }: TargetContext): AsyncGenerator<Events> {
+async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience, signal }: TargetContext): AsyncGenerator<Events> {
   let size = 0;
   let reported = 0;
   let tail = Buffer.alloc(0);
@@ -100,11 +100,12 @@ async function* flowing(response: UpstreamResponse, model: string, clock: Clock,
     while (!(await forwarder.ended())) yield [{ type: 'passed', tokens: untold() }];
     giveAll(watched?.end() ?? []);
   } catch (error) {
-    if (size > 0) yield [soFar(costOf(tail, untold()), watched?.isOver === true)];
+    const finished = signal.aborted ? {} : (watched?.counts ?? {}); // for a client that left, the provider may make them all
+    if (size > 0) yield [amounts(finished), soFar(costOf(tail, untold()), watched?.isOver === true)];
     const fault = answerFault(error, size > 0);
     throw size > 0 ? fault : asRefusal(fault);
   }
-  yield [costOf(tail, untold())];
+  yield [amounts(watched?.counts ?? {}), costOf(tail, untold())];
 }
 
 /** Bytes of events without content, such as comments, after which the answer goes on its way. */
@@ -146,9 +147,9 @@ const soFar = (cost: GenerateEvent, isWhole: boolean): GenerateEvent =>
 
 /** @param untold tokens that were not reported yet */
 function costOf(tail: Uint8Array, untold: number): GenerateEvent {
-  const counted = usageIn(Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength).toString('latin1'));
-  const usage = counted && usageOf(counted);
-  return usage ? { type: 'usage', usage } : { type: 'passed', tokens: untold, ...(counted ? secondsIn(counted) : {}) };
+  const told = usageIn(Buffer.from(tail.buffer, tail.byteOffset, tail.byteLength).toString('latin1'));
+  const usage = told && usageOf(told);
+  return usage ? { type: 'usage', usage } : { type: 'passed', tokens: untold, counts: heardIn(told?.['seconds']) }; // `{"type": "duration", "seconds": 9}`
 }
 
 async function bodyOf(body: RawBody, model: string): Promise<{ readonly body: Uint8Array; readonly contentType: string }> {
@@ -170,11 +171,3 @@ function usageOf(counted: Readonly<Record<string, unknown>>): Usage | undefined 
   const [input, output] = [counted['input_tokens'] ?? counted['prompt_tokens'], counted['output_tokens'] ?? counted['completion_tokens'] ?? 0];
   return isCount(input) && isCount(output) ? { input, output, source: 'provider' } : undefined;
 }
-
-/** In seconds of the recording: `{"type": "duration", "seconds": 9}`. */
-function secondsIn({ seconds }: Readonly<Record<string, unknown>>): { readonly counts?: Counts } {
-  return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { counts: { heardSeconds: seconds } } : {};
-}
-
-/** Plausibility limit in seconds: a day of sound, which no request can contain. */
-const longest = 86_400;

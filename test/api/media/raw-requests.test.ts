@@ -99,7 +99,15 @@ describe('what passes to the provider', () => {
       yaml: `  "*": { targets: [{ provider: fake }] }\n  drawn: { targets: [{ provider: fake }], price: { picture: 0.04 } }\nplans: { unlimited: { monthlyTokens: 100000 } }\n`,
     });
     try {
-      upstream.script(always(says(/images/, 'application/json', '{"data":[{"url":"https://x.example/a"}],"usage":{"input_tokens":5,"output_tokens":700}}')));
+      upstream.script(
+        always(
+          says(
+            /images/,
+            'application/json',
+            '{"data":[{"url":"https://x.example/a"},{"url":"https://x.example/b"}],"usage":{"input_tokens":5,"output_tokens":700}}',
+          ),
+        ),
+      );
       const said = await some.ask(`${root}/chat/completions`, { model: 'x', messages: [{ role: 'user', content: 'hello' }] });
       const { usage } = (await said.json()) as { usage: { total_tokens: number } };
       expect(said.headers.get('x-ratelimit-remaining-tokens')).toBe(String(100_000 - usage.total_tokens));

@@ -45,6 +45,7 @@ class ChunkReader implements Reader {
   #isMisplaced = false; // no client looks for it there
   #ofChoice: unknown; // that of one choice, which is all there is where there is no other
   #tier = ''; // the one that answers
+  #served = ''; // the name of its model
   #isFlat = false; // Groq's tiers cost the same: https://console.groq.com/docs/service-tiers
 
   constructor(model: string, ignored: readonly string[], names: ReadonlySet<string> | undefined) {
@@ -57,6 +58,7 @@ class ChunkReader implements Reader {
     const chunk = chunkOf(answer);
     if (!this.#started) this.#before = { ...this.#before, ...carriedOf(chunk) };
     this.#tier = textOf(chunk.service_tier) || this.#tier;
+    this.#served ||= textOf(chunk.model);
     this.#isFlat ||= isObject(chunk.x_groq);
     const its = usageIn(chunk);
     if (its !== undefined) [this.#usage, this.#isMisplaced] = [its, its !== chunk.usage];
@@ -92,12 +94,13 @@ class ChunkReader implements Reader {
   }
 
   counted(): Usage | undefined {
-    return usageOf(this.#usage ?? (this.#candidates.length === 1 ? this.#ofChoice : undefined), this.#isFlat ? '' : this.#tier);
+    const told = this.#usage ?? (this.#candidates.length === 1 ? this.#ofChoice : undefined);
+    return usageOf(told, { tier: this.#isFlat ? '' : this.#tier, model: this.#served || this.#model });
   }
 
   #start(chunk: Chunk, events: GenerateEvent[]): void {
     this.#started = true;
-    const model = typeof chunk.model === 'string' && chunk.model !== '' ? chunk.model : this.#model;
+    const model = textOf(chunk.model) || this.#model;
     const extra = isEmpty(this.#before) ? {} : { extra: { [dialect]: this.#before } };
     events.push({ type: 'started', model, ignored: this.#ignored, ...extra });
   }
@@ -116,10 +119,11 @@ export function plainAnswer(answer: unknown, model: string): readonly GenerateEv
   const { content, refusal, tool_calls: calls, function_call: call } = choice['message'];
   const { finish_reason: raw } = choice;
   if (typeof content !== 'string' || content === '' || refusal || calls || call || typeof raw !== 'string' || !Object.hasOwn(reasons, raw)) return undefined;
-  const counted = usageOf(usage, textOf(tier));
+  const served = textOf(name) || model;
+  const counted = usageOf(usage, { tier: textOf(tier), model: served });
   if (!counted || counted.output === 0) return undefined;
   return [
-    { type: 'started', model: typeof name === 'string' && name !== '' ? name : model, ignored: [] },
+    { type: 'started', model: served, ignored: [] },
     { type: 'passed', tokens: 0, text: content },
     { type: 'finished', candidate: 0, reason: reasons[raw]!, raw },
     { type: 'usage', usage: counted },

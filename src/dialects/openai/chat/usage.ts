@@ -1,11 +1,11 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type Json, type JsonObject } from '#core/json';
-import { atTier, carriedUsage, usageFrom, writtenIn } from '../usage.ts';
+import { atTier, carriedUsage, usageFrom, untold, writtenIn, type Served } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
-export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
+export function usageOf(value: unknown, served: Served = untold): Usage | undefined {
   if (!isObject(value)) return undefined;
   const {
     prompt_tokens: input,
@@ -26,7 +26,7 @@ export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
   const isSeparate = isCount(thought) && thought > 0 && total === input + completion_tokens + thought; // xAI excludes thoughts from the completion tokens
   const output = isSeparate ? completion_tokens + thought : completion_tokens;
   const carried = carriedUsage(others, { prompt_tokens_details: promptOthers, completion_tokens_details: completionOthers });
-  return atTier(usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried }), serviceTier);
+  return atTier(usageFrom({ input, output, cached, written, thought }, isEmpty(carried) ? {} : { [dialect]: carried }), served);
 }
 
 export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {

@@ -9,6 +9,7 @@ import { isCount } from '../../shared/read-fields.ts';
 import { tokenLogprobsOf } from '../logprobs.ts';
 import { faultOfError, malformed } from './faults.ts';
 import { carriedAs, dialect } from './wire.ts';
+import type { Served } from '../usage.ts';
 import { usageOf } from './usage.ts';
 
 /** Any JSON object from an upstream: no member is guaranteed. */
@@ -72,7 +73,7 @@ class ResponseReader implements ItemReader {
         throw faultOfError(isObject(event['error']) ? event['error'] : event);
       case 'response.failed':
         if (!isObject(response)) throw faultOfError({});
-        this.#failed = usageOf(response['usage'], textOf(response['service_tier']));
+        this.#failed = usageOf(response['usage'], this.#servedBy(response));
         throw faultOfError(response['error'] ?? { type: 'server_error' });
       case 'response.completed':
       case 'response.incomplete':
@@ -150,6 +151,10 @@ class ResponseReader implements ItemReader {
   /** Only the last frame has a usage; that of a complete answer is in its events. */
   counted(): Usage | undefined {
     return this.#failed;
+  }
+
+  #servedBy(response: Loose): Served {
+    return { tier: textOf(response['service_tier']), model: textOf(response['model']) || this.#model };
   }
 
   #start(response: unknown): readonly GenerateEvent[] {
@@ -268,7 +273,7 @@ class ResponseReader implements ItemReader {
     const why = isObject(details) ? textOf(details['reason']) : '';
     const reason = why === 'content_filter' ? 'refused' : status === 'incomplete' ? 'length' : this.#calls > 0 ? 'tool' : 'stop';
     const tier = textOf(response['service_tier']);
-    const counted = usageOf(usage, tier);
+    const counted = usageOf(usage, this.#servedBy(response));
     const last = counted && this.#searches > 0 ? { ...counted, searches: this.#searches } : counted;
     const others = { ...rest(response, responseMembers), ...(tier === '' ? {} : { service_tier: tier }) };
     const finished: GenerateEvent = { type: 'finished', candidate: 0, reason, raw: why || status, ...(isEmpty(others) ? {} : carriedAs(others)) };

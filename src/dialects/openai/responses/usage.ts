@@ -1,11 +1,11 @@
 import type { Usage } from '#core/event';
 import { isEmpty, isObject, own, type JsonObject } from '#core/json';
-import { atTier, carriedUsage, usageFrom, writtenIn } from '../usage.ts';
+import { atTier, carriedUsage, usageFrom, untold, writtenIn, type Served } from '../usage.ts';
 import { isCount } from '../../shared/read-fields.ts';
 import { dialect } from './wire.ts';
 
 /** @returns undefined where the provider's counts are missing or impossible: the caller then estimates */
-export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
+export function usageOf(value: unknown, served: Served = untold): Usage | undefined {
   if (!isObject(value)) return undefined;
   const {
     input_tokens: input,
@@ -20,7 +20,7 @@ export function usageOf(value: unknown, serviceTier = ''): Usage | undefined {
   const { reasoning_tokens: thought, ...completionOthers } = isObject(completion) ? completion : {};
   const carried = carriedUsage(others, { input_tokens_details: details, output_tokens_details: completionOthers });
   const usage = usageFrom({ input, output, cached, written: written === 0 ? undefined : written, thought }, isEmpty(carried) ? {} : { [dialect]: carried });
-  return atTier(usage, serviceTier);
+  return atTier(usage, served);
 }
 
 export function encodeUsage({ input, output, cached, cacheWrite, cacheWrite1h, thought, extra }: Usage): JsonObject {
