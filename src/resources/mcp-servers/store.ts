@@ -67,7 +67,8 @@ export interface McpServerStore {
   one(reader: Reader, id: number): Promise<McpServer>;
   /** @throws Fault `not-found` for a user who is not there */
   checkUser(userId: number): Promise<void>;
-  headersOf(id: number): Promise<ServerHeaders | undefined>;
+  /** Undefined where the server has none, or is elsewhere by now: they are for the address that it has. */
+  headersOf(server: Pick<McpServer, 'id' | 'url'>): Promise<ServerHeaders | undefined>;
   /** @throws Fault `conflict` for a name that the user has, and where they have as many as a user may have */
   add(userId: number, text: ServerText, by: Actor): Promise<McpServer>;
   /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` for a name that its owner has */
@@ -183,9 +184,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
         await refuseTwice(inside, owner, text.name, id);
         // headers stay only where the address does: whoever edits could otherwise send another's secrets elsewhere
         const keeps = text.headers === undefined && text.url === before.url;
-        const headers = keeps
-          ? sql``
-          : sql`, headers = ${sealed(seal, owner, text.headers)}, headers_by = ${by.userId === 0 ? owner : by.userId}`;
+        const headers = keeps ? sql`` : sql`, headers = ${sealed(seal, owner, text.headers)}, headers_by = ${by.userId === 0 ? owner : by.userId}`;
         await sql`
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
@@ -263,11 +262,10 @@ function remembering({
       const { rows } = await sql`select from users where id = ${userId} and removed_at is null`.execute(store.db);
       if (rows.length === 0) throw unknownThing('user');
     },
-    async headersOf(id) {
+    async headersOf({ id, url }) {
       const { rows } = await sql<{ owner: number; by: number; headers: Buffer }>`
-        select owner_id as owner, headers_by as by, headers from mcp_server where id = ${id} and headers is not null and headers_by is not null`.execute(
-        store.db,
-      );
+        select owner_id as owner, headers_by as by, headers from mcp_server
+        where id = ${id} and url = ${url} and headers is not null and headers_by is not null`.execute(store.db);
       const [row] = rows;
       return row && { by: row.by, headers: JSON.parse(seal.open(row.headers, contextOf(row.owner)).toString()) as Record<string, string> };
     },
