@@ -1,8 +1,8 @@
 /* Requests that change the same thing at the same time. */
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
+import { connected } from '../../support/held-locks.ts';
 import { person, visited, visitedTogether, type Answer, type Asker } from './visitors.ts';
 
 const long = 120_000;
@@ -38,18 +38,6 @@ const things: Readonly<Record<string, Making>> = {
     return ['DELETE', `${path}/${String((files.body['items'] as { id: number }[])[0]!.id)}`];
   },
 };
-
-/** A connection of its own to the database of a server, and how many statements wait for a lock there. */
-async function connected(connectionString: string) {
-  const client = new Client({ connectionString });
-  await client.connect();
-  onTestFinished(() => client.end());
-  const waiting = async () => {
-    const { rowCount } = await client.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
-    return rowCount ?? 0;
-  };
-  return { client, waiting };
-}
 
 onBothDatabases('simultaneous requests', (database) => {
   const together = visitedTogether(database);
