@@ -73,7 +73,7 @@ export function ownRows<Thing extends OwnRow>({ kind, most, read }: OwnRowsDeps<
     editable: async (reader, id, inside) => checkEditable(await (inside ? locked(reader, id, inside) : one(reader, id))),
     checkEditable,
     async checkRoom({ db }, userId) {
-      const user = await sql`select from users where id = ${userId} and removed_at is null for update`.execute(db);
+      const user = await sql`select from users where id = ${userId} and removed_at is null for no key update`.execute(db);
       if (user.rows.length === 0) throw unknownThing('user');
       const { rows } = await sql<{ count: number }>`select count(*)::int as count from ${table} where owner_id = ${userId}`.execute(db);
       if (rows[0]!.count >= most) throw new Fault('conflict', `A user has at most ${most} ${kind}s: delete one first.`);

@@ -231,7 +231,7 @@ async function made(
   userId: number,
   { id = randomUUID(), title = 'New Chat', folder = null, mode = 'chat', givenBy }: ChatText & { readonly id?: string; readonly givenBy?: number },
 ): Promise<Chat> {
-  await sql`select from users where id = ${userId} for update`.execute(inside.db); // two requests at once make no more than one may
+  await sql`select from users where id = ${userId} for no key update`.execute(inside.db); // two requests at once make no more than one may
   const { rows: count } = await sql<{ chats: number }>`select count(*)::int as chats from chat where user_id = ${userId}`.execute(inside.db);
   if (count[0]!.chats >= mostChats) throw givenBy === undefined ? new Fault('conflict', `A user has at most ${mostChats} chats: delete one first.`) : isFull();
   const { rows } = await sql<Row>`

@@ -67,7 +67,8 @@ export interface McpServerStore {
   one(reader: Reader, id: number): Promise<McpServer>;
   /** @throws Fault `not-found` for a user who is not there */
   checkUser(userId: number): Promise<void>;
-  headersOf(id: number): Promise<ServerHeaders | undefined>;
+  /** Undefined where the server has none, or is elsewhere by now: they are for the address that it has. */
+  headersOf(server: Pick<McpServer, 'id' | 'url'>): Promise<ServerHeaders | undefined>;
   /** @throws Fault `conflict` for a name that the user has, and where they have as many as a user may have */
   add(userId: number, text: ServerText, by: Actor): Promise<McpServer>;
   /** @throws Fault `not-found`; `forbidden` where it is shared with the reader for use only; `conflict` for a name that its owner has */
@@ -138,12 +139,17 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     return rows.map(({ level, ...row }) => ({ ...row, right: rightOf(level ?? 1) }));
   };
   /** Of the list only what is asked for by its id. */
-  const named = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``) =>
-    (await read(reader, sql`id = ${id} and deleted_at is null ${lock}`, access, [...operators(), ...addresses()]))[0];
-  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>, lock = sql``): Promise<McpServer> => {
-    const server = await named(reader, id, access, lock);
+  const named = async (reader: Reader, id: number, access?: Pick<Access, 'db'>) =>
+    (await read(reader, sql`id = ${id} and deleted_at is null`, access, [...operators(), ...addresses()]))[0];
+  const one = async (reader: Reader, id: number, access?: Pick<Access, 'db'>): Promise<McpServer> => {
+    const server = await named(reader, id, access);
     if (!server) throw unknownThing(what);
     return server;
+  };
+  /** Locks the row before it is read: what its change keeps, such as its headers, is then what it has. */
+  const locked = async (reader: Reader, id: number, inside: Access) => {
+    await sql`select from mcp_server where id = ${id} for update`.execute(inside.db);
+    return one(reader, id, inside);
   };
   return {
     list: (reader, { after, limit, inactive = false }) =>
@@ -154,7 +160,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
       store.transaction(async (inside) => {
         const { db } = inside;
         // the user's row is locked: two requests at once make no more than one may
-        const user = await sql`select from users where id = ${userId} and removed_at is null for update`.execute(db);
+        const user = await sql`select from users where id = ${userId} and removed_at is null for no key update`.execute(db);
         if (user.rows.length === 0) throw unknownThing('user');
         const { rows } = await sql<{
           servers: number;
@@ -171,16 +177,14 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
       }),
     change: (reader, id, changed, by) =>
       store.transaction(async (inside) => {
-        const before = await one(reader, id, inside);
-        if (before.right === 'read' || before.owner === null) throw new Fault('forbidden', 'This MCP server is shared with you to be used, not to be changed.');
-        await sql`select from users where id = ${before.owner} for update`.execute(inside.db);
+        const { owner } = changeable(await one(reader, id, inside));
+        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two of one name one is refused
+        const before = changeable(await locked(reader, id, inside));
         const text = changed(before);
-        await refuseTwice(inside, before.owner, text.name, id);
+        await refuseTwice(inside, owner, text.name, id);
         // headers stay only where the address does: whoever edits could otherwise send another's secrets elsewhere
         const keeps = text.headers === undefined && text.url === before.url;
-        const headers = keeps
-          ? sql``
-          : sql`, headers = ${sealed(seal, before.owner, text.headers)}, headers_by = ${by.userId === 0 ? before.owner : by.userId}`;
+        const headers = keeps ? sql`` : sql`, headers = ${sealed(seal, owner, text.headers)}, headers_by = ${by.userId === 0 ? owner : by.userId}`;
         await sql`
           update mcp_server set name = ${text.name}, url = ${text.url}, type = ${text.type}, description = ${text.description}, metadata = ${text.metadata},
             tools = ${text.tools === null ? null : [...text.tools]}::text[], approval = ${text.approval}, updated_at = clock_timestamp() ${headers}
@@ -193,7 +197,7 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
       }),
     remove: (reader, id, by) =>
       store.transaction(async (inside) => {
-        const server = await one(reader, id, inside, sql`for update`);
+        const server = await locked(reader, id, inside);
         if (server.right !== 'owner') throw new Fault('forbidden', 'Only its owner deletes an MCP server.');
         await sql`update mcp_server set deleted_at = clock_timestamp(), headers = null where id = ${id}`.execute(inside.db);
         await forgetUses(inside, id);
@@ -205,6 +209,12 @@ export function openMcpServers({ store, seal, audit, operators, addresses }: Mcp
     listed: async (entry) => one({ userId: 0, teamIds: [] }, await rowOf(store, entry)),
     ...remembering({ store, seal, audit }),
   };
+}
+
+function changeable(server: McpServer): McpServer & { readonly owner: number } {
+  const { right, owner } = server;
+  if (right === 'read' || owner === null) throw new Fault('forbidden', 'This MCP server is shared with you to be used, not to be changed.');
+  return { ...server, owner };
 }
 
 function idToShare({ id, right }: McpServer): number {
@@ -252,11 +262,10 @@ function remembering({
       const { rows } = await sql`select from users where id = ${userId} and removed_at is null`.execute(store.db);
       if (rows.length === 0) throw unknownThing('user');
     },
-    async headersOf(id) {
+    async headersOf({ id, url }) {
       const { rows } = await sql<{ owner: number; by: number; headers: Buffer }>`
-        select owner_id as owner, headers_by as by, headers from mcp_server where id = ${id} and headers is not null and headers_by is not null`.execute(
-        store.db,
-      );
+        select owner_id as owner, headers_by as by, headers from mcp_server
+        where id = ${id} and url = ${url} and headers is not null and headers_by is not null`.execute(store.db);
       const [row] = rows;
       return row && { by: row.by, headers: JSON.parse(seal.open(row.headers, contextOf(row.owner)).toString()) as Record<string, string> };
     },

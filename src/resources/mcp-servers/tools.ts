@@ -142,7 +142,7 @@ const placesOf =
       return { command, args, env };
     }
     const { href: url } = permittedUrl(server.url, policy());
-    const own = server.hasHeaders ? await servers.headersOf(server.id) : undefined;
+    const own = server.hasHeaders ? await servers.headersOf(server) : undefined;
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(own?.headers ?? {})) {
       headers[name] = await resolve(own!.by, value);

@@ -80,8 +80,9 @@ export function openSecrets({ store, seal, audit }: SecretStoreDeps): SecretStor
       }),
     change: (reader, id, text, by) =>
       store.transaction(async (inside) => {
-        const before = things.checkEditable(await things.one(reader, id, inside));
-        await sql`select from users where id = ${before.owner} for update`.execute(inside.db);
+        const { owner } = things.checkEditable(await things.one(reader, id, inside));
+        await sql`select from users where id = ${owner} for no key update`.execute(inside.db); // of two of one name one is refused
+        const before = await things.editable(reader, id, inside);
         await refuseTwice(inside, before.owner, text.name, id);
         const changed = await sql`
           update secret set name = ${text.name}, sealed = ${sealed(before.owner, text)}, updated_at = clock_timestamp() where id = ${id}`.execute(inside.db);

@@ -2,6 +2,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
+import { connected } from '../../support/held-locks.ts';
 import { fakeSite, following, html, plainText, type SourceAnswer } from './following.ts';
 import { idOf, newDataset, twoPeople } from './people.ts';
 import type { Place } from '../../support/databases.ts';
@@ -210,6 +211,24 @@ onBothDatabases('web sources', ({ place }) => {
       expect(await adas.files()).toEqual([]);
     },
   );
+
+  test('of two changes of a source at the same time each keeps what the other has changed', { timeout: long }, async () => {
+    const where = await place();
+    if (!where.databaseUrl) return; // the embedded database does one thing after the other
+    const { ada, web, sources } = await begun(where);
+    for (const path of ['/old', '/new']) web.pages.set(path, html(path));
+    const { id } = await sources.add({ type: 'page', url: `${web.host}/old` });
+    const { client, waiting } = await connected(where.databaseUrl);
+    await client.query(`begin; select from dataset_source where id = ${id} for update`);
+    const moved = ada.ask('PATCH', `${sources.root}/${id}`, { url: `${web.host}/new` });
+    await expect.poll(waiting).toBe(1);
+    const often = ada.ask('PATCH', `${sources.root}/${id}`, { everyHours: 5 });
+    await expect.poll(waiting).toBe(2);
+    await client.query('commit');
+    expect([(await moved).status, (await often).status]).toEqual([200, 200]);
+    expect((await ada.ask('GET', `${sources.root}/${id}`)).body).toMatchObject({ url: `${web.host}/new`, everyHours: 5 });
+    expect(counts(await sources.ended(id))).toMatchObject({ state: 'done', seen: 1 });
+  });
 
   test('addresses, types and members that do not fit are refused, naming the field', { timeout: long }, async () => {
     const { ada, sources } = await begun(await place());

@@ -101,3 +101,24 @@ test('more servers than a user may have in use at once are asked one after the o
   const lists = await Promise.all([1, 2, 3].map(() => ada.ask('GET', '/server/list-mcp-tools?refresh=true')));
   for (const { status, body } of lists) expect([status, body['count'], body['failed_servers']]).toEqual([200, 20, []]);
 });
+
+test('headers of an MCP server that is moved while a list is made do not go to its former address', { timeout: long }, async () => {
+  const [slow, former] = [await startScriptedMcp([toolNamed('one')]), await startScriptedMcp([toolNamed('one')])];
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${slow.origin}", "${former.origin}"] }\n` });
+  const ada = await person(all);
+  const { promise: moved, resolve: goOn } = Promise.withResolvers<void>();
+  slow.script((_, response, id) => {
+    void moved.then(() => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [] } })));
+    return undefined;
+  });
+  for (let at = 0; at < 8; at++) await ada.ask('POST', root, { name: `slow ${at}`, url: slow.url }); // as many as are asked at once
+  const last = { name: 'moved', headers: { 'x-token': 'for the former address' } };
+  const { id } = (await ada.ask('POST', root, { ...last, url: former.url })).body;
+  let isMade = false;
+  const list = ada.ask('GET', '/server/list-mcp-tools').finally(() => (isMade = true)); // on a slow machine without any tools
+  await expect.poll(() => isMade || slow.asked.filter(({ method }) => method === 'tools/list').length === 8).toBe(true);
+  await ada.ask('PUT', `${root}/${String(id)}`, { ...last, url: slow.url, headers: { 'x-token': 'for the new address' } });
+  goOn();
+  expect((await list).status).toBe(200);
+  expect(JSON.stringify(former.asked)).not.toContain('for the new address');
+});

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { onBothDatabases } from '../../support/databases.ts';
-import { person, visitedTogether, type Answer, type Asker } from './visitors.ts';
+import { connected } from '../../support/held-locks.ts';
+import { person, visited, visitedTogether, type Answer, type Asker } from './visitors.ts';
 
 const long = 120_000;
 const mine = '/server/mine';
@@ -68,5 +69,41 @@ onBothDatabases('simultaneous requests', (database) => {
       expect(statuses(await six(() => ask(method, path, body)))).toEqual([200, 404, 404, 404, 404, 404]);
       if (path.includes('/files/')) await ask('DELETE', path.slice(0, path.indexOf('/files/')));
     }
+  });
+
+  test.each([
+    ['a secret', 'secrets', 'secret', { name: 'WAITED_FOR', value: 'x' }],
+    ['an MCP server', 'mcp-servers', 'mcp_server', { name: 'waited for', url: 'https://mcp.example/mcp' }],
+  ] as const)('a change of %s that waits keeps nobody who refers to its owner waiting', { timeout: long }, async (_, noun, table, body) => {
+    const place = await database.place();
+    if (!place.databaseUrl) return; // the embedded database does one thing after the other
+    const { ask, id: owner } = await person(await visited(place));
+    const { id } = (await ask('POST', `${mine}/${noun}`, body)).body;
+    const { client, waiting } = await connected(place.databaseUrl);
+    await client.query(`begin; select from ${table} where id = ${String(id)} for update`);
+    const changed = ask('PUT', `${mine}/${noun}/${String(id)}`, body);
+    await expect.poll(waiting).toBe(1);
+    await client.query(`select from users where id = ${owner} for key share nowait`); // as a foreign key does; whoever deletes the thing would wait in a circle
+    await client.query('commit');
+    expect((await changed).status).toBe(200);
+  });
+
+  test('headers that an MCP server has by now do not go to the address that it had before', { timeout: long }, async () => {
+    const place = await database.place();
+    if (!place.databaseUrl) return;
+    const all = await visited(place);
+    const { ask } = await person(all);
+    const [before, after] = ['https://before.example/mcp', 'https://after.example/mcp'];
+    const { id } = (await ask('POST', `${mine}/mcp-servers`, { name: 'moved', url: before })).body;
+    const { client, waiting } = await connected(place.databaseUrl);
+    await client.query(`begin; select from mcp_server where id = ${String(id)} for update`);
+    const moved = ask('PUT', `${mine}/mcp-servers/${String(id)}`, { name: 'moved', url: after, headers: { 'x-key': 'for the new address' } });
+    await expect.poll(waiting).toBe(1);
+    const kept = ask('PUT', `${mine}/mcp-servers/${String(id)}`, { name: 'moved', url: before });
+    await expect.poll(waiting).toBe(2);
+    await client.query('commit');
+    expect([(await moved).status, (await kept).status]).toEqual([200, 200]);
+    const { rows } = await client.query(`select url, headers is null as "without" from mcp_server where id = ${String(id)}`);
+    expect(rows).toEqual([{ url: before, without: true }]);
   });
 });

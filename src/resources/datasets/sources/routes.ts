@@ -180,14 +180,16 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
         if (type !== undefined && type !== before.place.type) throw new Fault('invalid', 'type cannot be changed: add another source.', { field: 'type' });
         const isMoved = Object.keys(where).length > 0;
         if (!isMoved && before.place.type === 'folder') await placeIn('folder', { folder: before.place.folder }, { folders, caller });
-        const given = isMoved ? await placeIn(before.place.type, where, { folders, caller }) : { place: before.place, keys: undefined };
+        const given = isMoved ? await placeIn(before.place.type, where, { folders, caller }) : undefined;
         await store.transaction(async (inside) => {
+          await sources.lock(inside, before.id); // what this does not change stays as it is by now
           const now = await one(caller, params, inside);
-          await sources.change(inside, now.id, { ...given, userId, keyId, everyHours: everyHours === undefined ? now.everyHours : everyHours });
+          const { place, keys } = given ?? { place: now.place, keys: undefined };
+          await sources.change(inside, now.id, { place, keys, userId, keyId, everyHours: everyHours === undefined ? now.everyHours : everyHours });
           const changed = await sources.one(now.datasetId, now.id, inside);
           if (changed.version === now.version) await schedule.wait(inside, now.id);
           else await schedule.begin(inside, changed);
-          const after = { ...told(changed), ...(given.keys ? { keys: 'new' } : {}) };
+          const after = { ...told(changed), ...(keys ? { keys: 'new' } : {}) };
           await noted(inside, 'dataset-source.change', by, { id: now.id, before: told(now), after });
         });
         const after = await sources.one(before.datasetId, before.id);

@@ -32,7 +32,7 @@ export interface Schedule {
 export interface ScheduleDeps {
   readonly store: Store;
   readonly jobs: Jobs;
-  readonly sources: Pick<Sources, 'find'>;
+  readonly sources: Pick<Sources, 'find' | 'lock'>;
 }
 
 export function openSchedule({ jobs, sources }: Pick<ScheduleDeps, 'jobs' | 'sources'>): Schedule {
@@ -66,7 +66,7 @@ export function workOnSchedule({ store, jobs, sources }: ScheduleDeps, schedule:
     store.transaction(async (inside) => {
       const { sourceId, at } = isObject(payload) ? payload : {};
       if (typeof sourceId !== 'number') return;
-      await sql`select from dataset_source where id = ${sourceId} for update`.execute(inside.db);
+      await sources.lock(inside, sourceId);
       const source = await sources.find(sourceId, inside);
       if (source && source.nextSyncAt?.toISOString() === at) await schedule.begin(inside, source);
     }),

@@ -51,12 +51,14 @@ export interface Sources {
   list(datasetId: number, asked: { readonly after: number; readonly limit: number }): Promise<readonly Source[]>;
   /** @throws Fault `not-found` where the dataset was deleted, `conflict` where it has as many as it may have */
   add(inside: Access, source: NewSource): Promise<number>;
+  /** Locks its row: what is read from then on stays until the end of the transaction. */
+  lock(inside: Access, id: number): Promise<void>;
   /** From another place, or with other keys, nothing goes on that has begun. */
   change(inside: Access, id: number, change: SourceChange): Promise<void>;
   /** Its files go from sight with it. */
   remove(inside: Access, id: number): Promise<void>;
-  /** The keys of a bucket, and whose secrets fill them. */
-  keysOf(id: number): Promise<{ readonly keys: BucketKeys; readonly by: number | null } | undefined>;
+  /** The keys of a bucket, and whose secrets fill them; undefined where it has other ones, or another place, by now. */
+  keysOf(source: Pick<Source, 'id' | 'version'>): Promise<{ readonly keys: BucketKeys; readonly by: number | null } | undefined>;
 }
 
 /** Most sources of a dataset. */
@@ -107,6 +109,9 @@ export function openSources({ store, seal }: { readonly store: Store; readonly s
         returning id`.execute(db);
       return made.rows[0]!.id;
     },
+    async lock({ db }, id) {
+      await sql`select from dataset_source where id = ${id} for update`.execute(db);
+    },
     async change({ db }, id, { place, keys, everyHours, userId, keyId }) {
       const stays = sql`(place = ${JSON.stringify(place)}::jsonb and ${keys === undefined}::boolean)`;
       const { rows } = await sql<{ dataset: number }>`
@@ -124,9 +129,10 @@ export function openSources({ store, seal }: { readonly store: Store; readonly s
       if (gone.numAffectedRows === 0n) throw unknownThing('source');
       await sql`update dataset_files set deleted_at = now() where source_id = ${id} and deleted_at is null`.execute(db);
     },
-    async keysOf(id) {
+    async keysOf({ id, version }) {
       const { rows } = await sql<{ sealed: Buffer | null; dataset: number; by: number | null }>`
-        select credentials as sealed, dataset_id as dataset, credentials_by as by from dataset_source where id = ${id}`.execute(store.db);
+        select credentials as sealed, dataset_id as dataset, credentials_by as by from dataset_source
+        where id = ${id} and version = ${version}`.execute(store.db);
       const [row] = rows;
       if (!row?.sealed) return undefined;
       return { keys: JSON.parse(seal.open(row.sealed, contextOf(row.dataset)).toString()) as BucketKeys, by: row.by };

@@ -181,7 +181,7 @@ async function listingOf(sync: Sync): Promise<Listed> {
 
 /** The keys of the bucket, with the secrets of who gave them. */
 async function keysOf({ sources, run, resolve }: Sync): Promise<{ readonly accessKeyId: string; readonly secretAccessKey: string }> {
-  const found = await sources.keysOf(run.source.id);
+  const found = await sources.keysOf(run.source);
   if (found?.by == null) throw new SourceAway('Who gave the keys of the bucket is not there any more.');
   const { keys, by } = found;
   const resolved = { accessKeyId: await resolve(by, keys.accessKeyId), secretAccessKey: await resolve(by, keys.secretAccessKey) };
