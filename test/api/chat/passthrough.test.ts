@@ -72,6 +72,24 @@ describe('a stream whose JSON has spaces', () => {
   });
 });
 
+describe('a chunk in the middle of a stream without a delta', () => {
+  const choices = [
+    { index: 0, delta: { role: 'assistant', content: 'one' }, finish_reason: null },
+    { index: 0, finish_reason: null, content_filter_results: { hate: { filtered: false } }, content_filter_offsets: { check_offset: 44 } },
+    { index: 0, delta: null, finish_reason: null },
+    { index: 0, delta: { content: ' two' }, finish_reason: null },
+    { index: 0, finish_reason: 'stop' },
+  ];
+  const framed = choices.map((choice) => `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [choice] })}\n\n`);
+
+  test('such as a verdict of Azure on its content, has an empty one', async () => {
+    upstream.script(body(`${framed.join('')}data: [DONE]\n\n`, 'text/event-stream'));
+    const answer = await server.ask(chat, { ...request, stream: true });
+    const frames = (await answer.text()).split('\n\n').flatMap((frame) => (frame.startsWith('data: {') ? [JSON.parse(frame.slice(6)) as object] : []));
+    expect(frames).toMatchObject(choices.map((choice) => ({ choices: [{ ...choice, delta: choice.delta ?? {} }] })));
+  });
+});
+
 describe('an answer to a stream request that is no stream', () => {
   test('but a page is a 502 without its words', async () => {
     upstream.script(html());
