@@ -90,6 +90,19 @@ describe('a chunk in the middle of a stream without a delta', () => {
   });
 });
 
+test.each([
+  [{ content: 'one' }, { role: 'assistant', content: 'one' }],
+  [
+    { role: 'assistant', refusal: 'no' },
+    { role: 'assistant', content: null, refusal: 'no' },
+  ],
+])('a whole message without a role or content, %o, has both', async (message, said) => {
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  upstream.script(body(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices }), 'application/json'));
+  const answer = await server.ask(chat, request);
+  expect(await answer.json()).toMatchObject({ choices: [{ index: 0, message: said, finish_reason: 'stop' }], usage: { completion_tokens: 1 } });
+});
+
 describe('an answer to a stream request that is no stream', () => {
   test('but a page is a 502 without its words', async () => {
     upstream.script(html());
