@@ -126,7 +126,7 @@ function unhonoured(call: GenerateCall): readonly string[] {
     ...ignoredIn({ ...call, sampling: effective }, support),
     ...(candidates > mostCandidates ? [noteOn('n', support)] : []),
     ...(stop.length > mostStops ? [noteOn('stop', support)] : []),
-    ...new Set(tools.flatMap((tool) => (tool.type === 'foreign' ? [unusable(tool)] : []))),
+    ...new Set(tools.flatMap((tool) => (tool.type === 'foreign' && !tool.namespace ? [unusable(tool)] : []))),
     ...unread(call),
   ];
 }

@@ -116,7 +116,7 @@ function* words(answer: Answer, candidate: number, split: (text: string) => read
     if (left < named) return void (yield finished('length'));
     spend(named);
     const piece = { type: 'tool-call', candidate, call, id, ...(use.custom ? { custom: true } : {}) } as const;
-    yield { event: { ...piece, name: use.name, json: '' }, tokens: named };
+    yield { event: { ...piece, name: use.name, json: '', ...(use.extra ? { extra: use.extra } : {}) }, tokens: named };
     const written = split(use.json.slice(0, longest).toWellFormed());
     const cut = written.length > left || use.json.length > longest;
     for (const { text: json, count } of grouped(written.slice(0, left))) {

@@ -1,6 +1,8 @@
 import type { GenerateCall } from '#core/call';
-import type { CustomTool, FunctionTool } from '#core/conversation';
+import type { CustomTool, ForeignTool, FunctionTool } from '#core/conversation';
 import { Fault } from '#core/fault';
+import type { Extra } from '#core/json';
+import { flatName } from '#dialects/shared/tool-names';
 import { findingsIn, flattened } from './findings.ts';
 import { toRepeat } from './repeat.ts';
 import { namesOf } from './schema/conforms.ts';
@@ -12,9 +14,12 @@ export interface Use {
   /** JSON of the arguments, or the free text of a custom tool. */
   readonly json: string;
   readonly custom: boolean;
+  /** Says in which namespace the tool is, if in any. */
+  readonly extra?: Extra;
 }
 
-type Usable = FunctionTool | CustomTool;
+/** A tool, and the namespace that it is in, if in any. */
+type Usable = (FunctionTool | CustomTool) & { readonly of?: ForeignTool };
 
 /** Most tools that are searched for in a message, and most that are called at once. */
 const mostTools = 10_000;
@@ -25,7 +30,7 @@ export function demandedUses(call: GenerateCall, message: string): Use[] {
   const choice = call.toolChoice;
   const usable = usableTools(call);
   if (choice?.type === 'tool') {
-    const tool = usable.find((one) => one.name === choice.name);
+    const tool = usable.find((one) => chosenName(one) === choice.name);
     if (!tool) throw new Fault('invalid', `tool_choice names ${choice.name.slice(0, 100)}, which is not among the tools.`, { field: 'tool_choice' });
     return [use(tool, message, call, new Work(stepsOfAnswer))];
   }
@@ -51,12 +56,17 @@ export function namedUses(call: GenerateCall, message: string): Use[] {
 }
 
 function usableTools(call: GenerateCall): Usable[] {
-  const usable = call.tools.filter((tool) => tool.type !== 'foreign');
+  const usable = call.tools.flatMap((tool): readonly Usable[] =>
+    tool.type === 'foreign' ? (tool.namespace?.tools.map((one) => ({ ...one, of: tool })) ?? []) : [tool],
+  );
   const choice = call.toolChoice;
   if (choice?.type !== 'allowed') return usable;
   const allowed = new Set(choice.names);
-  return usable.filter((tool) => allowed.has(tool.name));
+  return usable.filter((tool) => allowed.has(chosenName(tool)));
 }
+
+/** What a tool is called where the client chooses one. */
+const chosenName = ({ name, of }: Usable): string => flatName({ name, namespace: of?.namespace?.name });
 
 interface Mention {
   readonly tool: Usable;
@@ -99,13 +109,15 @@ function mentioned(tools: readonly Usable[], message: string, nameOf: (tool: Usa
 }
 
 function use(tool: Usable, message: string, call: GenerateCall, work: Work): Use {
-  if (tool.type === 'custom') return { name: tool.name, json: freeText(tool.name, message), custom: true };
+  const { name, of } = tool;
+  const used = { name, ...(of?.namespace ? { extra: { [of.dialect]: { namespace: of.namespace.name } } } : {}) };
+  if (tool.type === 'custom') return { ...used, json: freeText(name, message), custom: true };
   const { parameters } = tool;
-  if (!parameters) return { name: tool.name, json: '{}', custom: false };
-  const field = `tools[${call.tools.indexOf(tool)}].parameters`;
+  if (!parameters) return { ...used, json: '{}', custom: false };
+  const field = of ? `tools[${call.tools.indexOf(of)}]` : `tools[${call.tools.indexOf(tool)}].parameters`;
   const schema = 'type' in parameters ? parameters : { type: 'object', ...parameters };
   return {
-    name: tool.name,
+    ...used,
     json: JSON.stringify(schemaValue(schema, { findings: findingsIn(message, namesOf(schema)), question: message, prose: () => message }, field, work)),
     custom: false,
   };

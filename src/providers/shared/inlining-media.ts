@@ -56,53 +56,60 @@ export function inliningMedia(fetcher: GuardedFetch, group: TargetGroup, inlinin
 /** Whether a part has a URL that can be fetched. */
 export const isByAddress = ({ url = '' }: MediaPart): boolean => /^https?:/i.test(url);
 
-const none: readonly MediaPart[] = [];
+/** Media, and its place in the conversation: that of the result if a tool gave it. */
+interface Found {
+  readonly part: MediaPart;
+  readonly field: string;
+}
+
+const none: readonly Found[] = [];
 
 /** The needed media of turns and of their tool results: nearly always none, and then nothing is allocated. @throws Fault `invalid` for a part that is refused */
-function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): readonly MediaPart[] {
-  let found: MediaPart[] | undefined;
-  const look = (part: Part, isModels: boolean) => {
-    if (part.type === 'media' && needed(part)) (found ??= []).push(part);
-    else if (part.type === 'foreign' && !isModels && isRefused(part)) throw addressRefused(part);
+function mediaOf(turns: readonly Turn[], { needed, isRefused }: Inlining): readonly Found[] {
+  let found: Found[] | undefined;
+  const look = (part: Part, isModels: boolean, turn: number, place: number) => {
+    if (part.type === 'media' && needed(part)) (found ??= []).push({ part, field: `turns[${turn}].parts[${place}]` });
+    else if (part.type === 'foreign' && !isModels && isRefused(part))
+      throw addressRefused(part, turns[turn]!.parts.length > 1 ? `turns[${turn}].parts[${place}]` : `turns[${turn}]`); // an item may have no content
   };
-  for (const { role, parts } of turns)
-    for (const part of parts) {
-      if (part.type === 'tool-result') for (const inner of part.parts) look(inner, false);
-      else look(part, role === 'model');
+  for (let turn = 0; turn < turns.length; turn++) {
+    const { role, parts } = turns[turn]!;
+    for (let place = 0; place < parts.length; place++) {
+      const part = parts[place]!;
+      if (part.type === 'tool-result') for (const inner of part.parts) look(inner, false, turn, place);
+      else look(part, role === 'model', turn, place);
     }
+  }
   return found ?? none;
 }
 
-function addressRefused({ value: { type } }: ForeignPart): Fault {
+function addressRefused({ value: { type } }: ForeignPart, field: string): Fault {
   const what = typeof type === 'string' ? type.slice(0, 100) : 'such a part';
-  return new Fault('invalid', `messages: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, {
-    field: 'messages',
+  return new Fault('invalid', `${field}: the provider of the model is sent no addresses: ${what} must have its content as a data URL.`, {
+    field,
     elsewhere: true, // another target may be passed addresses
   });
 }
 
-async function* fetchedFirst(
-  fetcher: GuardedFetch,
-  target: Target,
-  call: GenerateCall,
-  context: TargetContext,
-  parts: readonly MediaPart[],
-): AsyncGenerator<Events> {
+async function* fetchedFirst(fetcher: GuardedFetch, target: Target, call: GenerateCall, context: TargetContext, all: readonly Found[]): AsyncGenerator<Events> {
   const inline = new Map<MediaPart, MediaPart>();
-  if (new Set(parts.map(({ url }) => url)).size > mostAddresses)
-    throw new Fault('invalid', `A request must not contain more than ${mostAddresses} media URLs that have to be fetched for the provider.`);
+  if (new Set(all.map(({ part }) => part.url)).size > mostAddresses)
+    throw new Fault('invalid', `A request must not contain more than ${mostAddresses} media URLs that have to be fetched for the provider.`, {
+      field: 'turns',
+    });
   const before = known.get(call);
   const fetched = before ?? new Map<string, Promise<Inline>>();
   if (!before) known.set(call, fetched);
   let bytes = 0;
-  for (const part of parts) {
+  for (const one of all) {
+    const { part, field } = one;
     const { url = '', ...bare } = part;
     const key = `${part.kind} ${url}`;
     let content = fetched.get(key);
-    if (!content) fetched.set(key, (content = fetchedMedia(fetcher, part, context)));
+    if (!content) fetched.set(key, (content = fetchedMedia(fetcher, one, context)));
     const { base64 = '', mediaType } = await content;
     bytes += base64.length * 0.75;
-    if (bytes > mostBytes) throw new Fault('too-large', 'The media that has to be fetched for the provider is too large.');
+    if (bytes > mostBytes) throw new Fault('too-large', 'The media that has to be fetched for the provider is too large.', { field });
     inline.set(part, { ...bare, base64, ...(mediaType === undefined ? {} : { mediaType }) });
   }
   const replaced = <Any extends Part>(part: Any): Any | MediaPart => (part.type === 'media' ? (inline.get(part) ?? part) : part);
@@ -115,7 +122,7 @@ async function* fetchedFirst(
 }
 
 /** @throws Fault `invalid`, with the same message whatever the URL leads to */
-async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: TargetContext): Promise<Inline> {
+async function fetchedMedia(fetcher: GuardedFetch, { part, field }: Found, context: TargetContext): Promise<Inline> {
   const { kind, url = '' } = part;
   const { signal, caller, memory } = context;
   try {
@@ -129,6 +136,7 @@ async function fetchedMedia(fetcher: GuardedFetch, part: MediaPart, context: Tar
     if (!(error instanceof NotFetched)) throw upstreamFault(error);
     throw new Fault('invalid', `The ${kind} at ${url.slice(0, 200)} cannot be fetched, or has another media type. Send its content as base64.`, {
       cause: error,
+      field,
     });
   }
 }

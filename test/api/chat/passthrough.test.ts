@@ -72,6 +72,37 @@ describe('a stream whose JSON has spaces', () => {
   });
 });
 
+describe('a chunk in the middle of a stream without a delta', () => {
+  const choices = [
+    { index: 0, delta: { role: 'assistant', content: 'one' }, finish_reason: null },
+    { index: 0, finish_reason: null, content_filter_results: { hate: { filtered: false } }, content_filter_offsets: { check_offset: 44 } },
+    { index: 0, delta: null, finish_reason: null },
+    { index: 0, delta: { content: ' two' }, finish_reason: null },
+    { index: 0, finish_reason: 'stop' },
+  ];
+  const framed = choices.map((choice) => `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: 'm', choices: [choice] })}\n\n`);
+
+  test('such as a verdict of Azure on its content, has an empty one', async () => {
+    upstream.script(body(`${framed.join('')}data: [DONE]\n\n`, 'text/event-stream'));
+    const answer = await server.ask(chat, { ...request, stream: true });
+    const frames = (await answer.text()).split('\n\n').flatMap((frame) => (frame.startsWith('data: {') ? [JSON.parse(frame.slice(6)) as object] : []));
+    expect(frames).toMatchObject(choices.map((choice) => ({ choices: [{ ...choice, delta: choice.delta ?? {} }] })));
+  });
+});
+
+test.each([
+  [{ content: 'one' }, { role: 'assistant', content: 'one' }],
+  [
+    { role: 'assistant', refusal: 'no' },
+    { role: 'assistant', content: null, refusal: 'no' },
+  ],
+])('a whole message without a role or content, %o, has both', async (message, said) => {
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  upstream.script(body(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices }), 'application/json'));
+  const answer = await server.ask(chat, request);
+  expect(await answer.json()).toMatchObject({ choices: [{ index: 0, message: said, finish_reason: 'stop' }], usage: { completion_tokens: 1 } });
+});
+
 describe('an answer to a stream request that is no stream', () => {
   test('but a page is a 502 without its words', async () => {
     upstream.script(html());

@@ -1,7 +1,7 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
 import { own, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, contentAt, dataOf } from '../../shared/read-fields.ts';
-import { fileNameFor } from '../file-name.ts';
+import { fileNameFor, typed } from '../file-name.ts';
 import { isOrHasAddress } from '../foreign-address.ts';
 import { dialect } from './wire.ts';
 
@@ -23,7 +23,7 @@ export function mediaOfAudio(data: string, format: string, field: string): Media
 export function mediaOfFile(source: { readonly data: string } | { readonly id: string }, name: string | undefined, field: string): MediaPart {
   const file = { type: 'media', kind: 'file', ...(name === undefined ? {} : { name }) } as const;
   if ('id' in source) return { ...file, fileId: source.id };
-  return { ...file, ...contentAt(source.data, field) };
+  return { ...file, ...typed(contentAt(source.data, field), name) };
 }
 
 /** Has a part that only this wire knows, such as `video_url`, an address that its provider may open? Data URLs have none. */

@@ -20,6 +20,9 @@ const bytesPerToken = 4;
 const someChoices = /"choices"\s*:\s*\[/;
 const someCalls = /"tool_calls"\s*:\s*(?:\[\s*)?\{/;
 
+/** Azure's verdicts on content come in chunks without one: https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming */
+const someDelta = /"delta"\s*:\s*\{/;
+
 /** What precedes a text in a frame. */
 const beforeText = /"(content|refusal|reasoning|reasoning_content)"\s*:\s*"(?!")/g;
 
@@ -206,7 +209,8 @@ export class PassingFrames {
   /** @returns undefined for a chunk that can go as it came */
   #mended(line: string, events: Events): string | undefined {
     const isFirst = events.some(({ type }) => type === 'started');
-    const mayBeOdd = isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line);
+    const mayBeOdd =
+      isFirst || this.#isOdd || events.some(({ type }) => type === 'tool-call') || someCalls.test(line) || !someChoices.test(line) || !someDelta.test(line);
     if (!mayBeOdd) return undefined;
     const chunk = JSON.parse(line) as Chunk;
     if (isFirst) this.#isOdd = !hasDeltas(chunk);

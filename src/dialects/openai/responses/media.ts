@@ -1,7 +1,7 @@
 import type { ForeignPart, MediaPart } from '#core/conversation';
 import { own, rest, type Json, type JsonObject } from '#core/json';
 import { audioFormat, audioType, contentAt, isGiven, mediaAt, missing } from '../../shared/read-fields.ts';
-import { fileNameFor } from '../file-name.ts';
+import { fileNameFor, typed } from '../file-name.ts';
 import { isOrHasAddress } from '../foreign-address.ts';
 import { carriedAs, dialect, type WireContentPart } from './wire.ts';
 
@@ -22,7 +22,7 @@ export function mediaOf(part: MediaContentPart, place: string): MediaPart {
     case 'input_file': {
       const { file_data: data, file_url: url, file_id: fileId, filename } = part;
       const file = { type: 'media', kind: 'file', ...(isGiven(filename) ? { name: filename } : {}), ...carriedAs(rest(part, fileMembers)) } as const;
-      if (isGiven(data)) return { ...file, ...contentAt(data, `${place}.file_data`) };
+      if (isGiven(data)) return { ...file, ...typed(contentAt(data, `${place}.file_data`), file.name) };
       if (isGiven(url)) return { ...file, ...mediaAt(url, `${place}.file_url`) };
       if (isGiven(fileId)) return { ...file, fileId };
       throw missing(`${place}.file_data`);

@@ -191,8 +191,23 @@ class ValueMaker implements Making {
     }
     for (const name of required) if (!add(name)) return undefined;
     for (const name of declared) if (entries.size < fewest && !entries.has(name)) this.#optional(() => add(name));
-    for (let count = 1; entries.size < fewest && count <= fewest; count++) if (!add(`key${count}`)) return undefined;
+    for (let count = 1; entries.size < fewest && count <= fewest; count++) if (!add(this.#freeName(schema, count, position))) return undefined;
+    for (const name of entries.keys()) for (const other of this.#demandedBy(name, schema)) if (!entries.has(other) && !add(other)) return undefined; // those demand more
     return Object.fromEntries(entries);
+  }
+
+  /** The members that have to be beside this one. */
+  #demandedBy(name: string, { dependentRequired: all }: JsonObject): readonly string[] {
+    const names = isObject(all) && Object.hasOwn(all, name) ? textsOf(all[name]) : [];
+    return this.work.spend(names.length / 8) ? names : [];
+  }
+
+  /** The name of a member that the schema does not declare. */
+  #freeName({ propertyNames: names }: JsonObject, count: number, position: SchemaPosition): string {
+    const name = isObject(names)
+      ? this.make({ type: 'string', ...names }, { ...position, name: '', depth: position.depth + 1, variant: count - 1 })
+      : undefined;
+    return typeof name === 'string' ? name : `key${count}`;
   }
 
   /** Whether the message mentions an optional member. */
