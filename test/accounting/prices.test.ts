@@ -192,4 +192,22 @@ describe('amounts that are not counted in tokens', () => {
     }
     expect(costs).toEqual([0.06, 0.001]);
   });
+
+  test('a transcript whose tokens nobody counted has those of its text, however much JSON repeats it', async () => {
+    const words = Array.from({ length: 100 }, (_, at) => ({ word: 'hello', start: at / 2, end: at / 2 + 0.4 }));
+    for (const [format, type, answer] of [
+      ['verbose_json', 'application/json', JSON.stringify({ task: 'transcribe', duration: 50, text: 'hello', words, usage: { type: 'duration', seconds: 50 } })],
+      ['json', 'application/json', '{"text":"hello"}'],
+      ['text', 'text/plain', 'hello'],
+    ] as const) {
+      const form = new FormData();
+      form.set('model', 'hearing');
+      form.set('response_format', format);
+      form.set('file', new File([Buffer.alloc(80_000)], 'a.mp3'));
+      upstream.script(says(/transcriptions/, type, answer));
+      const sent = await fetch(`${server.url}${root}/audio/transcriptions`, { method: 'POST', body: form, headers: { authorization: `Bearer ${server.key}` } });
+      expect(await sent.text()).toBe(answer);
+      expect([format, (await rowOf(sent)).outputTokens]).toEqual([format, 2]);
+    }
+  });
 });

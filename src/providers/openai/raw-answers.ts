@@ -26,17 +26,22 @@ const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']
 /** Some vendors list the pictures that failed among the others: https://www.volcengine.com/docs/82379/1541523 */
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
-/** Judges a whole answer. @throws Fault `upstream-failed` where it is none, or the fault that its error means */
-export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<void> {
+/**
+ * Judges a whole answer.
+ * @returns the bytes of its text: of a transcript in JSON what was said, without the words and segments that repeat it
+ * @throws Fault `upstream-failed` where it is none, or the fault that its error means
+ */
+export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<number> {
   const { name, is } = wholes[operation]!;
   const mime = mimeOf(contentType);
   if (isForText(body) && !isJson(mime)) {
     if (bytes.length === 0 || isPage(mime)) throw not(name);
-    return;
+    return bytes.length;
   }
   const answer = await jsonOf(bytes);
   if (!isObject(answer)) throw not(name);
   if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
+  return Buffer.byteLength(textOf(answer['text']));
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */
