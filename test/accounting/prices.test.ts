@@ -196,7 +196,11 @@ describe('amounts that are not counted in tokens', () => {
   test('a transcript whose tokens nobody counted has those of its text, however much JSON repeats it', async () => {
     const words = Array.from({ length: 100 }, (_, at) => ({ word: 'hello', start: at / 2, end: at / 2 + 0.4 }));
     for (const [format, type, answer] of [
-      ['verbose_json', 'application/json', JSON.stringify({ task: 'transcribe', duration: 50, text: 'hello', words, usage: { type: 'duration', seconds: 50 } })],
+      [
+        'verbose_json',
+        'application/json',
+        JSON.stringify({ task: 'transcribe', duration: 50, text: 'hello', words, usage: { type: 'duration', seconds: 50 } }),
+      ],
       ['json', 'application/json', '{"text":"hello"}'],
       ['text', 'text/plain', 'hello'],
     ] as const) {
