@@ -58,7 +58,7 @@ export function requireSoundSchema(schema: JsonObject, field: string, { isPatter
     schema,
     isPattern(source, at) {
       if (++patterns > mostPatterns) throw invalidField(field, `must have at most ${mostPatterns} patterns`);
-      if (!isPattern(source)) throw invalidField(at, 'must be a regular expression of at most 1000 characters without lookarounds and backreferences');
+      if (!isPattern(source)) throw invalidField(at, 'must be a regular expression of at most 1000 characters without backreferences');
     },
   };
   for (let next = open.pop(); next; next = open.pop()) {

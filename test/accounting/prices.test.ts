@@ -32,6 +32,12 @@ routing: { cooldownSeconds: 0 }
 `,
 }));
 
+function littleEndian(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
 const rowOf = (answer: Response): Promise<Logged> => loggedAs(server, answer.headers.get('x-request-id')!);
 
 async function asked(face: Face, model: string, stream = false): Promise<{ readonly text: string; readonly row: Logged }> {
@@ -224,5 +230,44 @@ describe('amounts that are not counted in tokens', () => {
       costs.push(row.costUsd);
     }
     expect(costs).toEqual([0.06, 0.001, 0.00305, 0.06]);
+  });
+
+  test.each(['', 'JUNK', 'bext'])('the seconds of a WAV are those of its format, also behind another chunk: %j', async (first) => {
+    const chunk = (name: string, bytes: Buffer) => Buffer.concat([Buffer.from(name), littleEndian(bytes.length), bytes, Buffer.alloc(bytes.length % 2)]);
+    const format = Buffer.concat([Buffer.from([1, 0, 2, 0]), littleEndian(48_000), littleEndian(192_000), Buffer.from([4, 0, 16, 0])]);
+    const chunks = [...(first === '' ? [] : [chunk(first, Buffer.alloc(603))]), chunk('fmt ', format), chunk('data', Buffer.alloc(1_920_000))];
+    const form = new FormData();
+    form.set('model', 'hearing');
+    form.set('response_format', 'text');
+    form.set('file', new File([Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVE'), ...chunks])], 'a.wav'));
+    upstream.script(says(/transcriptions/, 'text/plain', 'hello'));
+    const sent = await fetch(`${server.url}${root}/audio/transcriptions`, { method: 'POST', body: form, headers: { authorization: `Bearer ${server.key}` } });
+    await sent.text();
+    const row = await rowOf(sent);
+    expect(row.inputTokens).toBeGreaterThanOrEqual(200);
+    expect(row.inputTokens).toBeLessThan(205);
+    expect(row.costUsd).toBeCloseTo(0.001, 4);
+  });
+
+  test('a transcript whose tokens nobody counted has those of its text, however much JSON repeats it', async () => {
+    const words = Array.from({ length: 100 }, (_, at) => ({ word: 'hello', start: at / 2, end: at / 2 + 0.4 }));
+    for (const [format, type, answer] of [
+      [
+        'verbose_json',
+        'application/json',
+        JSON.stringify({ task: 'transcribe', duration: 50, text: 'hello', words, usage: { type: 'duration', seconds: 50 } }),
+      ],
+      ['json', 'application/json', '{"text":"hello"}'],
+      ['text', 'text/plain', 'hello'],
+    ] as const) {
+      const form = new FormData();
+      form.set('model', 'hearing');
+      form.set('response_format', format);
+      form.set('file', new File([Buffer.alloc(80_000)], 'a.mp3'));
+      upstream.script(says(/transcriptions/, type, answer));
+      const sent = await fetch(`${server.url}${root}/audio/transcriptions`, { method: 'POST', body: form, headers: { authorization: `Bearer ${server.key}` } });
+      expect(await sent.text()).toBe(answer);
+      expect([format, (await rowOf(sent)).outputTokens]).toEqual([format, 2]);
+    }
   });
 });

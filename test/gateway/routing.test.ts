@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { always, bytes, errorEvent, failing, on, refusal, tooMany } from '../support/fakes/upstream/index.ts';
+import { askFace, faces } from '../support/all-faces.ts';
 import { chat } from '../support/server.ts';
 import { administrate, askWith, newMember } from '../support/members.ts';
 import { scriptedServer } from '../support/scripted-server.ts';
@@ -156,6 +157,12 @@ describe('x-dragoman-targets', () => {
       attempts: 1,
       steps: [{ model: 'small', servedModel: 'huge-1', attempts: 1 }],
     });
+  });
+
+  test.each(faces)('names models that are asked whatever the request itself names, through %s', async (face) => {
+    const answer = await askFace(server, face, { model: 'nobody', content: 'hello', stream: false, headers: choose('big') });
+    expect(answer.status).toBe(200);
+    expect(asked()).toEqual(['big-1']);
   });
 
   test('works in every interface, embeddings too', async () => {

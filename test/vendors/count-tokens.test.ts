@@ -49,6 +49,24 @@ test('Gemini is asked, through either interface', async () => {
   expect(await answer.json()).toEqual({ totalTokens: 99 });
 });
 
+test('Gemini is asked whatever the form of the name in the address', async () => {
+  const one = await startTestServer({
+    yaml: `
+providers:
+  gemini: { dialect: gemini, baseUrl: "${upstream.url}/v1beta", apiKeys: [k] }
+models:
+  gemini: { tier: flash, targets: [{ provider: gemini, model: gemini-2.5-flash }] }
+`,
+  });
+  onTestFinished(() => one.close());
+  for (const name of ['models/gemini', 'publishers/google/models/gemini', 'gemini-2.5-flash', 'gemini-2.5-flash-preview-09-2025', 'flash']) {
+    upstream.script(says({ totalTokens: 88 }));
+    const answer = await one.ask(`/server/gencompat/v1beta/models/${name}:countTokens`, { contents: [{ parts: [{ text: 'hi' }] }] });
+    expect([name, await answer.json()]).toEqual([name, { totalTokens: 88 }]);
+    expect(upstream.requests.at(-1)!.path).toBe('/v1beta/models/gemini-2.5-flash:countTokens');
+  }
+});
+
 test('a provider without the endpoint is asked once, and the number is an estimate', async () => {
   const estimate = await count('chat');
   expect(upstream.requests).toHaveLength(0);

@@ -31,14 +31,25 @@ export const encodeBatchEmbedResult = ({ vectors, usage }: EmbedResult): Promise
 
 /** The response of `predict`, as JSON. Where nobody counted each text, it has its share of all tokens: SDKs of the platform read the statistics unasked. */
 export function encodePredictResult({ vectors, usage, statistics }: EmbedResult, { inputs }: Pick<EmbedCall, 'inputs'>): Promise<string> {
-  const characters = inputs.reduce((sum, { length }) => sum + length, 0);
-  const ofInput = (at: number): InputStatistics =>
-    statistics?.[at] ?? { tokens: Math.round((usage.input * inputs[at]!.length) / characters), truncated: false };
+  const shares = sharesOf(usage.input, inputs);
   const predictions = vectors.map((vector, at) => {
-    const { tokens, truncated } = ofInput(at);
+    const { tokens, truncated } = statistics?.[at] ?? { tokens: shares[at]!, truncated: false };
     return { embeddings: { statistics: { token_count: tokens, truncated }, ...embeddingOf(vector) } };
   });
   return writeLongList({ predictions }, 'predictions');
+}
+
+/** Whole numbers whose sum is that of all tokens, in proportion to the lengths of the inputs. */
+function sharesOf(tokens: number, inputs: EmbedCall['inputs']): readonly number[] {
+  const characters = inputs.reduce((sum, { length }) => sum + length, 0);
+  let before = 0;
+  let given = 0;
+  return inputs.map(({ length }) => {
+    before += length;
+    const share = Math.round((tokens * before) / characters) - given;
+    given += share;
+    return share;
+  });
 }
 
 const embeddingOf = (vector: Vector) => ({ values: encoded(vector, 'float') });

@@ -5,6 +5,7 @@ import { answerId } from '../answer-id.ts';
 import { answerCall, contextOf, unlabelled, type GeneratingDeps } from '../answer.ts';
 import type { Asked } from '#http/route';
 import { isWebSearch } from '#core/conversation';
+import { Fault } from '#core/fault';
 
 /** `generateContent` and `streamGenerateContent`. @param namesFor the names of the models to ask, in turn, for a name that a client writes; throws a Fault */
 export async function generateContent(
@@ -17,10 +18,11 @@ export async function generateContent(
   const { app, body } = unlabelled(json);
   const framing = wantsEvents(exchange.url) ? eventFraming() : arrayFraming();
   const call = gemini.decodeRequest(body, { model, stream });
+  const context = contextOf(asked, 'gencompat', app, []);
   const answer = { id: answerId('', exchange), framing, cites: call.tools.some(isWebSearch), hidesThoughts: call.reasoning?.hidden ?? !call.reasoning };
   await answerCall(deps, exchange, {
     call,
-    context: { ...contextOf(asked, 'gencompat', app, []), tier: namesFor(model) },
+    context: { ...context, tier: context.targets ? namesIfKnown(model, namesFor) : namesFor(model) },
     words: {
       whole: (result) => gemini.encodeResult(result, answer),
       frames: () => gemini.encoder(answer),
@@ -29,6 +31,16 @@ export async function generateContent(
       fieldOf: (field) => fieldIn(body, field, call),
     },
   });
+}
+
+/** Where the client chose the models itself (`x-dragoman-targets`), the address may name one that does not exist, as a request of the other interfaces may. */
+function namesIfKnown(model: string, namesFor: (model: string) => readonly [string, ...string[]]): readonly [string, ...string[]] | undefined {
+  try {
+    return namesFor(model);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'not-found') return undefined;
+    throw error;
+  }
 }
 
 /** `?alt=sse` */

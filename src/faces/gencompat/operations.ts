@@ -106,9 +106,9 @@ interface CountDeps {
 }
 
 /** `countTokens`: the prompt's tokens, as the provider counts them if it can be asked, else as the built-in model does. Costs nothing. */
-async function countTokens({ count }: CountDeps, asked: Asked, model: string, check: (model: string) => unknown) {
+async function countTokens({ count }: CountDeps, asked: Asked, written: string, namesFor: (model: string) => readonly [string, ...string[]]) {
   const { app, body } = unlabelled(asked.json);
-  const call = decodeCount(body, model);
-  check(model);
-  return { totalTokens: await count(call, contextOf(asked, 'gencompat', app, [])) };
+  const call = decodeCount(body, written);
+  const [model] = namesFor(written);
+  return { totalTokens: await count({ ...call, model }, contextOf(asked, 'gencompat', app, [])) };
 }

@@ -44,18 +44,26 @@ export const heardIn = (seconds: unknown): Counts => (typeof seconds === 'number
 /** Plausibility limit in seconds: a day of sound, which no request can contain. */
 const longest = 86_400;
 
-/** Judges a whole answer. @returns what it says of the amounts that are not counted in tokens @throws Fault `upstream-failed` where it is none, or the fault that its error means */
-export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<Counts> {
+/** What a whole answer says of its cost. */
+interface Judged {
+  /** Of a transcript in JSON those of what was said, without the words and segments that repeat it. */
+  readonly textBytes: number;
+  /** The amounts that are not counted in tokens. */
+  readonly counts: Counts;
+}
+
+/** Judges a whole answer. @throws Fault `upstream-failed` where it is none, or the fault that its error means */
+export async function checkWhole({ operation, body }: Asked, contentType: string, bytes: Uint8Array): Promise<Judged> {
   const { name, is, counts } = wholes[operation]!;
   const mime = mimeOf(contentType);
   if (isForText(body) && !isJson(mime)) {
     if (bytes.length === 0 || isPage(mime)) throw not(name);
-    return {};
+    return { textBytes: bytes.length, counts: {} };
   }
   const answer = await jsonOf(bytes);
   if (!isObject(answer)) throw not(name);
   if (!is(answer)) throw faultInAnswer(answer) ?? not(name);
-  return counts(answer);
+  return { textBytes: Buffer.byteLength(textOf(answer['text'])), counts: counts(answer) };
 }
 
 /** Asks a transcription for a form other than JSON: `text`, `srt`, `vtt`. Some servers answer in JSON all the same. */

@@ -47,11 +47,11 @@ const amounts = (counts: Counts): GenerateEvent => ({ type: 'passed', tokens: 0,
 async function* complete(response: UpstreamResponse, model: string, call: Forwarded, context: TargetContext): AsyncGenerator<Events> {
   const bytes = await whole(response, context);
   const contentType = response.headers['content-type'] ?? unknownType;
-  const counts = await checkWhole(call, contentType, bytes);
+  const { textBytes, counts } = await checkWhole(call, contentType, bytes);
   yield [...begun(model), amounts(counts)];
   call.open(contentType, []);
   call.write(bytes);
-  yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(bytes.length / bytesPerToken) : 0)];
+  yield [costOf(bytes.subarray(-tailBytes), call.saysText ? Math.ceil(textBytes / bytesPerToken) : 0)];
 }
 
 async function* flowing(response: UpstreamResponse, model: string, clock: Clock, call: Forwarded, { patience, signal }: TargetContext): AsyncGenerator<Events> {

@@ -86,6 +86,14 @@ describe.each(['text-embedding-3-small', 'gemini-embedding-001', 'text-embedding
     expect(predicted.answer).toEqual({ predictions: texts.map((each, at) => ({ embeddings: { statistics: statistics[at], values: vectorOf(each) } })) });
   });
 
+  test('have as many tokens in all as are booked, however they are shared out among the texts', async () => {
+    good();
+    const texts = ['a b', 'a b', 'abc'];
+    const { answer } = await ask(model, 'predict', { instances: texts.map((content) => ({ content })) });
+    const counts = answer.predictions!.map(({ embeddings }) => (embeddings as { statistics?: { token_count: number } }).statistics!.token_count);
+    expect(counts.reduce((sum, one) => sum + one)).toBe(5);
+  });
+
   test('answer the embeddings of chat completions too', async () => {
     good();
     const answer = await server.ask(chatcompat, { model, input: ['a', 'b c'] });

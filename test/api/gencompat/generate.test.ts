@@ -513,6 +513,19 @@ describe.each(['gemini-2.5-flash', 'gpt-x'])('an answer of %s for which a schema
     expect(answer.usageMetadata.promptTokenCount).toBeGreaterThan(1);
   });
 
+  test.each([
+    ['^(?=.*[A-Z])(?!.*\\s).+$', 'aB', 'ab'],
+    ['(?<=€)\\d+\\b(?<!00)', '€15', '€00'],
+  ])('is held against a pattern that looks around: %s', async (pattern, fitting, other) => {
+    const answered = (n: string) => JSON.stringify({ n });
+    const asking = body({ responseSchema: { type: 'OBJECT', properties: { n: { type: 'STRING', pattern } }, required: ['n'] } });
+    upstream.script(ok({ text: answered(fitting) }), ok({ text: answered(other) }), ok({ text: answered(fitting) }));
+    expect(texts((await whole(generate(model), asking)).answer)).toEqual([answered(fitting)]);
+    expect(upstream.requests).toHaveLength(1);
+    expect(texts((await whole(generate(model), asking)).answer)).toEqual([answered(fitting)]);
+    expect(upstream.requests).toHaveLength(3);
+  });
+
   test('that is wrapped up for a reader is unwrapped without asking', async () => {
     upstream.script(ok({ text: `\`\`\`json\n${right}\n\`\`\`` }));
     expect(texts((await whole(generate(model), body())).answer)).toEqual([right]);

@@ -3,7 +3,15 @@ export type Tree =
   | One
   | { readonly type: 'row' | 'choice'; readonly of: readonly Tree[] }
   | { readonly type: 'repeat'; readonly of: Tree; readonly min: number; readonly max: number }
-  | { readonly type: 'start' | 'end' };
+  | Look
+  | { readonly type: 'start' | 'end' | 'edge' | 'no-edge' };
+
+/** Lookahead, or lookbehind: whether something matches that begins, or ends, here. */
+interface Look {
+  readonly type: 'ahead' | 'behind';
+  readonly of: Tree;
+  readonly isNegative: boolean;
+}
 
 interface One {
   readonly type: 'one';
@@ -75,7 +83,7 @@ class Reader {
       max = braces[2] === undefined ? min : braces[3] ? Number(braces[3]) : Infinity;
     }
     this.#take('?');
-    return max < min || of.type === 'start' || of.type === 'end' ? undefined : { type: 'repeat', of, min, max };
+    return max < min || withoutWidth.has(of.type) ? undefined : { type: 'repeat', of, min, max };
   }
 
   #one(depth: number): Tree | undefined {
@@ -89,10 +97,10 @@ class Reader {
         return { type: 'one', is: (one) => !lineEnds.has(one), samples: () => printable, weight: 1 };
       case '(': {
         if (this.#take('?')) {
-          if (this.#take('<')) {
-            if (this.#peek() === '=' || this.#peek() === '!') return undefined;
-            while (!this.done && !this.#take('>')) this.#at++;
-          } else if (!this.#take(':')) return undefined;
+          const isBehind = this.#take('<');
+          if (this.#peek() === '=' || this.#peek() === '!') return this.#look(isBehind ? 'behind' : 'ahead', depth);
+          if (isBehind) while (!this.done && !this.#take('>')) this.#at++;
+          else if (!this.#take(':')) return undefined;
         }
         const inner = this.choice(depth + 1);
         return this.#take(')') ? inner : undefined;
@@ -108,6 +116,12 @@ class Reader {
       default:
         return literal(point);
     }
+  }
+
+  #look(type: Look['type'], depth: number): Tree | undefined {
+    const isNegative = this.#points[this.#at++] === '!';
+    const of = this.choice(depth + 1);
+    return of && this.#take(')') ? { type, of, isNegative } : undefined;
   }
 
   #set(): Tree | undefined {
@@ -144,10 +158,12 @@ class Reader {
     const point = this.#points[this.#at++];
     switch (point) {
       case undefined:
-      case 'b':
-      case 'B':
       case 'k':
         return undefined;
+      case 'b':
+        return { type: 'edge' };
+      case 'B':
+        return { type: 'no-edge' };
       case 'd':
       case 'D':
         return set(/[0-9]/, Array.from(digits), point === 'D');
@@ -203,6 +219,9 @@ class Reader {
     return true;
   }
 }
+
+/** What matches no character, and cannot be repeated. */
+const withoutWidth: ReadonlySet<Tree['type']> = new Set(['start', 'end', 'edge', 'no-edge', 'ahead', 'behind']);
 
 const lineEnds = new Set(['\n', '\r', '\u2028', '\u2029']);
 

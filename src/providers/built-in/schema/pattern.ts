@@ -2,8 +2,8 @@ import { readTree, type Tree } from './pattern-tree.ts';
 
 /**
  * The regular expressions of JSON schemas, with a matcher of our own: a JavaScript expression may take years for a short text (`(a+)+$`), this one takes states
- * × characters. Supported: literals, classes, `\d \w \s` and their opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^` and `$`. Not supported: lookaround and
- * backreferences.
+ * × characters, and for each lookahead or lookbehind once more states × characters at each character. Supported: literals, classes, `\d \w \s` and their
+ * opposites, `\p{…}`, groups, `|`, `* + ? {n,m}`, `^`, `$`, `\b`, `\B`, lookahead and lookbehind. Not supported: backreferences.
  */
 export interface Pattern {
   /** @returns false also if the work limit is reached */
@@ -46,7 +46,12 @@ interface Steps {
   left: number;
 }
 
-type State = Extract<Tree, { type: 'one' }> | { type: 'fork'; a: number; b: number } | { readonly type: 'start' | 'end' | 'match' };
+type State =
+  | Extract<Tree, { type: 'one' }>
+  | { type: 'fork'; a: number; b: number }
+  | { readonly type: 'ahead' | 'behind'; readonly of: Search; readonly isNegative: boolean }
+  | { readonly type: 'start' | 'end' | 'edge' | 'no-edge' }
+  | { readonly type: 'match' };
 
 /** @returns false if there are too many states */
 function compile(tree: Tree, program: State[], steps: Steps): boolean {
@@ -55,8 +60,18 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
     case 'one':
     case 'start':
     case 'end':
+    case 'edge':
+    case 'no-edge':
       program.push(tree);
       return true;
+    case 'ahead':
+    case 'behind': {
+      const of: State[] = [];
+      if (!compile(tree.of, of, steps)) return false;
+      of.push({ type: 'match' });
+      program.push({ type: tree.type, of: new Search(of), isNegative: tree.isNegative });
+      return true;
+    }
     case 'row':
       return tree.of.every((one) => compile(one, program, steps));
     case 'choice': {
@@ -97,7 +112,14 @@ function compile(tree: Tree, program: State[], steps: Steps): boolean {
   }
 }
 
-/** Simulates all states at once, one character at a time; a match may start anywhere. */
+/** Where in a text a match has to lie: one that begins at `from` if `isAnchored`, else anywhere behind it, and ends at `end`, else anywhere. */
+interface Place {
+  readonly from: number;
+  readonly isAnchored: boolean;
+  readonly end?: number;
+}
+
+/** Simulates all states at once, one character at a time. */
 class Search {
   readonly #program: readonly State[];
   /** For each state, the character at which it was last reached, counted over all texts. */
@@ -109,13 +131,26 @@ class Search {
     this.#reached = new Float64Array(program.length);
   }
 
+  /** A match may start anywhere. */
   finds(text: string, work: Spending): boolean {
-    let live: number[] = [];
+    return this.#findsIn(text, work, { from: 0, isAnchored: false });
+  }
+
+  findsFrom(text: string, from: number, work: Spending): boolean {
+    return this.#findsIn(text, work, { from, isAnchored: true });
+  }
+
+  findsUpTo(text: string, end: number, work: Spending): boolean {
+    return this.#findsIn(text, work, { from: 0, isAnchored: false, end });
+  }
+
+  #findsIn(text: string, work: Spending, { from, isAnchored, end }: Place): boolean {
+    let live: number[] = [0];
     let next: number[] = [];
-    for (let at = 0; at <= text.length;) {
+    for (let at = from; at <= (end ?? text.length);) {
       const point = at < text.length ? String.fromCodePoint(text.codePointAt(at)!) : '';
       this.#turn++;
-      live.push(0);
+      if (!isAnchored) live.push(0);
       let steps = 1;
       while (live.length > 0) {
         const index = live.pop()!;
@@ -123,20 +158,44 @@ class Search {
         this.#reached[index] = this.#turn;
         const state = this.#program[index]!;
         steps++;
-        if (state.type === 'match') return true;
-        if (state.type === 'fork') live.push(state.a, state.b);
+        if (state.type === 'match') {
+          if (end === undefined || at === end) return work.spend(0);
+        } else if (state.type === 'fork') live.push(state.a, state.b);
         else if (state.type === 'one') {
           steps += state.weight;
           if (point !== '' && state.is(point)) next.push(index + 1);
-        } else if (state.type === 'start' ? at === 0 : point === '') live.push(index + 1);
+        } else if (holds(state, text, at, work)) live.push(index + 1);
       }
       if (!work.spend(steps / 16)) return false;
+      if (isAnchored && next.length === 0) return false;
       [live, next] = [next, live];
       at += point.length || 1;
     }
     return false;
   }
 }
+
+/** Whether a state that matches no character holds at a place. */
+function holds(state: Exclude<State, { readonly type: 'one' | 'fork' | 'match' }>, text: string, at: number, work: Spending): boolean {
+  switch (state.type) {
+    case 'start':
+      return at === 0;
+    case 'end':
+      return at === text.length;
+    case 'edge':
+      return isEdge(text, at);
+    case 'no-edge':
+      return !isEdge(text, at);
+    case 'ahead':
+      return state.of.findsFrom(text, at, work) !== state.isNegative;
+    case 'behind':
+      return state.of.findsUpTo(text, at, work) !== state.isNegative;
+    default:
+      return state satisfies never;
+  }
+}
+
+const isEdge = (text: string, at: number): boolean => /\w/.test(text.charAt(at - 1)) !== /\w/.test(text.charAt(at));
 
 function sample(tree: Tree, extra: number, variant: number, work: Spending): string {
   if (!work.spend(0.25)) return '';
@@ -156,6 +215,10 @@ function sample(tree: Tree, extra: number, variant: number, work: Spending): str
     }
     case 'start':
     case 'end':
+    case 'edge':
+    case 'no-edge':
+    case 'ahead':
+    case 'behind':
       return '';
     default:
       return tree satisfies never;
