@@ -226,6 +226,22 @@ models: { gemini-2.5-flash: { targets: [{ provider: pool }] } }
   );
 
   test(
+    'one is killed: its part of the requests of a minute counts as used, and calls go on in its successor and in the other',
+    async () => {
+      const server = await startCluster(await place(), 'plans: { unlimited: { requestsPerMinute: 1001 } }\n'); // an eighth of it is no whole number
+      const [killed, other] = await oneOfEach(server);
+      for (const client of [killed, other]) expect(await status(client)).toBe(200);
+      process.kill(killed.worker, 'SIGKILL');
+      await until(() => server.errors().includes('A worker has ended'));
+      await until(async () => (await figure(server, 'dragoman_workers')) === 2, 100);
+      const successor = await server.client([killed.worker, other.worker]);
+      for (let turn = 0; turn < 45; turn++) for (const client of [successor, other]) expect(await status(client)).toBe(200);
+      expect(server.errors()).not.toContain('could not be given back');
+    },
+    2 * minute,
+  );
+
+  test(
     'the parent is killed: streams end with an error frame at once, and no process is left',
     async () => {
       const server = await startCluster(await place(), slow);

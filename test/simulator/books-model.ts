@@ -95,6 +95,7 @@ export function booksModel(now: () => number, countsUnknown = true): BooksModel 
   function noteUsed(account: Account, used: LeaseReturn['used'] = [], known: number): number {
     let fresh = 0;
     for (const { count, ageSeconds } of used) {
+      if (!Number.isInteger(count)) throw new Error(`invalid input syntax for type bigint: "${count}"`); // the database takes no fractions
       const more = Math.max(0, count - known);
       known = Math.max(0, known - count);
       fresh += more;

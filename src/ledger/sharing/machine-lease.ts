@@ -237,13 +237,16 @@ export class MachineLease {
     for (const one of this.#leave(this.line.filter(({ late }) => late))) one.refuse(cause);
   }
 
-  /** A worker is gone, and its requests with it. A stream ends with its process. When permits were used is not known: now, at the latest. */
+  /**
+   * A worker is gone, and its requests with it. A stream ends with its process. When permits were used is not known: now, at the latest. Permits are used
+   * whole: the fraction that a share of what is left may have is free.
+   */
   ended(worker: string, now: number): void {
     this.line = this.line.filter((one) => one.worker !== worker);
     const held = this.#workers.get(worker);
-    if (!held) return;
-    if (this.account.kind === 'streams') this.give(worker, -held.out);
-    else if (this.account.month === '' && held.out > 0) this.#use(held, held.out, now);
+    if (!held || this.account.month !== '') return;
+    if (this.account.kind !== 'streams') this.#use(held, Math.max(0, Math.floor(held.out + drift)), now);
+    if (this.account.kind === 'streams' || held.out > 0) this.give(worker, -held.out);
   }
 
   /** What a worker has settled is in the books, and no longer with the worker. */
