@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
+import { asWritten } from '../json/numbers.ts';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
 import { isRecord, mostTools, type McpDefinition } from './definitions.ts';
@@ -146,7 +147,7 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     async call(tool, args, asking, elicit) {
       requireOpen(client);
       forgetWhy(noted);
-      const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
+      const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...(asWritten(args) as typeof args) } }, within));
       try {
         return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made({ ...usual, signal: asking }));
       } catch (error) {
