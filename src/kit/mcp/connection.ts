@@ -86,7 +86,7 @@ const listenMilliseconds = 2000;
 export async function connectMcp(server: RemoteServer | Program, deps: McpConnectionDeps, signal: AbortSignal): Promise<McpConnection> {
   const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
   const closing = new AbortController();
-  const noted: Noted = { pending: new Set(), listeners: 0 };
+  const noted: Noted = { pending: new Set(), open: new Map(), listeners: 0 };
   const collected = nothingYet();
   let leftOut: string | null = null;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
@@ -147,7 +147,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     async call(tool, args, asking, elicit) {
       requireOpen(client);
       forgetWhy(noted);
-      const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...(asWritten(args) as typeof args) } }, within));
+      const made = async (within: RequestOptions) =>
+        resultText(await client.callTool({ name: tool, arguments: { ...(asWritten(args) as typeof args) } }, within));
       try {
         return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made({ ...usual, signal: asking }));
       } catch (error) {

@@ -92,7 +92,7 @@ test('calls of one tool with ids that are the same only as doubles are different
   upstream.script(toolCalls(ids.map((id) => ({ name: 's__wipe', json: json.replace('1234567890123456789', id) }))), ok({ text: 'done' }));
   const agent = await made(ada, [{ type: 'mcp', server, approval: 'never' }]);
   await ada.ask('POST', '/server/execute-agent', { agent_id: agent, message: 'Wipe them.', streaming: false });
-  expect(told().toSorted()).toEqual(ids.map((id) => json.replace('1234567890123456789', id)));
+  expect(new Set(told())).toEqual(new Set(ids.map((id) => json.replace('1234567890123456789', id))));
 });
 
 test('a request of an agent or a plugin has them, and what is shown of its answer', { timeout: 120_000 }, async () => {
