@@ -74,6 +74,7 @@ interface Arrived {
 /** What is read of a body, checked, put into other words and written again: as much as takes 30 ms a step. */
 const jsonLimits = { maxDepth: 64, maxTokens: 320_000, weights: { string: 4, list: 6, object: 12, key: 4 } };
 const exactly = { ...jsonLimits, numbersAsWritten: true };
+const parsingFor = ({ numbersAsWritten }: Route) => (numbersAsWritten ? exactly : jsonLimits);
 
 /**
  * The requests being answered. The checks of a request run in this order: path, method, credential, size, content type, JSON, scope; the route's own checks
@@ -179,7 +180,7 @@ export class Requests {
     exchange.signal.throwIfAborted();
     exchange.bodyBytes = bytes.length;
     exchange.add(bytes.length); // what is made of them holds about as much again
-    const text = bytes.length > 0 ? parsed(bytes, route.numbersAsWritten ? exactly : jsonLimits) : { value: undefined, places: [] };
+    const text = bytes.length > 0 ? parsed(bytes, parsingFor(route)) : { value: undefined, places: [] };
     const { value: json, places } = text instanceof Promise ? await text : text;
     return { exchange, caller, json, bytes, places, files: noFiles };
   }
@@ -192,7 +193,7 @@ export class Requests {
 
   /** Runs a route that takes forms. */
   async #answerForm(route: Route, exchange: Exchange, caller: Caller): Promise<void> {
-    const form = await readForm(exchange, route, { ...this.#deps, limits: () => this.#limitsOf(route), parse: (bytes) => parsed(bytes, jsonLimits) });
+    const form = await readForm(exchange, route, { ...this.#deps, limits: () => this.#limitsOf(route), parse: (bytes) => parsed(bytes, parsingFor(route)) });
     try {
       await this.#run(route, { exchange, caller, places: [], ...form });
     } finally {

@@ -44,6 +44,7 @@ export function mcp(deps: McpFaceDeps): Face {
       {
         ...route('POST', 'A message of an MCP client: its tools search your datasets, run your plugins and agents, and call the tools of your MCP servers.'),
         spends: true,
+        numbersAsWritten: true,
         input: Message,
         output: Type.Object({}, { description: 'A message.' }),
         sends: ['text/event-stream'],

@@ -1,3 +1,4 @@
+import { parseAsWritten } from './numbers.ts';
 import { BadJson, scan } from './scan.ts';
 
 /* JSON of up to a megabyte that a provider, a model or an address that a user chose has written, and that is parsed in one turn of the event loop. */
@@ -15,18 +16,21 @@ export function checkForeign(json: Uint8Array | string): void {
   if (!isQuick(json)) scan(typeof json === 'string' ? Buffer.from(json) : json, foreignLimits);
 }
 
-/** Parses a text. @throws BadJson */
-export function parseForeign(json: Uint8Array | string): unknown {
+/** Parses a text. @param parse what it is parsed with, once it was checked @throws BadJson */
+export function parseForeign(json: Uint8Array | string, parse: (json: string) => unknown = JSON.parse): unknown {
   checkForeign(json);
   try {
-    return JSON.parse(typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString());
+    return parse(typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString());
   } catch {
     throw new BadJson('The text is not valid JSON.');
   }
 }
 
-/** The object that a text is, such as the arguments that a model wrote for a tool; no text is an empty one. Undefined: no JSON object, or one that takes too long to parse. */
-export const objectIn = (json: string): Readonly<Record<string, unknown>> | undefined => objectBy(json, JSON.parse);
+/**
+ * The object that a text is, such as the arguments that a model wrote for a tool, with how its numbers were written (`numbers.ts`); no text is an empty one.
+ * Undefined: no JSON object, or one that takes too long to parse.
+ */
+export const objectIn = (json: string): Readonly<Record<string, unknown>> | undefined => objectBy(json, parseAsWritten);
 
 /** The same, parsed in another way. */
 export function objectBy(json: string, parse: (json: string) => unknown): Readonly<Record<string, unknown>> | undefined {

@@ -42,6 +42,15 @@ export function asWritten(value: unknown): unknown {
 /** The JSON text of a parsed value, with its numbers as they were written. */
 export const textAsWritten = (value: unknown): string => JSON.stringify(asWritten(value));
 
+/** Lets a copy of some members have its numbers written as those of the original were. @returns the copy */
+export function writtenAs<Copy extends object>(original: object, copy: Copy): Copy {
+  const numbers = [...(written.get(original) ?? [])].filter(
+    ([name]) => Object.hasOwn(copy, name) && (copy as Container)[name] === (original as Container)[name],
+  );
+  if (numbers.length > 0) written.set(copy, new Map(numbers));
+  return copy;
+}
+
 /** What may be a number that JavaScript would write differently; also found in strings. */
 const suspicious = /\d{16}|\d[\d.]{16}|\.\d*0(?!\d)|\d[eE][-+\d]|-0|\.0{6}/;
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Sdk from '@modelcontextprotocol/client';
 import type { Client as SdkClient, RequestOptions, Transport } from '@modelcontextprotocol/client';
+import { asWritten } from '../json/numbers.ts';
 import type { GuardedStreams } from '../net/guarded-stream.ts';
 import { childTransport, type ChildTransport, type Program } from './child.ts';
 import { isRecord, mostTools, type McpDefinition } from './definitions.ts';
@@ -85,7 +86,7 @@ const listenMilliseconds = 2000;
 export async function connectMcp(server: RemoteServer | Program, deps: McpConnectionDeps, signal: AbortSignal): Promise<McpConnection> {
   const sdk = await import('@modelcontextprotocol/client'); // late: few servers need it, and it takes a tenth of a second
   const closing = new AbortController();
-  const noted: Noted = { pending: new Set(), listeners: 0 };
+  const noted: Noted = { pending: new Set(), open: new Map(), listeners: 0 };
   const collected = nothingYet();
   let leftOut: string | null = null;
   const questions = deps.elicits ? openQuestions(sdk) : undefined;
@@ -146,7 +147,8 @@ export async function connectMcp(server: RemoteServer | Program, deps: McpConnec
     async call(tool, args, asking, elicit) {
       requireOpen(client);
       forgetWhy(noted);
-      const made = async (within: RequestOptions) => resultText(await client.callTool({ name: tool, arguments: { ...args } }, within));
+      const made = async (within: RequestOptions) =>
+        resultText(await client.callTool({ name: tool, arguments: { ...(asWritten(args) as typeof args) } }, within));
       try {
         return await (questions && elicit ? questions.within({ elicit, signal: asking }, made) : made({ ...usual, signal: asking }));
       } catch (error) {

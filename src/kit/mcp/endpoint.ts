@@ -1,4 +1,5 @@
 import type * as Sdk from '@modelcontextprotocol/server';
+import { writtenAs } from '../json/numbers.ts';
 import { acceptedForm, inOneBody } from './accepted-form.ts';
 import { isRecord } from './definitions.ts';
 import { plainRequest } from './plain-request.ts';
@@ -81,7 +82,7 @@ export async function answerMcp({ method, headers, json, signal }: McpRequest, o
   const form = method === 'POST' ? acceptedForm(headers['accept']) : 'stream';
   if (!form) return refusal(406, notAcceptable, 'Answers are application/json or text/event-stream, and the header Accept takes neither.', idOf(json));
   const sdk = await import('@modelcontextprotocol/server'); // late: it takes a tenth of a second
-  const { fetch } = sdk.createMcpHandler(() => refusing(sdk, serving(sdk, offers, about), json));
+  const { fetch } = sdk.createMcpHandler(() => refusing(sdk, serving(sdk, offers, about, json), json));
   const sent = { ...headers, accept: 'application/json, text/event-stream' }; // the library takes nothing else
   const request = new Request('http://localhost/', { method, headers: sent, signal, ...(method === 'POST' && json === undefined ? { body: '' } : {}) });
   const response = await fetch(request, json === undefined ? {} : { parsedBody: plainRequest(json) });
@@ -109,7 +110,8 @@ function refusing({ ProtocolError, ProtocolErrorCode }: typeof Sdk, server: SdkS
   return server;
 }
 
-function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout): SdkServer {
+/** @param json the message, whose numbers the arguments have as they were written */
+function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offers: McpOffers, about: McpAbout, json: unknown): SdkServer {
   const { version, instructions, resourceTemplate } = about;
   const server = new Server(
     { name: 'dragoman', version },
@@ -139,7 +141,7 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
   );
   server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }) =>
     asked(async () => {
-      const result = await offers.call(name, args);
+      const result = await offers.call(name, writtenAs(argumentsIn(json), args));
       if (!result) throw new McpRefused('invalid', 'There is no such tool.');
       const { text, structured, isError } = result;
       return { content: [{ type: 'text' as const, text }], ...(structured ? { structuredContent: structured } : {}), isError };
@@ -179,6 +181,12 @@ function serving({ Server, ProtocolError, ProtocolErrorCode }: typeof Sdk, offer
   );
   return server;
 }
+
+const argumentsIn = (json: unknown): object => {
+  const params = isRecord(json) ? json['params'] : undefined;
+  const args = isRecord(params) ? params['arguments'] : undefined;
+  return isRecord(args) ? args : {};
+};
 
 /** No schema of a user is compiled: it could hold the event loop. */
 const unchecking = { getValidator: () => (data: unknown) => ({ valid: true as const, data: data as never, errorMessage: undefined }) };

@@ -42,6 +42,8 @@ export interface Noted {
   listeners: number;
   /** Ids of requests that have no answer yet. */
   readonly pending: Set<unknown>;
+  /** Ends the exchange of a request, by its id. */
+  readonly open: Map<unknown, AbortController>;
   /** Hands a message to the client as if the server had sent it. */
   receive?: (message: object) => void;
 }
@@ -74,11 +76,26 @@ export function fetcher({ streams, owner, closing, noted, isPatient, answersEach
     const text = typeof body === 'string' ? body : '';
     const isLong = method === 'GET' || text.includes('"subscriptions/listen"');
     const headers = Object.fromEntries(new Headers(init.headers));
-    const asked = { url, owner, method, headers, ...(body ? { body: text } : {}), signal: signal ? AbortSignal.any([signal, closing]) : closing };
+    const message = messageIn(text);
+    const id = idOf(message);
+    endGivenUp(message, noted);
+    const over = new AbortController();
+    if (id !== undefined) noted.open.set(id, over);
+    const asked = {
+      url,
+      owner,
+      method,
+      headers,
+      ...(body ? { body: text } : {}),
+      signal: AbortSignal.any([...(signal ? [signal] : []), closing, over.signal]),
+    };
     const patience = isPatient && text.includes('"tools/call"') ? { seconds: patientSeconds } : {};
     const isListening = answersEach && method === 'GET';
     if (isListening) noted.listeners++;
-    const heard = () => void (isListening && noted.listeners--);
+    const heard = () => {
+      if (isListening) noted.listeners--;
+      if (noted.open.get(id) === over) noted.open.delete(id);
+    };
     const response = await streams.open({ ...asked, ...patience, maxBytes: isLong ? mostStream : mostAnswer, isLong }).catch((error: unknown) => {
       heard();
       throw error;
@@ -86,7 +103,6 @@ export function fetcher({ streams, owner, closing, noted, isPatient, answersEach
     if (method === 'GET') noted.listening?.();
     // 405 to GET says no more than that the server tells nothing by itself
     if (response.status >= 400 && !(method === 'GET' && response.status === 405)) noted.status = response.status;
-    const id = idIn(text);
     if (id !== undefined) noted.pending.add(id);
     return withMessageLimit(response, notingLimits(noted), (isStream) => {
       heard();
@@ -137,9 +153,19 @@ async function noteScope(sdk: typeof Sdk, response: Response, { bearer, noted }:
   if (scope !== undefined) await bearer.lacks(scope.slice(0, 2048));
 }
 
+type Message = Readonly<Record<string, unknown>>;
+
+function messageIn(text: string): Message {
+  const message: unknown = text === '' ? undefined : JSON.parse(text); // the client wrote it
+  return isRecord(message) ? message : {};
+}
+
 /** The id of a request; undefined: a notification. */
-function idIn(text: string): unknown {
-  if (text === '') return undefined;
-  const message: unknown = JSON.parse(text); // the client wrote it
-  return isRecord(message) && 'method' in message ? message['id'] : undefined;
+const idOf = (message: Message): unknown => ('method' in message ? message['id'] : undefined);
+
+/** Ends the exchange of a request that the client gives up: a server of 2025 may not heed the notification, or have no session to look for the request in. */
+function endGivenUp({ method, params }: Message, { open, pending }: Noted): void {
+  if (method !== 'notifications/cancelled' || !isRecord(params)) return;
+  pending.delete(params['requestId']);
+  open.get(params['requestId'])?.abort(new Error('The request was given up.'));
 }

@@ -6,6 +6,7 @@ import { Fault } from '#core/fault';
 import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
+import { asWritten } from '#kit/json/numbers';
 import { invalidField } from '../invalid-field.ts';
 import { nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
@@ -66,7 +67,7 @@ export async function begun({ caller, agent, input, files, signal, requestId, ad
     ownerId: 'owner' in agent ? agent.owner : null,
     isOwn: isOwn(agent, caller.userId),
     history,
-    variables: variables ?? null,
+    variables: (asWritten(variables) as JsonObject | undefined) ?? null,
     files: texts,
   };
   return deps.runs.begin({

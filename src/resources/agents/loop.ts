@@ -1,6 +1,7 @@
 import { textTurn, type ToolCallPart, type ToolResultPart, type Turn } from '#core/conversation';
 import { Fault } from '#core/fault';
 import { objectIn } from '#kit/json/foreign';
+import { asWritten, textAsWritten } from '#kit/json/numbers';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { placeOf, type Passage } from '#core/passages';
 import type { ModelAnswer, Run, RunLoop, ToolOutcome } from '#core/run';
@@ -176,7 +177,7 @@ async function outcomeOf(part: ToolCallPart, key: string, { working, byName, app
   if (!tool && !isScratch) return { text: 'There is no such tool.', isError: true };
   if (!args) return { text: 'The arguments are no JSON object.', isError: true };
   const call = `${run.place}.${key}`.replaceAll('/', '.');
-  const common = { call, arguments: args };
+  const common = { call, arguments: asWritten(args) as JsonObject };
   if (!tool)
     return run.tool({ ...common, tool: scratchTool.name, server: null, isReadOnly: true, needsApproval: false }, () => scratchRead(run, working.files, args));
   const wanted = {
@@ -257,7 +258,7 @@ const mostOfFile = 24_000;
 /** The variables and files of a run, in a turn of their own before the message. */
 function given({ variables, files }: Pick<AgentAsked, 'variables' | 'files'>): readonly Turn[] {
   const entries = [
-    ...(variables ? [`Values given with the message, as JSON:\n${JSON.stringify(variables)}`] : []),
+    ...(variables ? [`Values given with the message, as JSON:\n${textAsWritten(variables)}`] : []),
     ...files.map(({ name, text }, at) => {
       const more = text.length > mostOfFile ? `\n[The file has ${text.length} characters. Read the rest with read_scratch, name "file-${at + 1}".]` : '';
       return `File ${name}:\n${text.slice(0, mostOfFile)}${more}`;

@@ -90,6 +90,7 @@ export function nativeAgentRoutes(deps: NativeAgentDeps): readonly NounRoute[] {
       ...common,
       summary: 'Runs an agent as it is stored: with a message, values for its variables, the conversation before it, and files.',
       spends: true,
+      numbersAsWritten: true,
       input: ExecuteFields,
       output: Executed,
       sends: ['text/event-stream', 'text/plain'],

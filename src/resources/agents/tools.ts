@@ -9,6 +9,7 @@ import type { Run, ToolContext, ToolOutcome } from '#core/run';
 import { requireScope } from '#core/scopes';
 import type { AgentServer, AgentServerTools } from '#core/server-tools';
 import { fewAtOnce } from '#kit/async/few-at-once';
+import { textAsWritten } from '#kit/json/numbers';
 import { citedPassage } from '../cited-passage.ts';
 import type { Plugins } from '../plugin-run.ts';
 import type { AgentStore } from './store.ts';
@@ -223,7 +224,7 @@ export async function called(
   requireScope(caller, ...scopesOf[what.type]);
   switch (what.type) {
     case 'mcp':
-      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: JSON.stringify(args) }, signal, ask);
+      return deps.servers.call(caller, { server: what.server, tool, digest: what.digest, json: textAsWritten(args) }, signal, ask);
     case 'plugin': {
       const made = await deps.plugins.run({ caller, name: what.name, id: what.id, digest: what.digest, values: args, files: [], signal });
       if (!made) throw new Fault('not-found', 'There is no such plugin.');

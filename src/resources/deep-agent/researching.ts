@@ -1,6 +1,7 @@
 import { textTurn, type ToolResultPart, type Turn } from '#core/conversation';
 import type { GenerateCall } from '#core/call';
 import { objectIn } from '#kit/json/foreign';
+import { asWritten } from '#kit/json/numbers';
 import type { JsonObject } from '#core/json';
 import type { ModelAnswer, Run } from '#core/run';
 import { citationMarksIn } from '#kit/text/citation-marks';
@@ -100,7 +101,7 @@ async function called(run: Run, tool: ResearchTool, { id, args }: { readonly id:
       call: `${run.place}.${id}`.replaceAll('/', '.'),
       tool: name,
       server,
-      arguments: args,
+      arguments: asWritten(args) as JsonObject,
       isReadOnly,
       needsApproval,
       ...(approvedWith === undefined ? {} : { approvedWith }),

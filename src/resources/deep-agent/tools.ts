@@ -4,6 +4,7 @@ import { placeOf, type SearchPassages } from '#core/passages';
 import type { Run, ToolContext, ToolOutcome } from '#core/run';
 import { requireScope } from '#core/scopes';
 import type { AgentServerTool, ServerTools } from '#core/server-tools';
+import { textAsWritten } from '#kit/json/numbers';
 import type { DeepQuestion } from '../deep-question.ts';
 import { passageSource, type PageSource, type Source, type Sources } from './sources.ts';
 
@@ -188,7 +189,7 @@ function serverTool(
     ...(asks === 'always' ? {} : { approvedWith: `${server}/${digest}/${name}` }),
     async work(args, { caller, context, ask }) {
       requireScope(caller, 'mcp');
-      return tools.call(caller, { server, tool: name, digest, json: JSON.stringify(args) }, context.signal, ask);
+      return tools.call(caller, { server, tool: name, digest, json: textAsWritten(args) }, context.signal, ask);
     },
   };
 }

@@ -132,8 +132,8 @@ function isMeant({ definition: { name, isReadOnly } }: ServerTool, meant: ToolsM
   return (names?.includes(name) ?? true) && (readOnly !== true || isReadOnly) && (names ?? readOnly) !== undefined;
 }
 
-function namedTool(tool: ServerTool, { unasked }: WantedServer, caller: Parameters<typeof mayCall>[0]): readonly ShownTool[] {
-  const asks = unasked !== 'all' && !isMeant(tool, unasked, false);
+function namedTool(tool: ServerTool, { asked, unasked }: WantedServer, caller: Parameters<typeof mayCall>[0]): readonly ShownTool[] {
+  const asks = unasked !== 'all' && (isMeant(tool, asked, false) || !isMeant(tool, unasked, false));
   const named = shown(tool, asks);
   return mayCall(caller, named.declared.name) ? [named] : [];
 }

@@ -3,6 +3,7 @@ import { Fault } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
+import { parseAsWritten, writtenAs } from '#kit/json/numbers';
 import { invalidField } from '../invalid-field.ts';
 import type { Plugin } from './types.ts';
 
@@ -25,7 +26,7 @@ const mostBytes = 4_000_000;
 /** The values of a plugin, with defaults. They are data, and read as nothing else. @throws Fault `invalid` naming the field */
 export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFile, owner, signal }: Valuing, keepsTo: KeepsTo): Promise<Values> {
   if (!isObject(given)) throw invalidField('plugin_values', 'must be an object');
-  if (fields === undefined) return checkedSize(Object.fromEntries(Object.entries(given)) as Values);
+  if (fields === undefined) return checkedSize(writtenAs(given, Object.fromEntries(Object.entries(given)) as Values));
   const properties = propertiesOf(fields);
   for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw invalidField(`plugin_values.${name.slice(0, 100)}`, 'is not known');
   const values: Record<string, Json> = {};
@@ -41,7 +42,7 @@ export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFi
       throw new Fault('invalid', `plugin_values.${name} is required.`, { field: `plugin_values.${name}`, reason: 'missing' });
   checkedSize(values);
   await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
-  return values;
+  return writtenAs(given, values);
 }
 
 export const propertiesOf = (fields: JsonObject): Readonly<Record<string, JsonObject>> =>
@@ -130,7 +131,7 @@ const isPlain = (value: unknown): value is string | number | boolean => ['string
 
 function jsonIn(text: string): unknown {
   try {
-    return parseForeign(text);
+    return parseForeign(text, parseAsWritten);
   } catch {
     return undefined;
   }

@@ -34,7 +34,7 @@ const streams = ['text/plain', 'text/event-stream'];
 
 /** Questions to models, in the words of the native interface. */
 export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
-  const common = { scope: 'query', owner: 'caller', spends: true, input: QueryFields, output: Completion, sends: streams } as const;
+  const common = { scope: 'query', owner: 'caller', spends: true, numbersAsWritten: true, input: QueryFields, output: Completion, sends: streams } as const;
   return [
     nounRoute('POST', '/server/query', {
       ...common,

@@ -1,6 +1,7 @@
 import type { FollowOptions, ToldEvent } from '#core/run';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
+import { asWritten } from '#kit/json/numbers';
 import type { Store } from '#store/open';
 import { patient } from '#store/patience';
 import { topic, type RunRows } from './rows.ts';
@@ -49,7 +50,7 @@ export async function* follow(
             if (signal.aborted) throw signal.reason;
             last = first + at;
             beatAt = clock.monotonic() + heartbeatMilliseconds;
-            yield { ...event, run: Number(id), seq: last };
+            yield { ...(asWritten(event) as KeptEvent), run: Number(id), seq: last };
           }
       if (last < now.seq) {
         readAt = -Infinity;

@@ -2,6 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Json } from '#core/json';
 import type { NewRun, RunKind, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
 import type { Sealer } from '#kit/crypto/sealing';
+import { asWritten, parseAsWritten } from '#kit/json/numbers';
 import type { Access, Store } from '#store/open';
 
 /** The topic under which the id of a run is published whenever something of it has changed. */
@@ -121,7 +122,7 @@ export class RunRows {
   }
 
   opened(userId: number, sealed: Buffer): Json {
-    return JSON.parse(this.#seal.open(sealed, contextOf(userId)).toString()) as Json;
+    return parseAsWritten(this.#seal.open(sealed, contextOf(userId)).toString()) as Json;
   }
 
   async add(
@@ -315,7 +316,7 @@ export class RunRows {
       planTokens,
       waiting,
       heldFor: isHeld ? waits : null,
-      waitsFor: waiting?.waitsFor ?? null,
+      waitsFor: (asWritten(waiting?.waitsFor) as WaitsFor | undefined) ?? null,
       message: row.state === 'completed' ? end : null,
       error: row.state === 'failed' ? end : null,
     };

@@ -179,6 +179,19 @@ test('max_tool_calls limits the calls that the gateway makes', { timeout: long }
   await upstream.close();
 });
 
+test('a tool that is meant by both lists of require_approval waits for its approval', { timeout: long }, async () => {
+  const { mcp, all, ada } = await begun([toolNamed('one'), toolNamed('look', { annotations: { readOnlyHint: true } })]);
+  await ada.ask('POST', servers, { name: 's', url: mcp.url });
+  const client = clientOf(all, ada);
+  const typesOf = async (require_approval: object, input = call) => {
+    const tools = [{ type: 'mcp', server_label: 's', require_approval } as const];
+    return (await client.responses.create({ model: 'built-in', input, tools, store: false })).output.map(({ type }) => type).slice(1);
+  };
+  expect(await typesOf({ always: { tool_names: ['one'] }, never: { tool_names: ['one', 'look'] } })).toEqual(['mcp_approval_request']);
+  expect(await typesOf({ always: { read_only: true }, never: { tool_names: ['one', 'look'] } }, 'Call s__look now.')).toEqual(['mcp_approval_request']);
+  expect(await typesOf({ always: { read_only: true }, never: { tool_names: ['one'] } })).toEqual(['mcp_call', 'message']);
+});
+
 test('a run in the background calls tools as any other', { timeout: long }, async () => {
   const { mcp, all, ada } = await begun([toolNamed('one')]);
   await ada.ask('POST', servers, { name: 's', url: mcp.url });

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { anyPlace } from '../../support/databases.ts';
 import { listening } from '../../support/fakes/listening.ts';
+import { startScriptedMcp, toolNamed } from '../../support/fakes/mcp.ts';
 import { person, visited } from './visitors.ts';
 
 const long = 120_000;
@@ -96,4 +97,32 @@ test('a call whose stream of events ends has failed at once, and the next one ha
   expect(await call('large')).toMatchObject({ state: 'unreachable', error: expect.stringContaining('larger than 1 MB') as string });
   expect(await call('one')).toMatchObject({ state: 'ok', result: { text: 'stream 4' } });
   expect(performance.now() - from).toBeLessThan(30_000); // a call has a minute
+});
+
+test.each(['before its head', 'in a stream'])('a call whose client leaves is closed towards a server of 2025, answered %s', { timeout: long }, async (how) => {
+  const mcp = await startScriptedMcp([]);
+  const all = await visited(await anyPlace(), { yaml: `outbound: { allow: ["${mcp.origin}"] }\n` });
+  const ada = await person(all);
+  const [called, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  mcp.script(({ method }, response) => {
+    if (method === 'tools/list') return { tools: [toolNamed('one')] };
+    response.on('close', () => closed.resolve());
+    if (how === 'in a stream') response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': begun\n\n');
+    called.resolve();
+    return undefined;
+  });
+  const { id } = (await ada.ask('POST', root, { name: 's', url: mcp.url })).body;
+  const leaving = new AbortController();
+  const asked = fetch(`${all.server.url}${root}/${String(id)}/test`, {
+    method: 'POST',
+    headers: { 'x-access-tokens': ada.key, 'content-type': 'application/json' },
+    body: '{"tool":"one"}',
+    signal: leaving.signal,
+  });
+  await called.promise;
+  leaving.abort();
+  await expect(asked).rejects.toThrow();
+  const late = AbortSignal.timeout(30_000); // a session that nobody uses is closed after a minute
+  await Promise.race([closed.promise, new Promise((_, reject) => late.addEventListener('abort', () => reject(new Error('It is still open.'))))]);
+  await expect.poll(() => mcp.asked.map(({ method }) => method)).toContain('notifications/cancelled');
 });

@@ -33,6 +33,8 @@ export interface McpAsked {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
+  /** The message as it came. */
+  readonly text: string;
   /** Of an answer: its code where it is an error. */
   readonly refused?: number;
 }
@@ -57,7 +59,7 @@ export async function startScriptedMcp(tools: readonly object[]): Promise<Script
       if (request.method !== 'POST') return response.writeHead(405).end();
       const message = JSON.parse(text) as { id?: unknown; method?: string; params?: Record<string, unknown>; error?: { code: number } };
       const { method = '', params = {}, error } = message;
-      const one = { method, params, headers: request.headers, ...(error ? { refused: error.code } : {}) };
+      const one = { method, params, headers: request.headers, text, ...(error ? { refused: error.code } : {}) };
       asked.push(one);
       if (message.id === undefined || method === '') return response.writeHead(202).end();
       const reply = (body: object) =>

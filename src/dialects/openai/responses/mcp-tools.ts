@@ -8,14 +8,14 @@ export function wantedServer(tool: JsonObject, field: string): WantedServer {
   if (!isGiven(label)) throw missing(`${field}.server_label`);
   if (typeof label !== 'string' || label === '' || label.length > 256) throw invalid(`${field}.server_label`, 'must be a text of 1 to 256 characters');
   if (isGiven(url) && typeof url !== 'string') throw invalid(`${field}.server_url`, 'must be a string');
-  const unasked = unaskedOf(approval, `${field}.require_approval`);
+  const asking = askingOf(approval, `${field}.require_approval`);
   const credential = ['authorization', 'headers'].find((name) => isGiven(tool[name]));
   return {
     label,
     ...(typeof url === 'string' ? { url } : {}),
     isProviders: isGiven(connector) || isGiven(tool['tunnel_id']),
     ...(isGiven(allowed) ? { allowed: meantBy(allowed, `${field}.allowed_tools`) } : {}),
-    ...(unasked === undefined ? {} : { unasked }),
+    ...asking,
     ...(credential === undefined ? {} : { credential }),
     field,
     isListed: false,
@@ -40,10 +40,13 @@ function namesIn(value: unknown, field: string): readonly string[] {
 }
 
 /** `always` (the default), `never`, or `{ always?, never? }` with the tools that are meant. */
-function unaskedOf(value: unknown, field: string): WantedServer['unasked'] {
-  if (!isGiven(value) || value === 'always') return undefined;
-  if (value === 'never') return 'all';
+function askingOf(value: unknown, field: string): Pick<WantedServer, 'asked' | 'unasked'> {
+  if (!isGiven(value) || value === 'always') return {};
+  if (value === 'never') return { unasked: 'all' };
   if (!isObject(value)) throw invalid(field, 'must be "always", "never" or an object');
-  if (isGiven(value['always'])) meantBy(value['always'], `${field}.always`);
-  return isGiven(value['never']) ? meantBy(value['never'], `${field}.never`) : undefined;
+  const { always, never } = value;
+  return {
+    ...(isGiven(always) ? { asked: meantBy(always, `${field}.always`) } : {}),
+    ...(isGiven(never) ? { unasked: meantBy(never, `${field}.never`) } : {}),
+  };
 }

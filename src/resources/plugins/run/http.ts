@@ -1,6 +1,7 @@
 import { Fault } from '#core/fault';
 import { isObject, type Json } from '#core/json';
 import { parseForeign } from '#kit/json/foreign';
+import { asWritten, parseAsWritten } from '#kit/json/numbers';
 import { atPointer } from '#kit/json/pointer';
 import { filled, onlyPlace, placesIn, textOfValue, valueAt } from '../template.ts';
 import type { DeclaredRequest } from '../types.ts';
@@ -45,7 +46,8 @@ interface Calling {
 }
 
 /** Makes a declared call. @returns what is shown of the answer. @throws Fault */
-export async function calledOverHttp({ request, values, ownerId, caller, signal }: Calling, { send, secretsOf }: CallDeps): Promise<string> {
+export async function calledOverHttp({ request, values: given, ownerId, caller, signal }: Calling, { send, secretsOf }: CallDeps): Promise<string> {
+  const values = asWritten(given) as Calling['values'];
   const names = placesIn(JSON.stringify([request.query, request.headers, request.body] satisfies unknown[])).secrets;
   const secrets = names.length > 0 ? await secretsOf(ownerId, names) : new Map<string, string>();
   const fill = (text: string, written?: (one: string) => string) => filled(text, { values, secrets, ...(written ? { written } : {}) });
@@ -106,7 +108,7 @@ function withValues(json: Json, values: Readonly<Record<string, unknown>>, fill:
 function shownAt(text: string, bytes: Uint8Array, pointer: string): string {
   let answer: unknown;
   try {
-    answer = parseForeign(bytes);
+    answer = asWritten(parseForeign(bytes, parseAsWritten));
   } catch {
     throw new Fault('upstream-failed', 'The address of the plugin answered with something that is not JSON, or is too complex to parse.');
   }

@@ -7,6 +7,7 @@ import type { Events } from '#core/event';
 import type { Generate } from '#core/generate';
 import { inSteps } from '#core/permits';
 import type { UploadedFile } from '#http/uploads';
+import { asWritten } from '#kit/json/numbers';
 import type { AskedPlugin, PluginRun, Plugins } from '../../plugin-run.ts';
 import { builtInPlugins, page } from '../built-in.ts';
 import type { PluginStore } from '../store.ts';
@@ -84,7 +85,7 @@ async function prepared(plugin: Plugin | OwnPlugin, { caller, values: given, tex
   const { definition } = plugin;
   if (definition.kind === 'prompt') {
     const { output } = definition;
-    const message = (more: Values = {}) => filled(definition.template, { values: { ...withFileNames(plugin, values, files), ...more } });
+    const message = (more: Values = {}) => filled(definition.template, { values: { ...withFileNames(plugin, asWritten(values) as Values, files), ...more } });
     const whole = async () => message({ [page.place]: await pageOf(values, asking, deps) });
     return { type: 'question', message: message(), ...(readsPage(plugin) ? { whole } : {}), ...(output ? { output: output(values) } : {}) };
   }
