@@ -1,8 +1,9 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Json } from '#core/json';
 import type { NewRun, RunKind, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Access, Store } from '#store/open';
+import { rowsChanged } from '#store/pieces';
 
 /** The topic under which the id of a run is published whenever something of it has changed. */
 export const topic = 'runs';
@@ -117,11 +118,11 @@ export class RunRows {
   }
 
   sealed(userId: number, value: Json): Buffer {
-    return this.#seal.seal(Buffer.from(JSON.stringify(value)), contextOf(userId));
+    return sealedJson(this.#seal, value, contextOf(userId));
   }
 
   opened(userId: number, sealed: Buffer): Json {
-    return JSON.parse(this.#seal.open(sealed, contextOf(userId)).toString()) as Json;
+    return openedJson(this.#seal, sealed, contextOf(userId)) as Json;
   }
 
   async add(
@@ -294,12 +295,9 @@ export class RunRows {
   }
 
   /** Deletes runs that are older. @returns how many went */
-  async purge(days: number): Promise<number> {
-    const gone = await sql`
-      delete from run where id = any(array(select id from run where started_at < now() - make_interval(days => ${days}) limit ${purgedAtOnce} for update skip locked))`.execute(
-      this.#store.db,
-    );
-    return Number(gone.numAffectedRows ?? 0n);
+  purge(days: number): Promise<number> {
+    const some = sql`select id from run where started_at < now() - make_interval(days => ${days}) limit ${purgedAtOnce} for update skip locked`;
+    return rowsChanged(sql`delete from run where id = any(array(${some}))`, this.#store.db);
   }
 
   /** Tells who follows the run, on every machine; they also look from time to time. */
