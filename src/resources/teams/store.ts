@@ -12,6 +12,7 @@ import { areNone } from '../callers.ts';
 import type { LimitsChange } from '../plan-limits.ts';
 import type { PlanNames } from '../plan-names.ts';
 import { shownColumns, type ApiKey } from '../api-key.ts';
+import { invalidField } from '../invalid-field.ts';
 
 export interface Team {
   readonly id: number;
@@ -168,7 +169,7 @@ async function setUsers({ db }: Access, which: 'members' | 'admins', id: number,
     select id from users where id = any(${users}::bigint[]) and removed_at is null order by id for key share`.execute(db);
   const known = new Set(rows.map((row) => row.id));
   const at = users.findIndex((user) => !known.has(user));
-  if (at >= 0) throw new Fault('invalid', `${which}[${at}] must be the id of a user: there is no user ${users[at]}.`, { field: `${which}[${at}]` });
+  if (at >= 0) throw invalidField(`${which}[${at}]`, `must be the id of a user: there is no user ${users[at]}`);
   const table = sql.table(`team_${which}`);
   await sql`delete from ${table} where team_id = ${id} and user_id <> all(${users}::bigint[])`.execute(db);
   await sql`insert into ${table} (team_id, user_id) select ${id}, unnest(${[...known]}::bigint[]) on conflict do nothing`.execute(db);
@@ -182,7 +183,7 @@ export async function usersNamed({ db }: Access, named: readonly (number | strin
   const ids = new Map(rows.map(({ id, email }) => [email, id]));
   return named.map((one, at) => {
     const id = typeof one === 'number' ? one : ids.get(one.toLowerCase());
-    if (id === undefined) throw new Fault('invalid', `${field}[${at}] must be the id or the e-mail address of a user.`, { field: `${field}[${at}]` });
+    if (id === undefined) throw invalidField(`${field}[${at}]`, 'must be the id or the e-mail address of a user');
     return id;
   });
 }
