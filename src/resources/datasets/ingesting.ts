@@ -70,7 +70,10 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
       model = await made.embedAgain();
     }
   };
-  return workedFor(deps, { who: payload, job }, work, async (reason) => telling?.failed(endingFault(reason)));
+  return workedFor(deps, { who: payload, job }, work, async (reason) => {
+    const fault = endingFault(reason);
+    await telling?.failed(fault);
+  });
 }
 
 interface Telling {
