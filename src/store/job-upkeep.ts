@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import { endHomeless, seenAt } from '#store/job-places';
 import type { StoreLog } from '#store/log';
-import type { Database, Store } from '#store/open';
+import type { Store } from '#store/open';
 import { inPieces, rowsChanged } from '#store/pieces';
 
 const retryMilliseconds = 1000;

@@ -1,5 +1,4 @@
 import type { Actor } from '#core/audit';
-import { Fault } from '#core/fault';
 import { unknownThing } from '#http/noun-route';
 import { instantOf } from '#kit/text/instant';
 import type { Audit } from '#store/auditing';

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { Fault } from '#core/fault';
-import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { foundKey, keyColumns, type Found, type KeyRow } from '../callers.ts';
 import { shownColumns, type ApiKey, type KeyRights } from '../api-key.ts';
