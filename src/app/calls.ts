@@ -8,7 +8,7 @@ import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Outside } from '#kit/net/guarded-dial';
 import { type GuardedFetch, openGuardedFetch } from '#kit/net/guarded-fetch';
 import { openPatterns } from '#kit/patterns/index';
-import { openTokens } from '#kit/tokens/index';
+import { openTokens, type Tokens } from '#kit/tokens/index';
 import { type Ledger, type LedgerDeps, openLedger } from '#ledger/index';
 import { type Conformance, openConformance } from '#providers/built-in/schema/conformance';
 import { openSentences } from '#providers/built-in/sentence/sentence';
@@ -20,7 +20,6 @@ import type { Caller } from '#core/context';
 import type { ServerTools } from '#core/server-tools';
 import { queueFull } from '#core/fault';
 import { placesOf } from '#core/target';
-import type { CountTokens } from '#core/measure';
 import type { PromptLog } from '#core/prompt-log';
 import type { ThoughtMemory } from '#core/thoughts';
 import { embeddingThreads } from './cores.ts';
@@ -59,7 +58,8 @@ export interface Calls {
   change(settings: Settings): void;
   readonly ledger: Ledger;
   readonly models: (caller: Caller) => Models;
-  readonly countTokens: CountTokens;
+  /** By the vocabulary `o200k`, unless another one is named. */
+  readonly countTokens: Tokens['countAll'];
   readonly upstreams: Upstreams;
   /** Checks values against the JSON Schemas of users. */
   readonly schemas: Pick<Conformance, 'against' | 'isPattern'>;
@@ -182,9 +182,9 @@ const healthLine = (log: Log) => (change: HealthChange) => {
 const searchFailed = (log: Log, settings: () => Settings) => (error: unknown, requestId: string) =>
   log.warn({ id: requestId, engine: settings().search.engine, ...causeOf(error) }, 'The search engine does not work: check search.url and search.apiKey.');
 
-const countTokens: CountTokens = async (texts, context) => {
+const countTokens: Calls['countTokens'] = async (texts, asking) => {
   try {
-    return await (await openTokens()).countAll(texts, context);
+    return await (await openTokens()).countAll(texts, asking);
   } catch (error) {
     throw error instanceof QueueFull ? queueFull(error) : error;
   }

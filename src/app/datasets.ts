@@ -106,8 +106,8 @@ export function openKnownDatasets(deps: DatasetsDeps): KnownDatasets {
     cache,
     embed,
     reads,
-    callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => rights.callerOf(who),
-    watch: (ongoing: Parameters<DatasetsDeps['rights']['watch']>[0]) => rights.watch(ongoing),
+    callerOf: rights.callerOf,
+    watch: rights.watch,
     now: () => clock.now(),
     sleep: (milliseconds: number, signal: AbortSignal) => clock.sleep(milliseconds, signal),
   };

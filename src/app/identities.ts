@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Caller } from '#core/context';
 import { badSession, Fault } from '#core/fault';
 import type { Settings } from '#config/index';
@@ -12,6 +11,7 @@ import { openLogins } from '#resources/logins/logins';
 import { openPasswords } from '#resources/passwords';
 import { isSession, openSessions } from '#resources/sessions/store';
 import { openTokens } from '#resources/tokens/tokens';
+import { userWith } from '#resources/users/store';
 import { isToken } from '#kit/crypto/jwt';
 import { runAll } from '#kit/async/run-all';
 import { problemsTo, type Log } from '#telemetry/log';
@@ -84,9 +84,9 @@ export async function openIdentities({ database, settings, clock, log, issuer, o
     log: note,
   });
   const userBy = async (email: string): Promise<Caller> => {
-    const { rows } = await sql<{ id: number }>`select id from users where lower(email) = ${email.toLowerCase()} and removed_at is null`.execute(store.db);
-    if (!rows[0]) throw new Fault('not-found', `There is no user ${email.slice(0, 254)}.`);
-    return rights.callerOf({ userId: rows[0].id, keyId: 0 }).catch((error: unknown) => {
+    const userId = await userWith(store, email.toLowerCase());
+    if (userId === null) throw new Fault('not-found', `There is no user ${email.slice(0, 254)}.`);
+    return rights.callerOf({ userId, keyId: 0 }).catch((error: unknown) => {
       if (!(error instanceof Fault) || error.code !== 'unauthenticated') throw error;
       throw new Fault('forbidden', `${email.slice(0, 254)} is suspended.`);
     });

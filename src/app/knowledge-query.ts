@@ -1,12 +1,9 @@
 import type { Settings } from '#config/index';
-import { queueFull } from '#core/fault';
 import type { PromptSource, ToolSource } from '#core/mcp-offers';
 import type { SearchPassages } from '#core/passages';
 import type { NounRoute } from '#http/noun-route';
 import { runAll } from '#kit/async/run-all';
-import { QueueFull } from '#kit/async/fair-semaphore';
 import type { Clock } from '#kit/async/clock';
-import { openTokens } from '#kit/tokens/index';
 import { audit } from '#resources/audit/store';
 import { nativeChatRoutes } from '#resources/chats/native-routes';
 import { chatRoutes } from '#resources/chats/routes';
@@ -20,7 +17,7 @@ import { pluginTools } from '#resources/query/plugin-tools';
 import { queryRoutes } from '#resources/query/routes';
 import { speechRoutes } from '#resources/speech/native-routes';
 import { openSharing } from '#resources/sharing';
-import { tokenizerRoutes, type TokenizerDeps } from '#resources/tokenizer/native-routes';
+import { tokenizerRoutes } from '#resources/tokenizer/native-routes';
 import { nativeVoteRoutes, voteRoutes } from '#resources/votes/routes';
 import { openVotes } from '#resources/votes/store';
 import { problemsTo, type Log } from '#telemetry/log';
@@ -94,7 +91,7 @@ export function openKnowledgeQuery(deps: KnowledgeQueryDeps): KnowledgeQuery {
   return {
     native: [
       ...modelListRoutes({ models, aliasesOf: (name) => settings().models[name]?.aliases ?? [] }),
-      ...tokenizerRoutes({ models, count: countBy }),
+      ...tokenizerRoutes({ models, countTokens }),
       ...nativePersonaRoutes(personas),
       ...plugins.native,
       ...agents.native,
@@ -115,11 +112,3 @@ function defaultsIn({ defaults, providers }: Settings): ReturnType<QueryDeps['de
   const { chat, followUp } = defaults;
   return { chat, followUp, rewording: Object.keys(providers).length > 0 ? followUp : undefined };
 }
-
-const countBy: TokenizerDeps['count'] = async (text, vocabulary, asking) => {
-  try {
-    return await (await openTokens()).countAll([text], { ...asking, vocabulary });
-  } catch (error) {
-    throw error instanceof QueueFull ? queueFull(error) : error;
-  }
-};

@@ -64,7 +64,7 @@ function descriptionOf({ description, enum: values, default: initial }: Rule): s
 export const theEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
 
 /** The key with which commands sign in at a server. */
-export const keyInEnvironment = (env = theEnvironment()): string | undefined => env['DRAGOMAN_KEY'] || undefined;
+export const keyInEnvironment = (): string | undefined => theEnvironment()['DRAGOMAN_KEY'] || undefined;
 
 export const fromEnvironment = (env: Variables): Layer =>
   singles(variables.flatMap(({ name, path }): Single[] => (env[name] === undefined ? [] : [{ name, path, value: read(ruleAt(form, path), env[name]) }])));

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Plan } from '#core/plan';
 
 /** What a key may do; absent members narrow nothing. */
@@ -19,3 +20,7 @@ export interface ApiKey extends KeyRights {
   readonly createdAt: Date;
   readonly lastUsedAt: Date | null;
 }
+
+/** An `ApiKey` of the table `api_keys`. */
+export const shownColumns = sql`id, user_id as "userId", name, shown, scopes, models, mcp_tools as "mcpTools", limits, created_at as "createdAt",
+  expires_at as "expiresAt", last_used_at as "lastUsedAt"`;

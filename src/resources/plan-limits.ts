@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { closed } from '#http/schemas';
+import { closed, optionalOrNull } from '#http/schemas';
 import type { ModelLimits, Plan } from '#core/plan';
 
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -35,40 +35,27 @@ const limits = {
 } satisfies Record<Exclude<keyof Plan, 'residency' | 'storageBytes'>, unknown>;
 
 /** The same, none of them needed: what is left out is no limit of that kind. */
-export const optionalLimits = {
-  monthlyTokens: Type.Optional(limits.monthlyTokens),
-  monthlyTrainTokens: Type.Optional(limits.monthlyTrainTokens),
-  dailyTokens: Type.Optional(limits.dailyTokens),
-  monthlyUsd: Type.Optional(limits.monthlyUsd),
-  dailyUsd: Type.Optional(limits.dailyUsd),
-  requestsPerMinute: Type.Optional(limits.requestsPerMinute),
-  tokensPerMinute: Type.Optional(limits.tokensPerMinute),
-  concurrentStreams: Type.Optional(limits.concurrentStreams),
-  models: Type.Optional(limits.models),
-  modelLimits: Type.Optional(limits.modelLimits),
-};
-
-const none = Type.Null();
+export const optionalLimits = Type.Partial(Type.Object(limits)).properties;
 
 /** The same in a change of what has limits of its own: null takes one away. */
 export const changedLimits = {
-  monthlyTokens: Type.Optional(Type.Union([limits.monthlyTokens, none])),
-  monthlyTrainTokens: Type.Optional(Type.Union([limits.monthlyTrainTokens, none])),
-  dailyTokens: Type.Optional(Type.Union([limits.dailyTokens, none])),
-  monthlyUsd: Type.Optional(Type.Union([limits.monthlyUsd, none])),
-  dailyUsd: Type.Optional(Type.Union([limits.dailyUsd, none])),
-  requestsPerMinute: Type.Optional(Type.Union([limits.requestsPerMinute, none])),
-  tokensPerMinute: Type.Optional(Type.Union([limits.tokensPerMinute, none])),
-  concurrentStreams: Type.Optional(Type.Union([limits.concurrentStreams, none])),
-  models: Type.Optional(Type.Union([limits.models, none])),
-  modelLimits: Type.Optional(Type.Union([limits.modelLimits, none])),
+  monthlyTokens: optionalOrNull(limits.monthlyTokens),
+  monthlyTrainTokens: optionalOrNull(limits.monthlyTrainTokens),
+  dailyTokens: optionalOrNull(limits.dailyTokens),
+  monthlyUsd: optionalOrNull(limits.monthlyUsd),
+  dailyUsd: optionalOrNull(limits.dailyUsd),
+  requestsPerMinute: optionalOrNull(limits.requestsPerMinute),
+  tokensPerMinute: optionalOrNull(limits.tokensPerMinute),
+  concurrentStreams: optionalOrNull(limits.concurrentStreams),
+  models: optionalOrNull(limits.models),
+  modelLimits: optionalOrNull(limits.modelLimits),
 };
 
 const storageBytes = count('Originals of files (bytes), each content once; a file beyond it is refused.');
 
 /** Of plans and users alone. */
 export const optionalStorage = { storageBytes: Type.Optional(storageBytes) };
-export const changedStorage = { storageBytes: Type.Optional(Type.Union([storageBytes, none])) };
+export const changedStorage = { storageBytes: optionalOrNull(storageBytes) };
 
 /** A change of limits: null takes one away. */
 export type LimitsChange = { readonly [Name in keyof Plan]?: Plan[Name] | null };

@@ -10,6 +10,7 @@ import type { Audit } from '#store/auditing';
 import { grantsOf, grantTo, setGrants, takeFrom, type Grant, type Right } from '#store/grants';
 import type { Access, Store } from '#store/open';
 import { ownerQuery } from './owner.ts';
+import { invalidField } from './invalid-field.ts';
 
 const GrantItem = closed({
   user: Type.Optional(
@@ -114,14 +115,14 @@ async function resolved({ db }: Access, items: Static<typeof GrantList>['items']
   const teams = new Set(rows.flatMap(({ kind, id }) => (kind === 'team' ? [id] : [])));
   return items.map(({ user, team, everybody, right }, at) => {
     const named = [user, team, everybody].filter((one) => one !== undefined);
-    if (named.length !== 1) throw new Fault('invalid', `items[${at}] must name one of user, team and everybody.`, { field: `items[${at}]` });
+    if (named.length !== 1) throw invalidField(`items[${at}]`, 'must name one of user, team and everybody');
     if (user !== undefined) {
       const id = users.get(typeof user === 'string' ? user.toLowerCase() : user);
-      if (id === undefined) throw new Fault('invalid', `items[${at}].user must be the id or the e-mail address of a user.`, { field: `items[${at}].user` });
+      if (id === undefined) throw invalidField(`items[${at}].user`, 'must be the id or the e-mail address of a user');
       return { user: id, right };
     }
     if (team === undefined) return { everybody: true, right };
-    if (!teams.has(team)) throw new Fault('invalid', `items[${at}].team must be the id of a team.`, { field: `items[${at}].team` });
+    if (!teams.has(team)) throw invalidField(`items[${at}].team`, 'must be the id of a team');
     return { team, right };
   });
 }

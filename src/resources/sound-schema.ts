@@ -45,6 +45,18 @@ interface Inner {
   readonly at: string;
 }
 
+/** Refuses a schema that does not describe an object whose members have plain names. @param most of them @throws Fault `invalid` naming the field */
+export function requireNamedFields(schema: JsonObject, field: string, most = Infinity): void {
+  const properties = schema['properties'] ?? {};
+  if (schema['type'] !== 'object' || !isObject(properties)) throw invalidField(field, 'must be a JSON Schema of the type object');
+  if (JSON.stringify(schema).length > 32_768) throw invalidField(field, 'must have at most 32768 characters');
+  const names = Object.keys(properties);
+  if (names.length > most) throw invalidField(`${field}.properties`, `must have at most ${most} members`);
+  for (const name of names)
+    if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
+      throw invalidField(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+}
+
 /**
  * Refuses a schema to which no value can keep, or that says what no JSON Schema says. It takes time in proportion to its length.
  * @param schema of the type object

@@ -33,7 +33,7 @@ export interface Answer {
   readonly command: string | undefined;
 }
 
-/** No table is known until a noun names its own: `db.$extendTables<Tables>()`. */
+/** No table is known by its type: statements are written as SQL. */
 export type NoTables = Record<string, never>;
 export type Database = Kysely<NoTables>;
 

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import { endHomeless, seenAt } from '#store/job-places';
 import type { StoreLog } from '#store/log';
-import type { Database, Store } from '#store/open';
-import { inPieces } from '#store/pieces';
+import type { Store } from '#store/open';
+import { inPieces, rowsChanged } from '#store/pieces';
 
 const retryMilliseconds = 1000;
 const purgeMilliseconds = 3_600_000;
@@ -40,7 +40,7 @@ export class JobUpkeep {
   #purge(): void {
     const { store, clock, log } = this.#deps;
     if (this.done || clock.monotonic() < this.#purgeAt) return;
-    this.done = inPieces(() => purgeSome(store.db), { size: purgeRows, most: purgePieces })
+    this.done = inPieces(() => rowsChanged(oldJobs, store.db), { size: purgeRows, most: purgePieces })
       .then((done) => void (this.#purgeAt = clock.monotonic() + (done ? purgeMilliseconds : 0)))
       .catch((error: unknown) => {
         this.#purgeAt = clock.monotonic() + retryMilliseconds;
@@ -50,10 +50,5 @@ export class JobUpkeep {
   }
 }
 
-async function purgeSome(db: Database): Promise<number> {
-  const gone = await sql`
-    delete from job where id = any(array(select id from job where ended_at < now() - interval '30 days' limit ${purgeRows} for update skip locked))`.execute(
-    db,
-  );
-  return Number(gone.numAffectedRows ?? 0n);
-}
+const oldJobs = sql`
+  delete from job where id = any(array(select id from job where ended_at < now() - interval '30 days' limit ${purgeRows} for update skip locked))`;

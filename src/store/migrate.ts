@@ -15,8 +15,6 @@ interface Migration {
   readonly hash: string;
 }
 
-type Tables = { migration: { name: string; hash: string } };
-
 const nameForm = /^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.sql$/;
 const lockKey = 7_239_014_552; // any number that is ours; taken until the end of each transaction
 
@@ -59,8 +57,8 @@ async function hasRecord(db: Database): Promise<boolean> {
 }
 
 async function recorded(db: Database): Promise<Map<string, string>> {
-  const done = await db.$extendTables<Tables>().selectFrom('migration').select(['name', 'hash']).execute();
-  return new Map(done.map(({ name, hash }) => [name, hash]));
+  const { rows } = await sql<Pick<Migration, 'name' | 'hash'>>`select name, hash from migration`.execute(db);
+  return new Map(rows.map(({ name, hash }) => [name, hash]));
 }
 
 function isMissing({ name, hash }: Migration, done: ReadonlyMap<string, string>): boolean {
@@ -77,7 +75,7 @@ function runOnce(db: Database, migration: Migration): Promise<boolean> {
     await sql`create table if not exists migration (name text primary key, hash text not null, ran_at timestamptz not null default now())`.execute(tx);
     if (!isMissing(migration, await recorded(tx))) return false;
     await sql.raw(migration.text).execute(tx);
-    await tx.$extendTables<Tables>().insertInto('migration').values({ name: migration.name, hash: migration.hash }).execute();
+    await sql`insert into migration (name, hash) values (${migration.name}, ${migration.hash})`.execute(tx);
     return true;
   });
 }

@@ -21,7 +21,7 @@ export type { Change, Listener } from '#store/feed';
 
 /** What a noun works with, inside a transaction and outside. */
 export interface Access {
-  /** `db.$extendTables<Tables>()`, where `Tables` is a `type`, not an interface. */
+  /** For statements of `sql`, with the type of their rows. */
   readonly db: Database;
   /** Tells who subscribed to the topic, on every machine; within a transaction after its commit. `payload` has about 7,900 bytes as JSON at most. */
   publish(topic: string, payload: Json): Promise<void>;

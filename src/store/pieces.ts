@@ -1,4 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
+import type { Database } from '#store/driver';
 
 /** Of what one statement deletes: what is sealed lies in pieces of 2 KB, each a row of its own to the database. */
 const pieceBytes = 16 * 2 ** 20;
@@ -18,6 +19,17 @@ export interface Pieces {
 export async function inPieces(piece: () => Promise<number>, { size, most }: Pieces): Promise<boolean> {
   for (let pieces = 0; pieces < most; pieces++) if ((await piece()) < size) return true;
   return false;
+}
+
+/** Runs a statement that takes away, or changes, at most `size` rows until fewer are left: none of its runs takes long, and others get in between. */
+export async function untilNone(statement: RawBuilder<unknown>, db: Database, size: number): Promise<void> {
+  while ((await rowsChanged(statement, db)) >= size);
+}
+
+/** How many rows a statement took away, or changed. */
+export async function rowsChanged(statement: RawBuilder<unknown>, db: Database): Promise<number> {
+  const { numAffectedRows = 0n } = await statement.execute(db);
+  return Number(numAffectedRows);
 }
 
 /** The first rows, by their `place` (ctid), whose `bytes` one statement may delete: one at least. */

@@ -1,25 +1,19 @@
+import { sql } from 'kysely';
 import { SealBroken, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import { WrongMasterKey } from '#store/master-key';
-
-type Tables = { sealed_settings: { name: string; sealed: Buffer } };
 
 /**
  * A secret that every machine on one database shares: a pepper, a signing key. The first to ask makes it; when two ask at once, both get the same.
  * @throws WrongMasterKey when it was sealed with another master key
  */
 export async function secretRow(store: Store, sealer: Sealer, name: string, make: () => Uint8Array): Promise<Buffer> {
-  const db = store.db.$extendTables<Tables>();
+  const { db } = store;
   const context = `setting/${name}`;
-  const read = () => db.selectFrom('sealed_settings').select('sealed').where('name', '=', name).executeTakeFirst();
+  const read = async () => (await sql<{ sealed: Buffer }>`select sealed from sealed_settings where name = ${name}`.execute(db)).rows[0];
   let row = await read();
   if (!row) {
-    const sealed = sealer.seal(make(), context);
-    await db
-      .insertInto('sealed_settings')
-      .values({ name, sealed })
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
+    await sql`insert into sealed_settings (name, sealed) values (${name}, ${sealer.seal(make(), context)}) on conflict do nothing`.execute(db);
     row = (await read())!;
   }
   try {

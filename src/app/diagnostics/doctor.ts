@@ -9,6 +9,7 @@ import type { MissingPlan } from '#resources/plans/store';
 import type { Holder } from '#resources/usage/holders';
 import type { KeptLesson } from '#resources/lessons/store';
 import type { Clock } from '#kit/async/clock';
+import { fewAtOnce } from '#kit/async/few-at-once';
 import { inUnits } from '#kit/text/in-units';
 import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
@@ -221,7 +222,7 @@ async function probeAll({ settings, providers, clock }: DoctorDeps): Promise<rea
       .map((probe) => ({ provider, probe })),
   );
   const overall = deadline(clock, allProbesMilliseconds);
-  const answers = await severalAtOnce(questions, probesAtOnce, async ({ provider, probe }): Promise<ProbeResult> => {
+  const answers = await fewAtOnce(questions, probesAtOnce, async ({ provider, probe }): Promise<ProbeResult> => {
     const own = deadline(clock, probeMilliseconds);
     const probed = await probe.ask(AbortSignal.any([own.signal, overall.signal]));
     own.cancel();
@@ -239,16 +240,6 @@ function aheadOf({ date, milliseconds = 0 }: Probed, clock: Clock): ProbeResult[
 function deadline(clock: Clock, milliseconds: number): { readonly signal: AbortSignal; readonly cancel: () => void } {
   const controller = new AbortController();
   return { signal: controller.signal, cancel: clock.after(milliseconds, () => controller.abort(new Error('Timed out.'))) };
-}
-
-async function severalAtOnce<One, Result>(all: readonly One[], most: number, work: (one: One) => Promise<Result>): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  const left = all.entries();
-  const hand = async () => {
-    for (const [at, one] of left) results[at] = await work(one);
-  };
-  await Promise.all(Array.from({ length: most }, hand));
-  return results;
 }
 
 function modelAt({ models }: Settings, provider: string): string | undefined {

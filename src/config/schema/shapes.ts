@@ -25,7 +25,7 @@ export const list = <Item extends TSchema>(description: string, item: Item, opti
   Type.Array(item, { description, default: [], ...options });
 
 /** A string; empty means not set. */
-export const text = (description: string, value = '') => Type.String({ description, default: value });
+export const text = (description: string) => Type.String({ description, default: '' });
 
 export const word = (description: string, options: Options = {}) => Type.String({ minLength: 1, description, ...options });
 

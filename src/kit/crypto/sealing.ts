@@ -10,6 +10,22 @@ export interface Sealer {
   open(sealed: Uint8Array, context: string): Buffer;
 }
 
+/** A value as JSON, in an envelope. */
+export const sealedJson = (sealer: Sealer, value: unknown, context: string): Buffer => sealer.seal(Buffer.from(JSON.stringify(value)), context);
+
+/** The value that `sealedJson` was given. @throws SealBroken */
+export const openedJson = (sealer: Sealer, sealed: Uint8Array, context: string): unknown => JSON.parse(sealer.open(sealed, context).toString('utf8'));
+
+/** The text in an envelope; undefined where it does not open. */
+export function openedText(sealer: Sealer, sealed: Uint8Array, context: string): string | undefined {
+  try {
+    return sealer.open(sealed, context).toString('utf8');
+  } catch (error) {
+    if (error instanceof SealBroken) return undefined;
+    throw error;
+  }
+}
+
 export class SealBroken extends Error {
   constructor() {
     super('The sealed value does not open: it was changed, or sealed for another purpose or with another master key.');

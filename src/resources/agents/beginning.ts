@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '#core/json';
 import type { RunLimits, Runs } from '#core/run';
 import type { UploadedFile } from '#http/uploads';
 import { asWritten } from '#kit/json/numbers';
-import { invalidField } from '../invalid-field.ts';
+import { invalidField, missingField } from '../invalid-field.ts';
 import { nativeContext } from '../native-context.ts';
 import { turnsOf, type AgentAsked } from './loop.ts';
 import type { AgentStore } from './store.ts';
@@ -109,7 +109,7 @@ async function variablesOf(
   if (unknown !== undefined) throw invalidField(`variables.${unknown.slice(0, 100)}`, 'is not known');
   const required: readonly unknown[] = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.find((name): name is string => typeof name === 'string' && !names.includes(name));
-  if (missing !== undefined) throw new Fault('invalid', `variables.${missing} is required.`, { field: `variables.${missing}`, reason: 'missing' });
+  if (missing !== undefined) throw missingField(`variables.${missing}`);
   if (await keepsTo(schema, asking)(json)) return given;
   const { required: _, ...rest } = schema;
   for (const name of names)
@@ -122,7 +122,7 @@ async function variablesOf(
 const [mostOfFile, mostFiles] = [1_000_000, 10];
 
 async function textsOf(files: readonly UploadedFile[], { userId }: Caller, signal: AbortSignal, { convert }: NativeAgentDeps): Promise<AgentAsked['files']> {
-  if (files.length > mostFiles) throw new Fault('invalid', `file must be given at most ${mostFiles} times.`, { field: 'file' });
+  if (files.length > mostFiles) throw invalidField('file', `must be given at most ${mostFiles} times`);
   if (files.length > 0 && !convert) throw new Fault('unsupported', 'file: files are not read by this server.', { field: 'file' });
   const texts: { name: string; text: string }[] = [];
   for (const { filename, content } of files) {

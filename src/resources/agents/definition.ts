@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox';
 import type { Caller } from '#core/context';
 import { Fault } from '#core/fault';
-import { isObject, type JsonObject } from '#core/json';
+import type { JsonObject } from '#core/json';
 import { invalidField } from '../invalid-field.ts';
-import { requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
+import { requireNamedFields, requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { lineField, multiline } from '../text-fields.ts';
 import type { AgentDefinition, AgentTool } from './types.ts';
 
@@ -168,10 +168,6 @@ function requestOf({ request, parameters }: { readonly request: JsonObject; read
 }
 
 function checkSchema(schema: JsonObject, field: string, checks: SchemaChecks): void {
-  if (schema['type'] !== 'object' || !isObject(schema['properties'] ?? {})) throw invalidField(field, 'must be a JSON Schema of the type object');
-  if (JSON.stringify(schema).length > 32_768) throw invalidField(field, 'must have at most 32768 characters');
-  for (const name of Object.keys(schema['properties'] ?? {}))
-    if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
-      throw invalidField(`${field}.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+  requireNamedFields(schema, field);
   requireSoundSchema(schema, field, checks);
 }

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { scopes, type Scope } from '#http/route';
 import { nullable, optionalOrNull } from '#http/schemas';
 import type { KeyKeeping } from './keeping.ts';
 import { keyName } from './shapes.ts';
 import { mostKeys } from './store.ts';
+import { invalidField } from '../invalid-field.ts';
 
 const NativeKey = Type.Object({
   id: Type.Integer(),
@@ -72,10 +72,6 @@ function scopesIn(text: string): Scope[] {
   return (named.length === 0 ? names : named).map((name) => {
     const scope = scopes.find((one) => one === name);
     if (scope) return scope;
-    throw new Fault(
-      'invalid',
-      `token_scopes must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}".`,
-      { field: 'token_scopes' },
-    );
+    throw invalidField('token_scopes', `must be names of scopes with commas between them: ${scopes.join(', ')}. There is none called "${name.slice(0, 100)}"`);
   });
 }

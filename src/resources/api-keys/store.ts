@@ -1,31 +1,11 @@
-import { sql, type Generated } from 'kysely';
+import { sql } from 'kysely';
 import { Fault } from '#core/fault';
-import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
 import { foundKey, keyColumns, type Found, type KeyRow } from '../callers.ts';
-import type { ApiKey, KeyRights } from '../api-key.ts';
+import { shownColumns, type ApiKey, type KeyRights } from '../api-key.ts';
 import { digestOf, isKey, newKey, shownOf } from './key.ts';
 
 export type { Found } from '../callers.ts';
-
-type Tables = {
-  api_keys: {
-    id: Generated<number>;
-    user_id: number;
-    name: string;
-    digest: Buffer;
-    shown: string;
-    scopes: readonly string[] | null;
-    models: readonly string[] | null;
-    mcp_tools: readonly string[] | null;
-    limits: Plan;
-    created_at: Generated<Date>;
-    expires_at: Date | null;
-    revoked_at: Date | null;
-    last_used_at: Date | null;
-  };
-  users: { id: number; removed_at: Date | null };
-};
 
 export interface NewKey extends Partial<KeyRights> {
   readonly userId: number;
@@ -45,20 +25,6 @@ export interface ClearKey {
   readonly id: number;
   readonly key: string;
 }
-
-const shownColumns = [
-  'id',
-  'user_id as userId',
-  'name',
-  'shown',
-  'scopes',
-  'models',
-  'mcp_tools as mcpTools',
-  'limits',
-  'created_at as createdAt',
-  'expires_at as expiresAt',
-  'last_used_at as lastUsedAt',
-] as const;
 
 /** Most keys of a user that were not revoked. */
 export const mostKeys = 100;
@@ -95,10 +61,13 @@ export interface ApiKeys {
 
 /** @param pepper 32 bytes, the same on every machine */
 export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
-  const db = access.db.$extendTables<Tables>();
+  const { db } = access;
   const changed = (userId: number) => access.publish('api-keys', { userId });
-  const kept = () => db.selectFrom('api_keys').select(shownColumns).where('revoked_at', 'is', null);
-  const its = (userId: number, id: number) => kept().where('id', '=', id).where('user_id', '=', userId);
+  const one = async (userId: number, id: number, lock = sql``): Promise<ApiKey | undefined> => {
+    const { rows } = await sql<ApiKey>`
+      select ${shownColumns} from api_keys where id = ${id} and user_id = ${userId} and revoked_at is null ${lock}`.execute(db);
+    return rows[0];
+  };
   return {
     async add({ userId, name, scopes, models, mcpTools, expiresAt, limits, key }) {
       // Locked: whoever deletes the user at this moment deletes this key too, and of two who make the last key one comes second.
@@ -116,41 +85,42 @@ export function openApiKeys(access: Access, pepper: Buffer): ApiKeys {
       if (!rows[0]) throw new Fault('conflict', 'This key is in use already.', { field: 'key' });
       return { id: rows[0].id, key: made };
     },
-    list: ({ userId, after, limit }) => kept().where('user_id', '=', userId).where('id', '>', after).orderBy('id').limit(limit).execute(),
-    one: (userId, id) => its(userId, id).executeTakeFirst(),
-    hasUser: async (id) => (await db.selectFrom('users').select('id').where('id', '=', id).where('removed_at', 'is', null).executeTakeFirst()) !== undefined,
+    async list({ userId, after, limit }) {
+      const { rows } = await sql<ApiKey>`
+        select ${shownColumns} from api_keys where user_id = ${userId} and revoked_at is null and id > ${after} order by id limit ${limit}`.execute(db);
+      return rows;
+    },
+    one: (userId, id) => one(userId, id),
+    async hasUser(id) {
+      const { rows } = await sql`select from users where id = ${id} and removed_at is null`.execute(db);
+      return rows.length > 0;
+    },
     async change(userId, id, change) {
-      const before = await its(userId, id).forUpdate().executeTakeFirst();
+      const before = await one(userId, id, sql`for update`);
       if (!before) return undefined;
       const { name, scopes, models, mcpTools, expiresAt } = { ...before, ...change };
       await sql`
         update api_keys set name = ${name}, scopes = ${scopes}::text[], models = ${models}::text[], mcp_tools = ${mcpTools}::text[],
           limits = jsonb_strip_nulls(limits || ${JSON.stringify(change.limits ?? {})}::jsonb), expires_at = ${expiresAt}::timestamptz
         where id = ${id}`.execute(db);
-      const after = await its(userId, id).executeTakeFirstOrThrow();
+      const after = await one(userId, id);
       await changed(userId);
-      return { before, after };
+      return { before, after: after! };
     },
     async rotate(userId, id, graceSeconds) {
-      const before = await its(userId, id).forUpdate().executeTakeFirst();
+      const before = await one(userId, id, sql`for update`);
       if (!before) return undefined;
       const key = newKey();
       const oldUntil = await withText(access, { id, digest: digestOf(key, pepper), shown: shownOf(key) }, graceSeconds);
-      const after = await its(userId, id).executeTakeFirstOrThrow();
+      const after = await one(userId, id);
       await changed(userId);
-      return { id, key, before, after, oldUntil };
+      return { id, key, before, after: after!, oldUntil };
     },
     async revoke(userId, id) {
-      const key = await db
-        .updateTable('api_keys')
-        .set({ revoked_at: sql`now()` })
-        .where('id', '=', id)
-        .where('user_id', '=', userId)
-        .where('revoked_at', 'is', null)
-        .returning(shownColumns)
-        .executeTakeFirst();
-      if (key) await changed(userId);
-      return key;
+      const { rows } = await sql<ApiKey>`
+        update api_keys set revoked_at = now() where id = ${id} and user_id = ${userId} and revoked_at is null returning ${shownColumns}`.execute(db);
+      if (rows[0]) await changed(userId);
+      return rows[0];
     },
     find: (keys) => findAll(access, keys, pepper),
     async callers(keyIds) {

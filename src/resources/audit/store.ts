@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sql, type Generated } from 'kysely';
+import { sql } from 'kysely';
 import type { Audit } from '#store/auditing';
 import type { Access } from '#store/open';
 
@@ -31,21 +31,6 @@ export interface AuditAsked {
   readonly targetId?: string | undefined;
 }
 
-type Tables = {
-  audit: {
-    id: Generated<number>;
-    at: Generated<Date>;
-    user_id: number | null;
-    key_id: number | null;
-    action: string;
-    target_kind: string;
-    target_id: string | null;
-    changed: Changed;
-    request_id: string | null;
-    address: string | null;
-  };
-};
-
 /** What was there before and after and is the same is no change. */
 export const audit: Audit = async ({ db }, { by, action, target, before, after }) => {
   const changed = changedIn(before ?? {}, after ?? {});
@@ -57,20 +42,18 @@ export const audit: Audit = async ({ db }, { by, action, target, before, after }
 };
 
 /** Newest first. */
-export function auditTrail({ db }: Access, { before, limit, userId, action, targetKind, targetId }: AuditAsked): Promise<readonly AuditRow[]> {
-  let rows = db
-    .$extendTables<Tables>()
-    .selectFrom('audit')
-    .select(['id', 'at', 'user_id as userId', 'key_id as keyId', 'action', 'target_kind as targetKind', 'target_id as targetId', 'changed'])
-    .select(['request_id as requestId', 'address'])
-    .orderBy('id', 'desc')
-    .limit(limit);
-  if (before > 0) rows = rows.where('id', '<', before);
-  if (userId !== undefined) rows = userId === 0 ? rows.where('user_id', 'is', null) : rows.where('user_id', '=', userId);
-  if (action !== undefined) rows = rows.where('action', '=', action);
-  if (targetKind !== undefined) rows = rows.where('target_kind', '=', targetKind);
-  if (targetId !== undefined) rows = rows.where('target_id', '=', targetId);
-  return rows.execute();
+export async function auditTrail({ db }: Access, { before, limit, userId, action, targetKind, targetId }: AuditAsked): Promise<readonly AuditRow[]> {
+  const conditions = [sql`true`];
+  if (before > 0) conditions.push(sql`id < ${before}`);
+  if (userId !== undefined) conditions.push(userId === 0 ? sql`user_id is null` : sql`user_id = ${userId}`);
+  if (action !== undefined) conditions.push(sql`action = ${action}`);
+  if (targetKind !== undefined) conditions.push(sql`target_kind = ${targetKind}`);
+  if (targetId !== undefined) conditions.push(sql`target_id = ${targetId}`);
+  const { rows } = await sql<AuditRow>`
+    select id, at, user_id as "userId", key_id as "keyId", action, target_kind as "targetKind", target_id as "targetId", changed,
+      request_id as "requestId", address
+    from audit where ${sql.join(conditions, sql` and `)} order by id desc limit ${limit}`.execute(db);
+  return rows;
 }
 
 /** The members that differ; the id is the target's. */

@@ -1,12 +1,10 @@
 import { sql } from 'kysely';
 import type { Caller } from '#core/context';
 import type { ConvertDocument, DocumentText } from '#core/document';
-import { Fault, faultOf, reasonOf } from '#core/fault';
-import { Cancelled } from '#kit/async/client-left';
+import { Fault } from '#core/fault';
 import { codePoints } from '#kit/text/surrogates';
 import type { Blobs } from '#store/blobs';
 import { readableFiles } from '#store/grants';
-import { Postponed } from '#store/job-pauses';
 import type { RunningJob } from '#store/job';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
@@ -17,9 +15,9 @@ import type { chunked } from './search/chunker.ts';
 import type { Chunk, Chunked, EmbeddingCache, EmbedText, GenerationCounts, PassageIndex, VectorModel } from './search/types.ts';
 import { slices } from './search/slices.ts';
 import { storable } from './texts.ts';
-import { batch, mayTrain, patiently, vectorsFor } from './training-work.ts';
+import { batch, endingFault, mayTrain, patiently, vectorsFor, workedFor, type JobOwners } from './training-work.ts';
 
-export interface IngestingDeps {
+export interface IngestingDeps extends JobOwners {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly blobs: Pick<Blobs, 'get'>;
@@ -32,10 +30,6 @@ export interface IngestingDeps {
   readonly embed: EmbedText;
   /** Does the model make vectors of texts in this language (ISO 639-1)? */
   readonly reads: (caller: Caller, model: string, language: string) => boolean;
-  /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
-  readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;
-  /** Cuts the work when key or user is no more. @returns to be called when it is over */
-  readonly watch: (ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }) => () => void;
   readonly now: () => number;
   /** @throws the signal's reason */
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
@@ -57,15 +51,11 @@ export function workOnIngestion(deps: IngestingDeps): void {
 /** One file from its bytes to its passages. Each step may be repeated: a job whose process was killed begins again, and what was embedded is not paid again. */
 async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly passages: number; readonly tokens: number }> {
   const payload = payloadOf(job.payload);
-  const over = new AbortController();
-  let unwatch = () => {};
   let telling: Telling | undefined;
-  try {
-    unwatch = deps.watch({ caller: payload, cut: (reason) => over.abort(reason) });
+  const work = async (signal: AbortSignal) => {
     const told = (telling = await tellingOf(deps, job));
     const caller = mayTrain(await deps.callerOf(payload));
     job.begun();
-    const signal = AbortSignal.any([job.signal, over.signal]);
     await told.reached('parse');
     await mustCount(deps.store, payload, { jobId: job.id, caller });
     const made =
@@ -79,16 +69,11 @@ async function ingest(deps: IngestingDeps, job: RunningJob): Promise<{ readonly 
       if (counts) return counts;
       model = await made.embedAgain();
     }
-  } catch (error) {
-    const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
-    if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
-    const fault = faultOf(reason);
-    if (fault.code === 'rate-limited') throw new Postponed(fault.details.retryAfter ?? 1);
+  };
+  return workedFor(deps, { who: payload, job }, work, async (reason) => {
+    const fault = endingFault(reason);
     await telling?.failed(fault);
-    throw reason;
-  } finally {
-    unwatch();
-  }
+  });
 }
 
 interface Telling {

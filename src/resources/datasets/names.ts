@@ -1,4 +1,5 @@
 import { Fault, type FaultCode } from '#core/fault';
+import { invalidField } from '../invalid-field.ts';
 
 /** Names that mean something else where datasets are named. */
 const reserved = new Set(['all', 'none', 'undefined', 'null']);
@@ -15,10 +16,10 @@ const visible = /[^\s\p{C}]/u;
 export function shortName(text: string, field: string): string {
   const name = text.trim();
   const length = Array.from(name.slice(0, 2 * most + 2)).length;
-  if (length < fewest || length > most) throw new Fault('invalid', `${field} must have ${fewest} to ${most} characters.`, { field });
-  if (reserved.has(name.toLowerCase())) throw new Fault('invalid', `${field} must not be ${name}, which means something else.`, { field });
-  if (unfit.test(name)) throw new Fault('invalid', `${field} must not have control characters.`, { field });
-  if (!visible.test(name)) throw new Fault('invalid', `${field} must have characters that can be seen.`, { field });
+  if (length < fewest || length > most) throw invalidField(field, `must have ${fewest} to ${most} characters`);
+  if (reserved.has(name.toLowerCase())) throw invalidField(field, `must not be ${name}, which means something else`);
+  if (unfit.test(name)) throw invalidField(field, 'must not have control characters');
+  if (!visible.test(name)) throw invalidField(field, 'must have characters that can be seen');
   return name;
 }
 
@@ -36,10 +37,9 @@ const longestFilename = 255;
 /** The last part of a path, as it is shown; nothing is ever opened by this name. @throws Fault `invalid` for one that is empty or too long */
 export function filenameOf(text: string, field: string): string {
   const name = text.replaceAll('\\', '/').split('/').at(-1)!.trim();
-  if (name === '' || name === '.' || name === '..') throw new Fault('invalid', `${field} must be the name of a file.`, { field });
-  if (Array.from(name.slice(0, 2 * longestFilename + 2)).length > longestFilename)
-    throw new Fault('invalid', `${field} must have at most ${longestFilename} characters.`, { field });
-  if (unfit.test(name)) throw new Fault('invalid', `${field} must not have control characters.`, { field });
+  if (name === '' || name === '.' || name === '..') throw invalidField(field, 'must be the name of a file');
+  if (Array.from(name.slice(0, 2 * longestFilename + 2)).length > longestFilename) throw invalidField(field, `must have at most ${longestFilename} characters`);
+  if (unfit.test(name)) throw invalidField(field, 'must not have control characters');
   return name;
 }
 

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
 import { idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import { ownerOf, ownerQuery, readerOf } from '../owner.ts';
@@ -11,6 +10,7 @@ import { classificationOf, shortName } from './names.ts';
 import type { Removal } from './removal.ts';
 import type { SecondIndex } from './second-index.ts';
 import type { Dataset, Datasets, DatasetSizes } from './store.ts';
+import { invalidField } from '../invalid-field.ts';
 
 export interface DatasetRoutesDeps {
   readonly datasets: Datasets;
@@ -75,7 +75,7 @@ const wholeOf = (datasets: Datasets) => async (reader: Reader, dataset: Dataset)
 /** @throws Fault `invalid` for a name that is no embedding model of the caller's */
 function embeddingIn({ hasModel }: Pick<DatasetRoutesDeps, 'hasModel'>, caller: Caller, name: string): string {
   if (hasModel(caller, name)) return name;
-  throw new Fault('invalid', 'embedding must be an embedding model that is available to you.', { field: 'embedding' });
+  throw invalidField('embedding', 'must be an embedding model that is available to you');
 }
 
 /** A user's datasets, and those shared with them. */

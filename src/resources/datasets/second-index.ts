@@ -1,9 +1,7 @@
 import { sql } from 'kysely';
 import type { Caller } from '#core/context';
-import { Fault, faultOf, reasonOf } from '#core/fault';
-import { Cancelled } from '#kit/async/client-left';
+import { Fault } from '#core/fault';
 import type { RunningJob } from '#store/job';
-import { Postponed } from '#store/job-pauses';
 import type { Job, Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import { jobOwner } from '../owner.ts';
@@ -11,7 +9,7 @@ import type { IngestingDeps } from './ingesting.ts';
 import type { PassageIndex } from './search/types.ts';
 import type { VectorTables } from './search/vector-tables.ts';
 import type { Dataset, Datasets } from './store.ts';
-import { batch, mayTrain, patiently, vectorsFor } from './training-work.ts';
+import { batch, endingFault, mayTrain, patiently, vectorsFor, workedFor } from './training-work.ts';
 
 /*
  * A dataset with passages gets another embedding model by a second index: a job makes the vectors of the other model beside those that are searched, and puts it in
@@ -97,23 +95,16 @@ export function workOnSecondIndexes(deps: BuildingDeps): void {
 /** Adds the vectors, from whichever place: those that were made before are in the cache. Whatever ends it leaves the first index as it is. */
 async function build(deps: BuildingDeps, job: RunningJob): Promise<{ readonly passages: number }> {
   const payload = buildingPayloadOf(job.payload);
-  const over = new AbortController();
-  const unwatch = deps.watch({ caller: payload, cut: (reason) => over.abort(reason) });
-  try {
+  const work = async (signal: AbortSignal) => {
     const caller = mayTrain(await deps.callerOf(payload));
     job.begun();
     await mustBuild(deps, payload, job.id);
-    return await filled(deps, payload, job, { caller, signal: AbortSignal.any([job.signal, over.signal]) });
-  } catch (error) {
-    const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
-    if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
-    const { code, details } = faultOf(reason);
-    if (code === 'rate-limited') throw new Postponed(details.retryAfter ?? 1);
+    return filled(deps, payload, job, { caller, signal });
+  };
+  return workedFor(deps, { who: payload, job }, work, async (reason) => {
+    endingFault(reason);
     await givenUp(deps, payload, job.id);
-    throw reason;
-  } finally {
-    unwatch();
-  }
+  });
 }
 
 /** @throws Fault `not-found`, `conflict` where another model was chosen */

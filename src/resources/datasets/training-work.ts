@@ -1,8 +1,49 @@
 import type { Caller, Labels } from '#core/context';
 import { requireScope } from '#core/scopes';
-import { Fault } from '#core/fault';
+import { Fault, faultOf, reasonOf } from '#core/fault';
+import { Cancelled } from '#kit/async/client-left';
 import { requestId } from '#kit/crypto/ids';
+import type { RunningJob } from '#store/job';
+import { Postponed } from '#store/job-pauses';
 import type { EmbeddingCache, EmbedText } from './search/types.ts';
+
+/** Those for whom jobs work. */
+export interface JobOwners {
+  /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
+  readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;
+  /** Cuts the work when key or user is no more. @returns to be called when it is over */
+  readonly watch: (ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }) => () => void;
+}
+
+/**
+ * Does the work of a job for somebody: it ends when they, or their key, are no more.
+ * @param failed called with what ended it, unless the job goes on elsewhere
+ */
+export async function workedFor<Result>(
+  { watch }: Pick<JobOwners, 'watch'>,
+  { who, job }: { readonly who: Pick<Caller, 'userId' | 'keyId'>; readonly job: RunningJob },
+  work: (signal: AbortSignal) => Promise<Result>,
+  failed: (reason: unknown) => Promise<void>,
+): Promise<Result> {
+  const over = new AbortController();
+  const unwatch = watch({ caller: who, cut: (reason) => over.abort(reason) });
+  try {
+    return await work(AbortSignal.any([job.signal, over.signal]));
+  } catch (error) {
+    const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
+    if (!job.signal.aborted || job.signal.reason instanceof Cancelled) await failed(reason);
+    throw reason;
+  } finally {
+    unwatch();
+  }
+}
+
+/** The fault that ended a job. @throws Postponed where a limit per minute is reached */
+export function endingFault(reason: unknown): Fault {
+  const fault = faultOf(reason);
+  if (fault.code === 'rate-limited') throw new Postponed(fault.details.retryAfter ?? 1);
+  return fault;
+}
 
 /** The key may have been narrowed since. @throws Fault `forbidden` */
 export function mayTrain(caller: Caller): Caller {

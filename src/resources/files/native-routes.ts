@@ -3,6 +3,7 @@ import type { ConvertDocument, DocumentText } from '#core/document';
 import { Fault } from '#core/fault';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import type { UploadedFile } from '#http/uploads';
+import { missingField } from '../invalid-field.ts';
 
 const Asked = Type.Object({
   file: Type.Optional(
@@ -38,8 +39,7 @@ export function fileRoutes({ convert }: { readonly convert: ConvertDocument }): 
       output: Answer,
       async answer({ input: { strategy = 'auto', special_csv: records = false }, files: sent, caller, signal }) {
         const files = sent.filter(({ field }) => field === 'file');
-        if (files.length === 0)
-          throw new Fault('invalid', 'file is missing: send it as a file of a form (multipart/form-data).', { field: 'file', reason: 'missing' });
+        if (files.length === 0) throw missingField('file', 'is missing: send it as a file of a form (multipart/form-data)');
         const converted: Converted[] = [];
         let bytes = 0;
         for (const file of files) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { randomText } from '#kit/crypto/ids';
 import type { Store } from '#store/open';
-import { firstOf, inPieces } from '#store/pieces';
+import { firstOf, untilNone } from '#store/pieces';
 import { secondsAhead } from '#store/database-clock';
 import type { Keyed } from './key.ts';
 
@@ -103,10 +103,9 @@ export function openClaims(store: Store, boot: string): Claims {
       return rows[0]!;
     },
 
-    async purge() {
-      const some = () => sql`select ctid as place, bytes from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked`;
-      const piece = async () => Number((await sql`delete from idempotency where ctid = any(array(${firstOf(some())}))`.execute(db)).numAffectedRows ?? 0n);
-      await inPieces(piece, { size: 1, most: Infinity });
+    purge() {
+      const some = sql`select ctid as place, bytes from idempotency where expires_at <= now() limit ${purgeRows} for update skip locked`;
+      return untilNone(sql`delete from idempotency where ctid = any(array(${firstOf(some)}))`, db, 1);
     },
 
     async freeAll() {

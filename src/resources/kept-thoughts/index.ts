@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/async/clock';
-import { SealBroken, type Sealer } from '#kit/crypto/sealing';
+import { SealBroken, sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import { isObject, type JsonObject } from '#core/json';
 import { sealedIn, tokenFrom, type KeptThoughts, type ThoughtMemory } from '#core/thoughts';
 import type { Store } from '#store/open';
@@ -65,7 +65,7 @@ export function openKeptThoughts({ store, seal, pepper, clock, log, room = usual
       database.write({ userId, name, text });
     },
     written: () => (store.kind === 'embedded' ? undefined : database.written()),
-    seal: (userId, value) => tokenFrom(seal.seal(Buffer.from(JSON.stringify(value)), tokenContext(userId)).toString('base64')),
+    seal: (userId, value) => tokenFrom(sealedJson(seal, value, tokenContext(userId)).toString('base64')),
     open(userId, token) {
       const sealed = sealedIn(token);
       return sealed === undefined ? undefined : openedToken(seal, userId, sealed);
@@ -78,7 +78,7 @@ const tokenContext = (userId: number) => `thought/${userId}`;
 
 function openedToken(seal: Sealer, userId: number, sealed: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(seal.open(Buffer.from(sealed, 'base64'), tokenContext(userId)).toString('utf8'));
+    const value = openedJson(seal, Buffer.from(sealed, 'base64'), tokenContext(userId));
     return isObject(value) ? (value as JsonObject) : undefined;
   } catch (error) {
     if (error instanceof SealBroken) return undefined;

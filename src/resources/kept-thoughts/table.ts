@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
-import { SealBroken, type Sealer } from '#kit/crypto/sealing';
+import { openedText, type Sealer } from '#kit/crypto/sealing';
 import { secondsAhead } from '#store/database-clock';
 import type { Store } from '#store/open';
-import { firstOf, inPieces } from '#store/pieces';
+import { firstOf, inPieces, rowsChanged } from '#store/pieces';
 
 /** Thoughts as a row: JSON text under a name of a user's. */
 export interface ThoughtRow {
@@ -67,7 +67,7 @@ export class ThoughtTable {
       ) as newest where so_far <= ${readBytes}`.execute(this.#deps.store.db);
     const found = new Map<string, string>();
     for (const { name, kept } of rows) {
-      const text = this.#opened(kept, contextOf(userId, name));
+      const text = openedText(this.#deps.seal, kept, contextOf(userId, name)); // what another master key has sealed is as good as gone
       if (text !== undefined) found.set(asked.get(name.toString('hex'))!, text);
     }
     return found;
@@ -87,26 +87,13 @@ export class ThoughtTable {
         where (select sum(bytes) from kept_thoughts) > ${all}
       ) as newest where so_far > ${all} limit ${purgeRows}`;
     for (const rows of [old, ofUsers, ofAll]) {
-      const piece = async () => {
-        const gone = await sql`delete from kept_thoughts where ctid = any(array(${firstOf(rows)}))`.execute(this.#deps.store.db);
-        return Number(gone.numAffectedRows ?? 0n);
-      };
-      await inPieces(piece, { size: 1, most: mostPieces });
+      const some = sql`delete from kept_thoughts where ctid = any(array(${firstOf(rows)}))`;
+      await inPieces(() => rowsChanged(some, this.#deps.store.db), { size: 1, most: mostPieces });
     }
   }
 
   #digest(userId: number, name: string): Buffer {
     return createHmac('sha256', this.#deps.pepper).update(`${userId} ${name}`).digest();
-  }
-
-  /** What another master key has sealed is as good as gone. */
-  #opened(kept: Buffer, context: string): string | undefined {
-    try {
-      return this.#deps.seal.open(kept, context).toString('utf8');
-    } catch (error) {
-      if (error instanceof SealBroken) return undefined;
-      throw error;
-    }
   }
 }
 

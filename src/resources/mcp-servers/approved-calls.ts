@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Json } from '#core/json';
 import type { Clock } from '#kit/async/clock';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 
 /** What came of a call. */
@@ -58,7 +58,7 @@ export function openApprovedCalls({ store, seal, clock, log }: ApprovedCallsDeps
   async function outcomeOf(userId: number, id: string, signal: AbortSignal): Promise<CallOutcome> {
     for (;;) {
       const row = await find(userId, id);
-      if (row?.sealed) return JSON.parse(seal.open(row.sealed, contextOf(userId)).toString()) as CallOutcome;
+      if (row?.sealed) return openedJson(seal, row.sealed, contextOf(userId)) as CallOutcome;
       if (!row || row.isOver) return unknown;
       await clock.sleep(lookMilliseconds, signal);
     }
@@ -66,7 +66,7 @@ export function openApprovedCalls({ store, seal, clock, log }: ApprovedCallsDeps
 
   async function keep(userId: number, id: string, { text, isError }: CallOutcome): Promise<void> {
     const kept: CallOutcome = { text: text.slice(0, mostKept).toWellFormed(), isError };
-    const sealed = seal.seal(Buffer.from(JSON.stringify(kept)), contextOf(userId));
+    const sealed = sealedJson(seal, kept, contextOf(userId));
     await sql`update mcp_approved_call set sealed = ${sealed} where user_id = ${userId} and id = ${id}`
       .execute(store.db)
       .catch((error: unknown) => log('What came of a call that was approved could not be kept.', error));

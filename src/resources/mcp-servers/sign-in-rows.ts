@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Actor } from '#core/audit';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Registered, SignInBegun, Tokens } from '#kit/mcp/sign-in';
 import type { Access, Store } from '#store/open';
 
@@ -39,7 +39,6 @@ const [begunMinutes, mostBegun] = [10, 5];
 
 const contextOf = (what: 'client' | 'tokens' | 'begun', { userId, serverId, url }: SignInKey) => `mcp-sign-in/${what}/${userId}/${serverId}/${url}`;
 const digestOf = (state: string) => createHash('sha256').update(state).digest();
-const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 
 /** The rows of sign-ins: what is secret in them is sealed for the user, the server and its address. */
 export class SignInRows {
@@ -59,8 +58,8 @@ export class SignInRows {
       from mcp_sign_in where ${sameRow(key)}`.execute(this.#store.db);
     return rows.map(({ client, sealed, ...row }) => ({
       ...row,
-      registered: client ? (this.#opened(client, contextOf('client', key)) as Registered) : undefined,
-      tokens: sealed ? (this.#opened(sealed, contextOf('tokens', key)) as Tokens) : undefined,
+      registered: client ? (openedJson(this.#seal, client, contextOf('client', key)) as Registered) : undefined,
+      tokens: sealed ? (openedJson(this.#seal, sealed, contextOf('tokens', key)) as Tokens) : undefined,
     }))[0];
   }
 
@@ -137,7 +136,7 @@ export class SignInRows {
     const { userId, serverId, url } = key;
     await sql`
       insert into mcp_sign_in_begun (digest, user_id, server_id, url, key_id, sealed)
-      values (${digestOf(state)}, ${userId}, ${serverId}, ${url}, ${keyId}, ${this.#seal.seal(json(begun), contextOf('begun', key))})`.execute(db);
+      values (${digestOf(state)}, ${userId}, ${serverId}, ${url}, ${keyId}, ${sealedJson(this.#seal, begun, contextOf('begun', key))})`.execute(db);
     await sql`
       delete from mcp_sign_in_begun where user_id = ${userId} and server_id = ${serverId} and digest <> all(array(
         select digest from mcp_sign_in_begun where user_id = ${userId} and server_id = ${serverId} order by created_at desc limit ${mostBegun}))`.execute(db);
@@ -149,13 +148,13 @@ export class SignInRows {
     const { rows } = await sql<SignInKey & { readonly keyId: number; readonly sealed: Buffer }>`
       delete from mcp_sign_in_begun where digest = ${digestOf(state)} and created_at > clock_timestamp() - make_interval(mins => ${begunMinutes})
       returning user_id as "userId", server_id as "serverId", url, key_id as "keyId", sealed`.execute(this.#store.db);
-    return rows.map(({ sealed, ...row }) => ({ ...row, begun: this.#opened(sealed, contextOf('begun', row)) as SignInBegun }))[0];
+    return rows.map(({ sealed, ...row }) => ({ ...row, begun: openedJson(this.#seal, sealed, contextOf('begun', row)) as SignInBegun }))[0];
   }
 
   /** Keeps the tokens of a sign-in. @returns false where the server is gone, or elsewhere, by now */
   async connected(key: SignInKey, registered: Registered, tokens: Tokens, { db }: Access): Promise<boolean> {
     const { userId, serverId, url } = key;
-    const client = this.#seal.seal(json(registered), contextOf('client', key));
+    const client = sealedJson(this.#seal, registered, contextOf('client', key));
     const done = await sql`
       insert into mcp_sign_in (user_id, server_id, url, state, client, tokens, expires_at, renewals)
       select ${userId}, id, url, 'connected', ${client}, ${this.#tokens(key, tokens)}, ${endOf(tokens)}, 1 from mcp_server
@@ -192,11 +191,7 @@ export class SignInRows {
   }
 
   #tokens(key: SignInKey, tokens: Tokens): Buffer {
-    return this.#seal.seal(json(tokens), contextOf('tokens', key));
-  }
-
-  #opened(sealed: Buffer, context: string): unknown {
-    return JSON.parse(this.#seal.open(sealed, context).toString());
+    return sealedJson(this.#seal, tokens, contextOf('tokens', key));
   }
 }
 

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
 import { unknownThing } from '#http/noun-route';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { McpTrouble } from '#kit/mcp/connection';
 import type { Audit } from '#store/auditing';
 import { allows, forgetGrants, isGivenByName, levelOf, rightOf, type Reader, type Right } from '#store/grants';
@@ -237,7 +237,7 @@ async function rowOf({ db }: Pick<Store, 'db'>, { name, url }: { readonly name: 
 }
 
 const sealed = (seal: Sealer, owner: number, headers: ServerText['headers']) =>
-  headers && Object.keys(headers).length > 0 ? seal.seal(Buffer.from(JSON.stringify(headers)), contextOf(owner)) : null;
+  headers && Object.keys(headers).length > 0 ? sealedJson(seal, headers, contextOf(owner)) : null;
 
 /** Whether headers have a credential of their own: then nobody signs in at the server. */
 export const hasCredential = (headers: ServerText['headers']) => Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'authorization');
@@ -267,7 +267,7 @@ function remembering({
         select owner_id as owner, headers_by as by, headers from mcp_server
         where id = ${id} and url = ${url} and headers is not null and headers_by is not null`.execute(store.db);
       const [row] = rows;
-      return row && { by: row.by, headers: JSON.parse(seal.open(row.headers, contextOf(row.owner)).toString()) as Record<string, string> };
+      return row && { by: row.by, headers: openedJson(seal, row.headers, contextOf(row.owner)) as Record<string, string> };
     },
     async lock({ db }, id) {
       const { rows } = await sql<{ owner: number | null }>`select owner_id as owner from mcp_server where id = ${id} and deleted_at is null for update`.execute(

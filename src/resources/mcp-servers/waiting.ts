@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { TakenCalls, WaitingCalls } from '#core/conversation';
-import type { Sealer } from '#kit/crypto/sealing';
+import { openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 
 /** Calls that wait for the approval of their user. */
@@ -54,7 +54,7 @@ export function openWaiting({ store, seal }: WaitingDeps): WaitingStore {
             and (approved is null or approved = ${approved}::text[]) and created_at >= now() - make_interval(hours => ${hours})
           order by id desc limit 1 for update) returning id::float8 as id, sealed`.execute(store.db);
       const [row] = rows;
-      return row && { ...(JSON.parse(seal.open(row.sealed, contextOf(userId)).toString()) as WaitingCalls), id: row.id };
+      return row && { ...(openedJson(seal, row.sealed, contextOf(userId)) as WaitingCalls), id: row.id };
     },
     async over(userId, id) {
       await sql`

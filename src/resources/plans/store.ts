@@ -1,4 +1,4 @@
-import { sql, type Generated } from 'kysely';
+import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
@@ -36,8 +36,6 @@ export interface MissingPlan {
   readonly teams: number;
 }
 
-type Tables = { plans: { name: string; limits: Plan; changed_at: Generated<Date> } };
-
 /** The first user's plan needs no entry. */
 const unlimited = 'unlimited';
 
@@ -52,7 +50,7 @@ export interface PlansDeps {
 
 export async function openPlans({ store, audit, clock, fromSettings, newUserPlan }: PlansDeps): Promise<Plans> {
   const read = async (before: ReadonlyMap<string, Plan> = new Map()) => {
-    const rows = await store.db.$extendTables<Tables>().selectFrom('plans').select(['name', 'limits']).execute();
+    const { rows } = await sql<{ name: string; limits: Plan }>`select name, limits from plans`.execute(store.db);
     const plans = new Map(rows.filter(({ limits }) => areLimits(limits)).map(({ name, limits }) => [name, limits]));
     for (const name of before.keys()) if (!plans.has(name)) absent.note(name);
     return plans;
@@ -92,13 +90,11 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
       refuseForeign(name);
       if (newUserPlan() === name) throw new Fault('conflict', 'This plan is that of new users: change newUsers.plan in the settings first.');
       const gone = await store.transaction(async (inside) => {
-        const tables = inside.db.$extendTables<Tables>();
-        const found = await tables.deleteFrom('plans').where('name', '=', name).returning('limits').executeTakeFirst();
+        const [found] = (await sql<{ limits: Plan }>`delete from plans where name = ${name} returning limits`.execute(inside.db)).rows;
         if (!found) throw new Fault('not-found', 'There is no such plan.');
         const { rows } = await sql<{ users: number; teams: number }>`
-          select (select count(*) from users where plan = ${name} and removed_at is null)::int as users, (select count(*) from teams where plan = ${name})::int as teams`.execute(
-          inside.db,
-        );
+          select (select count(*) from users where plan = ${name} and removed_at is null)::int as users,
+            (select count(*) from teams where plan = ${name})::int as teams`.execute(inside.db);
         const { users, teams } = rows[0]!;
         if (users + teams > 0) throw new Fault('conflict', `This plan is in use (users: ${users}, teams: ${teams}): give them another one first.`);
         await audit(inside, { by, action: 'plan.delete', target: { kind: 'plan', id: name }, before: found.limits });
@@ -112,14 +108,11 @@ export async function openPlans({ store, audit, clock, fromSettings, newUserPlan
     async put(name, plan, by) {
       refuseForeign(name);
       await store.transaction(async (inside) => {
-        const tables = inside.db.$extendTables<Tables>();
-        const before = await tables.selectFrom('plans').select('limits').where('name', '=', name).forUpdate().executeTakeFirst();
-        await tables
-          .insertInto('plans')
-          .values({ name, limits: plan })
-          .onConflict((conflict) => conflict.column('name').doUpdateSet({ limits: sql`excluded.limits`, changed_at: sql`now()` }))
-          .execute();
-        await audit(inside, { by, action: 'plan.put', target: { kind: 'plan', id: name }, before: before?.limits, after: plan });
+        const { rows } = await sql<{ limits: Plan }>`select limits from plans where name = ${name} for update`.execute(inside.db);
+        await sql`
+          insert into plans (name, limits) values (${name}, ${JSON.stringify(plan)}::jsonb)
+          on conflict (name) do update set limits = excluded.limits, changed_at = now()`.execute(inside.db);
+        await audit(inside, { by, action: 'plan.put', target: { kind: 'plan', id: name }, before: rows[0]?.limits, after: plan });
         await inside.publish('plans', null);
       });
       await stored.upToDate();

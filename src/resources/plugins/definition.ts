@@ -3,9 +3,9 @@ import { checked } from '#kit/json/check';
 import { readLargeJson } from '#kit/json/large';
 import { BadJson } from '#kit/json/scan';
 import { Fault } from '#core/fault';
-import { isObject, type Json, type JsonObject } from '#core/json';
-import { invalidField } from '../invalid-field.ts';
-import { requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
+import type { Json, JsonObject } from '#core/json';
+import { invalidField, missingField } from '../invalid-field.ts';
+import { requireNamedFields, requireSoundSchema, type SchemaChecks } from '../sound-schema.ts';
 import { anyLine, lineField, multiline } from '../text-fields.ts';
 import { documentLimits, operationOf } from './openapi.ts';
 import { isHeader } from './run/script.ts';
@@ -94,8 +94,7 @@ export async function pluginOf(given: PluginFields, checks: PluginChecks): Promi
     ['request', 'http'],
     ['script', 'script'],
   ] as const) {
-    if (given.kind === kind && given[name] === undefined)
-      throw new Fault('invalid', `${name} is required for the kind ${kind}.`, { field: name, reason: 'missing' });
+    if (given.kind === kind && given[name] === undefined) throw missingField(name, `is required for the kind ${kind}`);
     if (given.kind !== kind && given[name] !== undefined) throw invalidField(name, `is for the kind ${kind}`);
   }
   const { definition, fields: declared } = await definitionOf(given, checks);
@@ -120,7 +119,7 @@ async function definitionOf(
   }
   const { openapi, operationId, method, url, query, headers, body, answer } = request!;
   if (openapi === undefined) return { definition: { kind, request: writtenRequest(request!, allowed) } };
-  if (!operationId) throw new Fault('invalid', 'request.operationId is required with openapi.', { field: 'request.operationId', reason: 'missing' });
+  if (!operationId) throw missingField('request.operationId', 'is required with openapi');
   if (method ?? url ?? query ?? body) throw invalidField('request', 'has either openapi, or method, url, query and body');
   const address = typeof openapi === 'string' && !/^\s*\{/.test(openapi) ? openapi : undefined;
   const document = address === undefined ? (typeof openapi === 'string' ? await parsed(openapi) : openapi) : await readDocument(address);
@@ -144,8 +143,8 @@ export function declaredRequest(given: JsonObject, parameters: JsonObject, allow
 
 /** A request without a document. @throws Fault `invalid` naming the field */
 function writtenRequest({ method, url, query, headers, body, answer }: Static<typeof Request>, allowed: readonly string[]): DeclaredRequest {
-  if (!method) throw new Fault('invalid', 'request.method is required.', { field: 'request.method', reason: 'missing' });
-  if (!url) throw new Fault('invalid', 'request.url is required.', { field: 'request.url', reason: 'missing' });
+  if (!method) throw missingField('request.method');
+  if (!url) throw missingField('request.url');
   const optional = { ...(query ? { query } : {}), ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) };
   return checkedRequest({ method, url, ...optional, ...(answer === undefined ? {} : { answer }) }, allowed);
 }
@@ -183,15 +182,10 @@ function derived(definition: Definition): JsonObject | undefined {
 const mostFields = 50;
 
 function checkFields(fields: JsonObject, definition: Definition): void {
-  const properties = propertiesOf(fields);
-  if (fields['type'] !== 'object' || !isObject(fields['properties'] ?? {})) throw invalidField('fields', 'must be a JSON Schema of the type object');
-  if (JSON.stringify(fields).length > 32_768) throw invalidField('fields', 'must have at most 32768 characters');
-  if (Object.keys(properties).length > mostFields) throw invalidField('fields.properties', `must have at most ${mostFields} members`);
-  for (const name of Object.keys(properties))
-    if (!/^[A-Za-z_]\w{0,63}$/.test(name) || name === '__proto__')
-      throw invalidField(`fields.properties.${name.slice(0, 100)}`, 'must be a name of letters, digits and "_"');
+  requireNamedFields(fields, 'fields', mostFields);
   if (definition.kind === 'script') return;
   const places = placesIn(definition.kind === 'prompt' ? definition.template : JSON.stringify(definition.request)).fields;
+  const properties = propertiesOf(fields);
   const unknown = places.find((name) => name !== 'file' && !Object.hasOwn(properties, name));
   if (unknown !== undefined)
     throw invalidField('fields', `must declare ${unknown}, which ${definition.kind === 'prompt' ? 'the template' : 'the request'} has a place for`);

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
 import { parseAsWritten, writtenAs } from '#kit/json/numbers';
-import { invalidField } from '../invalid-field.ts';
+import { invalidField, missingField } from '../invalid-field.ts';
 import type { Plugin } from './types.ts';
 
 /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -37,9 +37,7 @@ export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFi
   }
   const text = hasFile || !fileMode || !Object.hasOwn(properties, 'text') ? [] : ['text'];
   const required = Array.isArray(fields['required']) ? fields['required'].filter((name) => typeof name === 'string') : [];
-  for (const name of [...required, ...text])
-    if (!Object.hasOwn(values, name) || values[name] === '')
-      throw new Fault('invalid', `plugin_values.${name} is required.`, { field: `plugin_values.${name}`, reason: 'missing' });
+  for (const name of [...required, ...text]) if (!Object.hasOwn(values, name) || values[name] === '') throw missingField(`plugin_values.${name}`);
   checkedSize(values);
   await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
   return writtenAs(given, values);

@@ -1,12 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Clock } from '#kit/async/clock';
-import { envelopeBytes, SealBroken, type Sealer } from '#kit/crypto/sealing';
+import { envelopeBytes, openedText, type Sealer } from '#kit/crypto/sealing';
 import type { ToldRequest } from '#core/prompt-log';
 import { steps } from '#core/steps';
 import type { Store } from '#store/open';
 import { requestsIn, withoutTexts, type Batch, type BatchedRequest } from './lot.ts';
 import { openQueue } from './queue.ts';
 import { repeated } from '#kit/async/repeated';
+import { untilNone } from '#store/pieces';
 
 /** The first characters of a prompt and of its answer. */
 export interface KeptText {
@@ -149,7 +151,7 @@ async function textsOf(
       and (last_request = any(${ids}::text[]) or requests && ${ids}::text[])
     order by at ${ids.length === 1 ? sql`limit 1` : sql``}`.execute(db); // one request alone is found after 7 ms where its user has four rows a second, without the limit after 115
   for (const [at, row] of rows.entries()) {
-    if (at > 0 && at % turnRows === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (at > 0 && at % turnRows === 0) await nextTurn();
     for (const one of openedRow(seal, userId, row)) if (!texts.has(one.requestId)) texts.set(one.requestId, one);
   }
   return texts;
@@ -161,7 +163,7 @@ const clockSlack = 3_600_000;
 
 function openedRow(seal: Sealer, userId: number, row: SealedRow): readonly FoundText[] {
   const { lastRequest, sealed, isHidden, address, promptLength, answerLength } = row;
-  const text = sealed ? openedText(seal, sealed, contextOf(userId, lastRequest)) : undefined;
+  const text = sealed ? openedText(seal, sealed, contextOf(userId, lastRequest)) : undefined; // what does not open cannot be shown, and the log goes on
   const of = (prompt: string, answer: string) => (isHidden || text === undefined ? undefined : { prompt, answer });
   if (address === null)
     return [...requestsIn(text ?? '')].map(({ prompt, answer, ...one }) => {
@@ -171,16 +173,6 @@ function openedRow(seal: Sealer, userId: number, row: SealedRow): readonly Found
   const begin = text === undefined ? 0 : text.indexOf(':') + 1;
   const middle = begin + Number(text?.slice(0, Math.max(0, begin - 1)));
   return [{ requestId: lastRequest, address, promptLength, answerLength, kept: of(text?.slice(begin, middle) ?? '', text?.slice(middle) ?? '') }];
-}
-
-/** @returns undefined where it does not open: it cannot be shown, and the log goes on */
-function openedText(seal: Sealer, sealed: Uint8Array, context: string): string | undefined {
-  try {
-    return seal.open(sealed, context).toString('utf8');
-  } catch (error) {
-    if (error instanceof SealBroken) return undefined;
-    throw error;
-  }
 }
 
 /** What a batch, or the single request of an earlier row, is sealed for. */
@@ -244,13 +236,7 @@ async function logged({ db }: Store, userId: number, { limit, before }: PromptsW
   return rows;
 }
 
-async function tidy({ db }: Store, days: number): Promise<void> {
-  let gone: bigint;
-  do {
-    const done = await sql`
-      delete from prompt_log where ctid = any(array(select ctid from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows}))`.execute(
-      db,
-    );
-    gone = done.numAffectedRows ?? 0n;
-  } while (gone === BigInt(pieceRows));
+function tidy({ db }: Store, days: number): Promise<void> {
+  const some = sql`select ctid from prompt_log where at < now() - make_interval(days => ${days}) order by at limit ${pieceRows}`;
+  return untilNone(sql`delete from prompt_log where ctid = any(array(${some}))`, db, pieceRows);
 }

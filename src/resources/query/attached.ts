@@ -7,6 +7,7 @@ import { imageTypeOf } from '#kit/documents/image-type';
 import type { UploadedFile } from '#http/uploads';
 import { bestParts } from './best-parts.ts';
 import type { AttachedText } from './material.ts';
+import { invalidField } from '../invalid-field.ts';
 
 export interface AttachedDeps {
   /** Absent: files are not read here. */
@@ -36,7 +37,7 @@ export async function attachedOf(
   { convert, countTokens }: AttachedDeps,
   { caller, signal, memory, progress }: Context,
 ): Promise<{ readonly files: readonly AttachedText[]; readonly media: readonly MediaPart[] }> {
-  if (files.length > mostFiles) throw new Fault('invalid', `file must be given at most ${mostFiles} times.`, { field: 'file' });
+  if (files.length > mostFiles) throw invalidField('file', `must be given at most ${mostFiles} times`);
   const media: MediaPart[] = [];
   const texts: { readonly filename: string; readonly text: string }[] = [];
   let ofImages = 0;

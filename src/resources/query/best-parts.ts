@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Characters of a part. */
 const partCharacters = 1500;
 /** Characters that are read in one turn of the event loop. */
@@ -54,7 +55,7 @@ async function partsOf(text: string, words: readonly string[]): Promise<readonly
     from = to;
     if (since < turnCharacters) continue;
     since = 0;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
   }
   return parts;
 }

@@ -1,5 +1,4 @@
 import type { Turn } from '#core/conversation';
-import { Fault } from '#core/fault';
 import type { Context } from '#core/context';
 import type { CountTokens } from '#core/measure';
 import type { Passage } from '#core/passages';
@@ -8,6 +7,7 @@ import type { QueryDeps } from './deps.ts';
 import { questionFor } from './question.ts';
 import { foundOnWeb, type Live } from './web.ts';
 import type { Material } from './material.ts';
+import { invalidField } from '../invalid-field.ts';
 
 export interface LookedUp {
   readonly datasets: 'all' | readonly string[];
@@ -29,8 +29,7 @@ export function datasetsOf(given: string | readonly string[] | null | undefined)
   const names = (typeof given === 'string' ? datasetNamesIn(given) : (given ?? [])).map((name) => name.trim());
   if (names.some(namesAll)) return 'all';
   const chosen = [...new Set(names)].filter((name) => !namesNothing(name));
-  if (chosen.length > mostDatasets)
-    throw new Fault('invalid', `dataset must have at most ${mostDatasets} names; "all" means all that you may read.`, { field: 'dataset' });
+  if (chosen.length > mostDatasets) throw invalidField('dataset', `must have at most ${mostDatasets} names; "all" means all that you may read`);
   return chosen;
 }
 

@@ -10,6 +10,7 @@ import { Completion, completionMembers, FollowUpFields, QueryFields } from './fi
 import { followUp } from './follow-up.ts';
 import { datasetsOf } from './looked-up.ts';
 import { askedOfPlugin, maybeTagged, taggedIn, type AskedOfPlugin } from './plugin.ts';
+import { missingField } from '../invalid-field.ts';
 
 const PluginFields = Type.Object({
   ...QueryFields.properties,
@@ -63,7 +64,7 @@ export function queryRoutes(deps: QueryDeps): readonly NounRoute[] {
         const { plugin_name: given, plugin, plugin_values: values, message, ...rest } = input;
         const tagged = message === undefined ? undefined : taggedIn(message);
         const name = given ?? plugin ?? tagged?.name;
-        if (!name) throw new Fault('invalid', 'plugin_name is required.', { field: 'plugin_name', reason: 'missing' });
+        if (!name) throw missingField('plugin_name');
         const fields = { ...rest, message: message ?? noMessage };
         refuseLookingUp(caller, fields);
         if (message === undefined) return askedOfPlugin(deps, { caller, fields, name, values: values ?? {}, files, signal });
@@ -107,7 +108,7 @@ function refuseLookingUp(caller: Caller, { dataset }: Pick<QueryFields, 'dataset
 }
 
 function requireFile(files: readonly UploadedFile[]): void {
-  if (files.length === 0) throw new Fault('invalid', 'file is required: send a form with one or more files.', { field: 'file', reason: 'missing' });
+  if (files.length === 0) throw missingField('file', 'is required: send a form with one or more files');
 }
 
 /** What stands for the message of a question that a plugin makes. */

@@ -1,5 +1,5 @@
-import { Fault } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
+import { invalidField } from '../invalid-field.ts';
 
 /** Now, in ISO 8601 to the second. */
 export const timestamp = (clock: Clock): string => new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
@@ -11,6 +11,6 @@ export function dateIn(timeZone: string | undefined, clock: Clock): string {
     const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
     return `Today is ${format.format(clock.now())} (${zone}).`;
   } catch {
-    throw new Fault('invalid', 'timezone must be the IANA name of a time zone, such as Europe/Paris.', { field: 'timezone' });
+    throw invalidField('timezone', 'must be the IANA name of a time zone, such as Europe/Paris');
   }
 }

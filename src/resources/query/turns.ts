@@ -1,5 +1,4 @@
 import type { Role, Tool, ToolChoice, Turn } from '#core/conversation';
-import { Fault } from '#core/fault';
 import { invalidField } from '../invalid-field.ts';
 import type { QueryFields } from './fields.ts';
 
@@ -21,11 +20,11 @@ export function turnsOf(message: QueryFields['message']): readonly Turn[] {
   const turns = items.flatMap(({ user, message: text }, at): readonly Turn[] => {
     const name = user.toLowerCase();
     const role = Object.hasOwn(roles, name) ? roles[name] : undefined;
-    if (!role) throw new Fault('invalid', `message[${at}].user must be "me" or "gpt".`, { field: `message[${at}].user` });
+    if (!role) throw invalidField(`message[${at}].user`, 'must be "me" or "gpt"');
     if (text.trim() === '') return [];
     return [{ role, parts: [{ type: 'text', text: role === 'model' ? text.trim() : text }] }];
   });
-  if (!turns.some(({ role }) => role === 'user')) throw new Fault('invalid', 'message must have a question in it.', { field: 'message' });
+  if (!turns.some(({ role }) => role === 'user')) throw invalidField('message', 'must have a question in it');
   return turns;
 }
 
@@ -37,7 +36,7 @@ export const questionOf = (turns: readonly Turn[]): string => textOfTurn(turns.f
 export function toolsOf(given: QueryFields['tools']): readonly Tool[] {
   const names = new Set<string>();
   return (given ?? []).map(({ function: { name, description, parameters, strict } }, at) => {
-    if (names.has(name)) throw new Fault('invalid', `tools[${at}].function.name is that of another tool.`, { field: `tools[${at}].function.name` });
+    if (names.has(name)) throw invalidField(`tools[${at}].function.name`, 'is that of another tool');
     names.add(name);
     return {
       type: 'function',

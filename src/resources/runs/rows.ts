@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Json } from '#core/json';
 import type { NewRun, RunKind, RunState, RunUsage, ShownRun, WaitsFor } from '#core/run';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, type Sealer } from '#kit/crypto/sealing';
 import { asWritten, parseAsWritten } from '#kit/json/numbers';
 import type { Access, Store } from '#store/open';
+import { rowsChanged } from '#store/pieces';
 
 /** The topic under which the id of a run is published whenever something of it has changed. */
 export const topic = 'runs';
@@ -118,7 +119,7 @@ export class RunRows {
   }
 
   sealed(userId: number, value: Json): Buffer {
-    return this.#seal.seal(Buffer.from(JSON.stringify(value)), contextOf(userId));
+    return sealedJson(this.#seal, value, contextOf(userId));
   }
 
   opened(userId: number, sealed: Buffer): Json {
@@ -295,12 +296,9 @@ export class RunRows {
   }
 
   /** Deletes runs that are older. @returns how many went */
-  async purge(days: number): Promise<number> {
-    const gone = await sql`
-      delete from run where id = any(array(select id from run where started_at < now() - make_interval(days => ${days}) limit ${purgedAtOnce} for update skip locked))`.execute(
-      this.#store.db,
-    );
-    return Number(gone.numAffectedRows ?? 0n);
+  purge(days: number): Promise<number> {
+    const some = sql`select id from run where started_at < now() - make_interval(days => ${days}) limit ${purgedAtOnce} for update skip locked`;
+    return rowsChanged(sql`delete from run where id = any(array(${some}))`, this.#store.db);
   }
 
   /** Tells who follows the run, on every machine; they also look from time to time. */

@@ -1,11 +1,11 @@
-import { Fault } from '#core/fault';
 import type { ToldEvent } from '#core/run';
 import type { Update } from '#http/noun-route';
+import { invalidField } from '../invalid-field.ts';
 
 /** The number of the last event that the client has; 0: none. @throws Fault `invalid` */
 export function afterOf(lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === '') return 0;
-  if (!/^\d{1,9}$/.test(lastEventId)) throw new Fault('invalid', 'Last-Event-ID must be the id of an event of the run.', { field: 'Last-Event-ID' });
+  if (!/^\d{1,9}$/.test(lastEventId)) throw invalidField('Last-Event-ID', 'must be the id of an event of the run');
   return Number(lastEventId);
 }
 

@@ -7,6 +7,7 @@ import { placesOf, type Model } from '#core/target';
 import { nounRoute, Speech, type NounRoute } from '#http/noun-route';
 import { nullable, optionalOrNull } from '#http/schemas';
 import { spokenText } from '#kit/text/spoken-text';
+import { invalidField } from '../invalid-field.ts';
 
 export interface SpeechDeps {
   readonly speak: Speak;
@@ -61,7 +62,7 @@ export function speechRoutes(deps: SpeechDeps): readonly NounRoute[] {
 
 function callOf({ text, voice, model, provider, language_code: language }: Static<typeof SpeechFields>, deps: SpeechDeps, caller: Caller): SpeakCall {
   const spoken = spokenText(text);
-  if (spoken === '') throw new Fault('invalid', 'text must have words in it.', { field: 'text' });
+  if (spoken === '') throw invalidField('text', 'must have words in it');
   const chosen = chosenModel(model ?? '', provider ?? '', deps.models(caller), deps.defaultSpeech());
   const voices = placesOf(chosen.targets).map((target) => target.voices);
   const isKnown = voices.some((names) => names === undefined || names.includes(voice ?? ''));

@@ -5,6 +5,7 @@ import type { Conversation, Conversations } from '#core/stored-responses';
 import { secondsAhead } from '#store/database-clock';
 import { isStorable } from './storable-id.ts';
 import type { ResponseStore, StoredDeps } from './store.ts';
+import { sealedJson, openedJson } from '#kit/crypto/sealing';
 
 interface Row {
   readonly id: string;
@@ -17,7 +18,7 @@ const daySeconds = 86_400;
 
 export function openConversations<Body>({ store, seal, retentionDays }: StoredDeps, responses: ResponseStore<Body>): Conversations<Body> {
   const expiry = () => secondsAhead(retentionDays() * daySeconds);
-  const sealed = (userId: number, id: string, metadata: object) => seal.seal(Buffer.from(JSON.stringify(metadata)), contextOf(userId, id));
+  const sealed = (userId: number, id: string, metadata: object) => sealedJson(seal, metadata, contextOf(userId, id));
 
   return {
     async make(userId, metadata) {
@@ -33,7 +34,7 @@ export function openConversations<Body>({ store, seal, retentionDays }: StoredDe
       const { rows } = await sql<Row>`select id, head, metadata, created_at from conversation where user_id = ${userId} and id = ${id}`.execute(store.db);
       const [row] = rows;
       if (!row) return undefined;
-      const metadata = JSON.parse(seal.open(row.metadata, contextOf(userId, id)).toString('utf8')) as Conversation['metadata'];
+      const metadata = openedJson(seal, row.metadata, contextOf(userId, id)) as Conversation['metadata'];
       return { id, head: row.head, metadata, createdAt: row.created_at };
     },
 

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { StoredEntry } from '#core/stored-responses';
 import type { NeededMemory } from '#kit/memory/byte-budget';
-import { envelopeBytes, type Sealer } from '#kit/crypto/sealing';
+import { envelopeBytes, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Database } from '#store/driver';
 import type { Store } from '#store/open';
 import { secondsAhead } from '#store/database-clock';
@@ -146,7 +146,7 @@ export class EntryTable<Body> {
       ...(previousId === null ? {} : { previousId }),
       status,
       items,
-      body: JSON.parse(this.#deps.seal.open(body, contextOf(userId, id)).toString('utf8')) as Body,
+      body: openedJson(this.#deps.seal, body, contextOf(userId, id)) as Body,
     };
   }
 }

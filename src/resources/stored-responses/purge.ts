@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Store } from '#store/open';
-import { firstOf, inPieces } from '#store/pieces';
+import { firstOf, inPieces, rowsChanged } from '#store/pieces';
 
 /** Where the last look ended: an entry, as text, for a Date knows no microseconds. */
 interface Cursor {
@@ -27,12 +27,9 @@ const mostPieces = 500;
 export function openPurge(store: Store): () => Promise<boolean> {
   let from: Cursor | undefined;
 
-  async function conversations(): Promise<number> {
-    const gone = await sql`
-      delete from conversation where ctid = any(array(
-        select ctid from conversation where expires_at <= now() limit ${goneAtOnce} for update skip locked))`.execute(store.db);
-    return Number(gone.numAffectedRows ?? 0n);
-  }
+  const conversations = sql`
+    delete from conversation where ctid = any(array(
+      select ctid from conversation where expires_at <= now() limit ${goneAtOnce} for update skip locked))`;
 
   /** @returns 0 at the end of the old entries */
   async function entries(): Promise<number> {
@@ -59,7 +56,8 @@ export function openPurge(store: Store): () => Promise<boolean> {
   }
 
   return async () => {
-    const all = [await inPieces(() => conversations(), { size: goneAtOnce, most: mostPieces }), await inPieces(() => entries(), { size: 1, most: mostPieces })];
-    return all.every(Boolean);
+    const hasConversations = !(await inPieces(() => rowsChanged(conversations, store.db), { size: goneAtOnce, most: mostPieces }));
+    const hasEntries = !(await inPieces(entries, { size: 1, most: mostPieces }));
+    return !hasConversations && !hasEntries;
   };
 }

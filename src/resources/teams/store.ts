@@ -1,4 +1,4 @@
-import { sql, type Generated } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Clock } from '#kit/async/clock';
 import type { Actor } from '#core/audit';
 import { Fault } from '#core/fault';
@@ -11,7 +11,8 @@ import { isDuplicate } from '#store/sql-error';
 import { areNone } from '../callers.ts';
 import type { LimitsChange } from '../plan-limits.ts';
 import type { PlanNames } from '../plan-names.ts';
-import type { ApiKey } from '../api-key.ts';
+import { shownColumns, type ApiKey } from '../api-key.ts';
+import { invalidField } from '../invalid-field.ts';
 
 export interface Team {
   readonly id: number;
@@ -58,11 +59,6 @@ export interface Teams {
   close(): void;
 }
 
-type Tables = {
-  teams: { id: Generated<number>; name: string; plan: string; limits: Plan };
-  team_members: { team_id: number; user_id: number };
-};
-
 export interface TeamsDeps {
   readonly store: Store;
   readonly audit: Audit;
@@ -72,19 +68,19 @@ export interface TeamsDeps {
   readonly changed: () => void;
 }
 
-const tables = ({ db }: Access) => db.$extendTables<Tables>();
+async function read({ db }: Access, where: RawBuilder<unknown>): Promise<readonly Team[]> {
+  const { rows } = await sql<Team>`
+    select id, name, plan, limits, array(select user_id from team_members where team_id = teams.id order by user_id) as members,
+      array(select user_id from team_admins where team_id = teams.id order by user_id) as admins
+    from teams where ${where}`.execute(db);
+  return rows;
+}
 
-const select = (access: Access) =>
-  tables(access)
-    .selectFrom('teams')
-    .select(['id', 'name', 'plan', 'limits'])
-    .select(sql<number[]>`array(select user_id from team_members where team_id = teams.id order by user_id)`.as('members'))
-    .select(sql<number[]>`array(select user_id from team_admins where team_id = teams.id order by user_id)`.as('admins'));
+const one = async (access: Access, id: number, lock = sql``): Promise<Team | undefined> => (await read(access, sql`id = ${id} ${lock}`))[0];
 
 export async function openTeams({ store, audit, clock, plans: { requirePlan }, changed }: TeamsDeps): Promise<Teams> {
   const target = (id: number) => ({ kind: 'team', id });
-  const read = (before?: ReadonlyMap<number, LimitedTeam>) => readTeams(store, before);
-  const plans = await openLiveValue({ store, topic: 'teams', clock, read, changed });
+  const plans = await openLiveValue({ store, topic: 'teams', clock, read: (before?: ReadonlyMap<number, LimitedTeam>) => readPlans(store, before), changed });
 
   async function written<Result>(work: (inside: Access) => Promise<Result>): Promise<Result> {
     try {
@@ -112,46 +108,42 @@ export async function openTeams({ store, audit, clock, plans: { requirePlan }, c
     async meet(ids) {
       if (ids.some((id) => !plans.value.has(id)) && !(await plans.again())) throw notYet();
     },
-    find: (id) => select(store).where('id', '=', id).executeTakeFirst(),
-    ofAdmin: (id, userId) =>
-      select(store)
-        .where('id', '=', id)
-        .where(sql<boolean>`exists (select from team_admins where team_id = teams.id and user_id = ${userId})`)
-        .executeTakeFirst(),
+    find: (id) => one(store, id),
+    ofAdmin: (id, userId) => one(store, id, sql`and exists (select from team_admins where team_id = teams.id and user_id = ${userId})`),
     keys: (id, asked) => memberKeys(store, id, asked),
-    list: ({ after, limit }) => select(store).where('id', '>', after).orderBy('id').limit(limit).execute(),
+    list: ({ after, limit }) => read(store, sql`id > ${after} order by id limit ${limit}`),
     add: ({ name, plan, members, admins, limits }, by) =>
       written(async (inside) => {
         await requirePlan(inside, plan);
-        const { id } = await tables(inside).insertInto('teams').values({ name, plan, limits }).returning('id').executeTakeFirstOrThrow();
+        const { rows } = await sql<{ id: number }>`
+          insert into teams (name, plan, limits) values (${name}, ${plan}, ${JSON.stringify(limits)}::jsonb) returning id`.execute(inside.db);
+        const { id } = rows[0]!;
         await setUsers(inside, 'members', id, members);
         await setUsers(inside, 'admins', id, admins);
-        const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
+        const after = (await one(inside, id))!;
         await audit(inside, { by, action: 'team.add', target: target(id), after });
         return after;
       }),
     change: (id, { name, plan, members, admins, limits = {} }, by) =>
       written(async (inside) => {
         if (plan !== undefined) await requirePlan(inside, plan);
-        const isThere = await tables(inside).selectFrom('teams').select('id').where('id', '=', id).forUpdate().executeTakeFirst();
-        if (!isThere) return undefined;
-        const before = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
-        await tables(inside)
-          .updateTable('teams')
-          .set({ name: name ?? before.name, plan: plan ?? before.plan, limits: sql`jsonb_strip_nulls(limits || ${JSON.stringify(limits)}::jsonb)` })
-          .where('id', '=', id)
-          .execute();
+        await sql`select from teams where id = ${id} for update`.execute(inside.db);
+        const before = await one(inside, id);
+        if (!before) return undefined;
+        await sql`
+          update teams set name = ${name ?? before.name}, plan = ${plan ?? before.plan}, limits = jsonb_strip_nulls(limits || ${JSON.stringify(limits)}::jsonb)
+          where id = ${id}`.execute(inside.db);
         if (members) await setUsers(inside, 'members', id, members);
         if (admins) await setUsers(inside, 'admins', id, admins);
-        const after = await select(inside).where('id', '=', id).executeTakeFirstOrThrow();
+        const after = (await one(inside, id))!;
         await audit(inside, { by, action: 'team.change', target: target(id), before, after });
         return after;
       }),
     remove: (id, by) =>
       written(async (inside) => {
-        const before = await select(inside).where('id', '=', id).forUpdate().executeTakeFirst();
+        const before = await one(inside, id, sql`for update`);
         if (!before) return undefined;
-        await tables(inside).deleteFrom('teams').where('id', '=', id).execute();
+        await sql`delete from teams where id = ${id}`.execute(inside.db);
         await audit(inside, { by, action: 'team.delete', target: target(id), before });
         return before;
       }),
@@ -159,29 +151,25 @@ export async function openTeams({ store, audit, clock, plans: { requirePlan }, c
   };
 }
 
-async function readTeams(store: Store, before: ReadonlyMap<number, LimitedTeam> = new Map()): Promise<ReadonlyMap<number, LimitedTeam>> {
-  const rows = await tables(store).selectFrom('teams').select(['id', 'name', 'plan', 'limits']).execute();
+async function readPlans({ db }: Store, before: ReadonlyMap<number, LimitedTeam> = new Map()): Promise<ReadonlyMap<number, LimitedTeam>> {
+  const { rows } = await sql<Pick<Team, 'id' | 'name' | 'plan' | 'limits'>>`select id, name, plan, limits from teams`.execute(db);
   return new Map([...before, ...rows.map(({ id, limits, ...team }) => [id, { ...team, limits: areNone(limits) ? undefined : limits }] as const)]);
 }
 
 async function memberKeys({ db }: Access, teamId: number, { after, limit }: { after: number; limit: number }): Promise<readonly ApiKey[]> {
   const { rows } = await sql<ApiKey>`
-    select id, user_id as "userId", name, shown, scopes, models, mcp_tools as "mcpTools", created_at as "createdAt", expires_at as "expiresAt",
-      last_used_at as "lastUsedAt", limits
-    from api_keys
-    where user_id in (select user_id from team_members where team_id = ${teamId}) and revoked_at is null and id > ${after} order by id limit ${limit}`.execute(
-    db,
-  );
+    select ${shownColumns} from api_keys
+    where user_id in (select user_id from team_members where team_id = ${teamId}) and revoked_at is null and id > ${after}
+    order by id limit ${limit}`.execute(db);
   return rows;
 }
 
 async function setUsers({ db }: Access, which: 'members' | 'admins', id: number, users: readonly number[]): Promise<void> {
-  const { rows } = await sql<{
-    id: number;
-  }>`select id from users where id = any(${users}::bigint[]) and removed_at is null order by id for key share`.execute(db);
+  const { rows } = await sql<{ id: number }>`
+    select id from users where id = any(${users}::bigint[]) and removed_at is null order by id for key share`.execute(db);
   const known = new Set(rows.map((row) => row.id));
   const at = users.findIndex((user) => !known.has(user));
-  if (at >= 0) throw new Fault('invalid', `${which}[${at}] must be the id of a user: there is no user ${users[at]}.`, { field: `${which}[${at}]` });
+  if (at >= 0) throw invalidField(`${which}[${at}]`, `must be the id of a user: there is no user ${users[at]}`);
   const table = sql.table(`team_${which}`);
   await sql`delete from ${table} where team_id = ${id} and user_id <> all(${users}::bigint[])`.execute(db);
   await sql`insert into ${table} (team_id, user_id) select ${id}, unnest(${[...known]}::bigint[]) on conflict do nothing`.execute(db);
@@ -195,7 +183,7 @@ export async function usersNamed({ db }: Access, named: readonly (number | strin
   const ids = new Map(rows.map(({ id, email }) => [email, id]));
   return named.map((one, at) => {
     const id = typeof one === 'number' ? one : ids.get(one.toLowerCase());
-    if (id === undefined) throw new Fault('invalid', `${field}[${at}] must be the id or the e-mail address of a user.`, { field: `${field}[${at}]` });
+    if (id === undefined) throw invalidField(`${field}[${at}]`, 'must be the id or the e-mail address of a user');
     return id;
   });
 }

@@ -9,14 +9,17 @@ export type Vocabulary = 'o200k' | 'cl100k';
 
 export interface TokenizerDeps {
   readonly models: (caller: Caller) => KnownModels;
-  readonly count: (text: string, vocabulary: Vocabulary, asking: { readonly owner: string; readonly signal: AbortSignal }) => Promise<number>;
+  readonly countTokens: (
+    texts: readonly string[],
+    asking: { readonly owner: string; readonly signal: AbortSignal; readonly vocabulary: Vocabulary },
+  ) => Promise<number>;
 }
 
 /** The model of a request that names none. */
 const usualModel = 'ada-002';
 
 /** The tokens of a text, in the words of the native interface. */
-export function tokenizerRoutes({ models, count }: TokenizerDeps): readonly NounRoute[] {
+export function tokenizerRoutes({ models, countTokens }: TokenizerDeps): readonly NounRoute[] {
   return [
     nounRoute('POST', '/server/tokenizer', {
       scope: 'query',
@@ -40,8 +43,7 @@ export function tokenizerRoutes({ models, count }: TokenizerDeps): readonly Noun
         const names = known ? new Set(placesOf(known.targets).map(({ model }) => model)) : new Set([name]);
         const vocabularies = new Set([...names].map(vocabularyOf));
         const [vocabulary = 'o200k'] = vocabularies;
-        const asking = { owner: String(caller.userId), signal };
-        const tokens = await count(content, vocabulary, asking);
+        const tokens = await countTokens([content], { owner: String(caller.userId), signal, vocabulary });
         const { input, output } = known?.rate ?? { input: 1, output: 1 };
         return {
           response: decimal(converts ? tokens * input + more * output : tokens),

@@ -3,6 +3,7 @@ import { randomText } from '#kit/crypto/ids';
 import { Fault } from '#core/fault';
 import { permits } from '#core/lease';
 import type { Access, Store } from '#store/open';
+import { rowsChanged } from '#store/pieces';
 
 /** A lease holder: one boot of a process. */
 export interface Holder {
@@ -83,17 +84,17 @@ export function openHolders(store: Store, now?: () => number): Holders {
         where id = ${id} and closed_at is null`.execute(store.db);
       if (numAffectedRows !== 1n) throw closedHolder();
     },
-    async endSilent() {
+    endSilent() {
       const { requestsSilentSeconds, streamsSilentSeconds } = permits;
       // A concurrent heartbeat is waited for; its holder is then no longer silent.
-      const ended = await sql`
+      const ended = sql`
         with silent as materialized (
           select id, seen_at < ${at()} - make_interval(secs => stream_seconds + ${streamsSilentSeconds}::double precision) as without_streams
           from holders where closed_at is null and seen_at < ${at()} - make_interval(secs => ${requestsSilentSeconds}::double precision)
           order by id for no key update
         )
-        delete from leases using silent where holder = silent.id and (kind = 'requests' or (kind = 'streams' and without_streams))`.execute(store.db);
-      return Number(ended.numAffectedRows ?? 0n);
+        delete from leases using silent where holder = silent.id and (kind = 'requests' or (kind = 'streams' and without_streams))`;
+      return rowsChanged(ended, store.db);
     },
     async close(id, taken) {
       await end(id, taken ? 'adopted' : 'closed', taken);

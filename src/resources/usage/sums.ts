@@ -8,6 +8,7 @@ import { conditionsOf, needsRows, type UsageFilter } from './filters.ts';
 import { isTag, type Group } from './groups.ts';
 import { hasWholeHours } from './time-zone.ts';
 import { arrays, quantiles, quantilesReader, texts, type TimesForm } from './times.ts';
+import { invalidField } from '../invalid-field.ts';
 
 /**
  * The usage of one group, with its value of each dimension: `user` and `key` as IDs, `team` as an ID or null, `day` as `2026-11-21`, `hour` as
@@ -123,7 +124,7 @@ const nothing: UsageItem = {
   totalP95Ms: null,
 };
 
-export const unknownZone = () => new Fault('invalid', 'tz must be the IANA name of a time zone such as Europe/Berlin.', { field: 'tz' });
+export const unknownZone = () => invalidField('tz', 'must be the IANA name of a time zone such as Europe/Berlin');
 
 /** Whether sums of whole days, UTC, can take the place of those of their hours. */
 const takesDays = ({ groupBy, tz = 'UTC' }: UsageWanted): boolean => !groupBy.includes('hour') && (tz === 'UTC' || !groupBy.includes('day'));

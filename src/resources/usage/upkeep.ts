@@ -7,7 +7,7 @@ import type { StoreLog } from '#store/log';
 import { databaseNow } from '#store/database-clock';
 import { openHolders } from './holders.ts';
 import type { Database, Store } from '#store/open';
-import { inPieces } from '#store/pieces';
+import { untilNone } from '#store/pieces';
 import { dropMonthsBefore, makeMonthsAhead, withMonths } from './months.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -138,13 +138,9 @@ async function prune({ db }: Store, months: number): Promise<void> {
     delete from journal_position where split_part(journal, '/', 1) in (select id from gone)`.execute(db);
 }
 
-async function pruned(db: Database, table: string, isOld: RawBuilder<unknown>): Promise<void> {
-  const piece = async () => {
-    const gone = await sql`
-      delete from ${sql.table(table)} where ctid = any(array(select ctid from ${sql.table(table)} where ${isOld} limit ${pruneSize}))`.execute(db);
-    return Number(gone.numAffectedRows ?? 0n);
-  };
-  await inPieces(piece, { size: pruneSize, most: Infinity });
+function pruned(db: Database, name: string, isOld: RawBuilder<unknown>): Promise<void> {
+  const table = sql.table(name);
+  return untilNone(sql`delete from ${table} where ctid = any(array(select ctid from ${table} where ${isOld} limit ${pruneSize}))`, db, pruneSize);
 }
 
 function monthBefore(milliseconds: number, months: number): string {

@@ -7,6 +7,7 @@ import type { Store } from '#store/open';
 import { newPassword } from '../text-fields.ts';
 import type { Passwords } from '../passwords.ts';
 import { openUsers } from './store.ts';
+import { missingField } from '../invalid-field.ts';
 
 export interface PasswordRoutesDeps {
   readonly store: Store;
@@ -48,6 +49,6 @@ export function passwordRoutes({ store, audit, passwords, isRight }: PasswordRou
 }
 
 async function requireOld(old: string | undefined, isRight: (given: string) => Promise<boolean>): Promise<void> {
-  if (old === undefined) throw new Fault('invalid', 'old is missing: it is the password that you have now.', { field: 'old', reason: 'missing' });
+  if (old === undefined) throw missingField('old', 'is missing: it is the password that you have now');
   if (!(await isRight(old))) throw new Fault('forbidden', 'old is not your password.', { field: 'old' });
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isObject } from '#core/json';
 import type { Jobs } from '#store/jobs';
 import type { Access, Store } from '#store/open';
-import { firstOf } from '#store/pieces';
+import { firstOf, rowsChanged } from '#store/pieces';
 import { jobOwner } from '../owner.ts';
 
 /** A table whose rows belong to users (`user_id`), of which one user may have very many. */
@@ -73,9 +73,8 @@ export function workOnRemovals({ store, jobs, owned, shared, also, log }: Remova
 }
 
 /** @returns how many rows went */
-async function takeAway({ db }: Store, { table, bytes }: OwnedTable, userId: number): Promise<number> {
+function takeAway({ db }: Store, { table, bytes }: OwnedTable, userId: number): Promise<number> {
   const size = bytes === undefined ? sql`0` : sql.ref(bytes);
   const rows = sql`select ctid as place, ${size} as bytes from ${sql.table(table)} where user_id = ${userId} limit ${pieceRows}`;
-  const gone = await sql`delete from ${sql.table(table)} where ctid = any(array(${firstOf(rows)}))`.execute(db);
-  return Number(gone.numAffectedRows ?? 0n);
+  return rowsChanged(sql`delete from ${sql.table(table)} where ctid = any(array(${firstOf(rows)}))`, db);
 }

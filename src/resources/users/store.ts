@@ -1,4 +1,4 @@
-import { sql, type Generated } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import type { Plan } from '#core/plan';
 import type { Access } from '#store/open';
@@ -22,22 +22,7 @@ export interface UserChange extends Partial<Pick<User, 'role' | 'plan' | 'status
   readonly limits?: LimitsChange;
 }
 
-type Tables = {
-  users: {
-    id: Generated<number>;
-    email: string;
-    role: User['role'];
-    plan: string;
-    status: Generated<User['status']>;
-    password: Generated<string | null>;
-    password_version: Generated<number>;
-    password_kept: Generated<string | null>;
-    removed_at: Generated<Date | null>;
-    limits: Generated<Plan>;
-  };
-};
-
-const columns = ['id', 'email', 'role', 'plan', 'status', 'limits'] as const;
+const columns = sql`id, email, role, plan, status, limits`;
 
 interface OwnPassword {
   readonly before: string | null;
@@ -75,55 +60,52 @@ export interface Users {
 const changed = (access: Access, userId: number) => access.publish('users', { userId });
 
 export function openUsers(access: Access): Users {
-  const db = access.db.$extendTables<Tables>();
+  const { db } = access;
 
   /** Those who were not deleted. */
-  const present = () => db.selectFrom('users').where('removed_at', 'is', null);
+  async function present(where: RawBuilder<unknown>): Promise<readonly User[]> {
+    const { rows } = await sql<User>`select ${columns} from users where removed_at is null and ${where}`.execute(db);
+    return rows;
+  }
 
   /** All active administrators are locked in one order, so of two who go at the same time one comes second and sees it. */
   async function keepAnAdministrator(id: number): Promise<void> {
-    const all = await db.selectFrom('users').select('id').where('role', '=', 'admin').where('status', '=', 'active').orderBy('id').forUpdate().execute();
-    if (all.length === 1 && all[0]!.id === id) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
+    const { rows } = await sql<{ id: number }>`select id from users where role = 'admin' and status = 'active' order by id for update`.execute(db);
+    if (rows.length === 1 && rows[0]!.id === id) throw new Fault('conflict', 'This is the last active administrator: make another one first.');
   }
 
   const endSessions = (userId: number, keptId = 0) => sql`delete from session where user_id = ${userId} and id <> ${keptId}`.execute(db);
 
   return {
     async add({ email, role, plan, password = null }) {
-      const user = await db
-        .insertInto('users')
-        .values({ email: email.toLowerCase(), role, plan, password })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning(columns)
-        .executeTakeFirst();
-      if (!user) throw new Fault('conflict', 'There is a user with this e-mail address already.', { field: 'email' });
-      return user;
+      const { rows } = await sql<User>`
+        insert into users (email, role, plan, password) values (${email.toLowerCase()}, ${role}, ${plan}, ${password})
+        on conflict do nothing returning ${columns}`.execute(db);
+      if (!rows[0]) throw new Fault('conflict', 'There is a user with this e-mail address already.', { field: 'email' });
+      return rows[0];
     },
-    async hasAdministrator() {
-      return (await present().select('id').where('role', '=', 'admin').where('status', '=', 'active').limit(1).executeTakeFirst()) !== undefined;
-    },
-    find: (id) => present().select(columns).where('id', '=', id).executeTakeFirst(),
+    hasAdministrator: async () => (await present(sql`role = 'admin' and status = 'active' limit 1`)).length > 0,
+    find: async (id) => (await present(sql`id = ${id}`))[0],
     list({ text, after, limit }) {
-      const all = present().select(columns).where('id', '>', after).orderBy('id').limit(limit);
-      return (text === '' ? all : all.where(sql<boolean>`strpos(lower(email), ${text.toLowerCase()}) > 0`)).execute();
+      const isFound = text === '' ? sql`true` : sql`strpos(lower(email), ${text.toLowerCase()}) > 0`;
+      return present(sql`id > ${after} and ${isFound} order by id limit ${limit}`);
     },
     async change(id, { limits, ...change }) {
       if ((change.role !== undefined && change.role !== 'admin') || change.status === 'suspended') await keepAnAdministrator(id);
-      const before = await present().select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
+      const [before] = await present(sql`id = ${id} for update`);
       if (!before) return undefined;
-      const after = await db
-        .updateTable('users')
-        .set({ ...change, limits: sql`jsonb_strip_nulls(limits || ${JSON.stringify(limits ?? {})}::jsonb)` })
-        .where('id', '=', id)
-        .returning(columns)
-        .executeTakeFirstOrThrow();
+      const { role, plan, status } = { ...before, ...change };
+      const { rows } = await sql<User>`
+        update users set role = ${role}, plan = ${plan}, status = ${status}, limits = jsonb_strip_nulls(limits || ${JSON.stringify(limits ?? {})}::jsonb)
+        where id = ${id} returning ${columns}`.execute(db);
+      const after = rows[0]!;
       if (after.status === 'suspended') await endSessions(id);
       await changed(access, id);
       return { before, after };
     },
     async password(id) {
-      const row = await present().select('password').where('id', '=', id).executeTakeFirst();
-      return row?.password;
+      const { rows } = await sql<{ password: string | null }>`select password from users where id = ${id} and removed_at is null`.execute(db);
+      return rows[0]?.password;
     },
     async setPassword(id, sealed, own) {
       const { rows } = await sql`
@@ -135,13 +117,9 @@ export function openUsers(access: Access): Users {
     },
     async remove(id) {
       await keepAnAdministrator(id);
-      const user = await present().select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
+      const [user] = await present(sql`id = ${id} for update`);
       if (!user) return undefined;
-      await db
-        .updateTable('users')
-        .set({ status: 'suspended', removed_at: sql`now()` })
-        .where('id', '=', id)
-        .execute();
+      await sql`update users set status = 'suspended', removed_at = now() where id = ${id}`.execute(db);
       await sql`delete from api_keys where user_id = ${id}`.execute(db);
       await endSessions(id);
       await sql`delete from team_members where user_id = ${id}`.execute(db);

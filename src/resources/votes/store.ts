@@ -2,10 +2,11 @@ import { sql } from 'kysely';
 import { isObject, textOf } from '#core/json';
 import { unknownThing } from '#http/noun-route';
 import type { Clock } from '#kit/async/clock';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Store } from '#store/open';
 import { repeated } from '#kit/async/repeated';
 import type { GivenAnswer } from '../given-answer.ts';
+import { untilNone } from '#store/pieces';
 
 /** A vote against an answer. Its texts are null where they were not kept. */
 export interface Vote extends Omit<GivenAnswer, 'message' | 'answer'> {
@@ -65,7 +66,7 @@ export function openVotes(deps: VoteStoreDeps): VoteStore {
         answer: cut(answer, mostText),
         passages: passages.map(({ id, dataset, filename, page, text }) => ({ id, dataset, filename, page, text: cut(text, mostPassage) })),
       };
-      const sealed = bodies().areKept ? seal.seal(Buffer.from(JSON.stringify(body)), contextOf(uuid)) : null;
+      const sealed = bodies().areKept ? sealedJson(seal, body, contextOf(uuid)) : null;
       await sql`insert into given_answer (uuid, user_id, request_id, model, sealed, bytes)
         values (${uuid}, ${userId}, ${requestId}, ${cut(model.replaceAll('\0', ''), 200)}, ${sealed}, ${sealed?.length ?? 0})`.execute(store.db);
     },
@@ -95,7 +96,7 @@ const contextOf = (uuid: string) => `given-answer/${uuid}`;
 const cut = (text: string, most: number) => (text.length > most ? text.slice(0, most).toWellFormed() : text);
 
 function opened(seal: Sealer, uuid: string, sealed: Buffer): Pick<Vote, 'message' | 'answer' | 'passages'> {
-  const body: unknown = JSON.parse(seal.open(sealed, contextOf(uuid)).toString());
+  const body = openedJson(seal, sealed, contextOf(uuid));
   if (!isObject(body)) return nothingKept;
   const passages = Array.isArray(body['passages']) ? (body['passages'] as GivenAnswer['passages']) : [];
   return { message: textOf(body['message']), answer: textOf(body['answer']), passages };
@@ -103,18 +104,13 @@ function opened(seal: Sealer, uuid: string, sealed: Buffer): Pick<Vote, 'message
 
 /** Texts go when they are old, and answers without a vote with them, or when their user has very many. */
 async function tidy({ db }: Store, days: number): Promise<void> {
-  await sql`update given_answer set sealed = null, bytes = 0 where id in (
-    select id from given_answer where sealed is not null and voted_at is not null and at < now() - make_interval(days => ${days}) limit ${pieceRows})`.execute(
-    db,
-  );
-  for (const old of [
-    sql`voted_at is null and at < now() - make_interval(days => ${days})`,
+  const old = sql`at < now() - make_interval(days => ${days})`;
+  await sql`
+    update given_answer set sealed = null, bytes = 0
+    where id in (select id from given_answer where sealed is not null and voted_at is not null and ${old} limit ${pieceRows})`.execute(db);
+  for (const unvoted of [
+    sql`voted_at is null and ${old}`,
     sql`voted_at is null and id < (select id from given_answer as newer where newer.user_id = given_answer.user_id order by id desc offset ${mostUnvoted} limit 1)`,
-  ]) {
-    let gone: bigint;
-    do {
-      const done = await sql`delete from given_answer where id in (select id from given_answer where ${old} limit ${pieceRows})`.execute(db);
-      gone = done.numAffectedRows ?? 0n;
-    } while (gone === BigInt(pieceRows));
-  }
+  ])
+    await untilNone(sql`delete from given_answer where id in (select id from given_answer where ${unvoted} limit ${pieceRows})`, db, pieceRows);
 }

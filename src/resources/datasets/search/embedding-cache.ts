@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Store } from '#store/open';
 import type { EmbeddingCache, VectorModel } from './types.ts';
 import { bytesOf, floatsIn } from './vectors.ts';
+import { untilNone } from '#store/pieces';
 
 const pieceRows = 2000;
 
@@ -29,14 +30,9 @@ export function openEmbeddingCache({ db }: Pick<Store, 'db'>): EmbeddingCache {
         from unnest(${[...unique.keys()]}::text[], ${[...unique.values()].map((bytes) => bytes.toString('hex'))}::text[]) as given (hash, vector) order by hash
         on conflict (hash, model, dimensions) do nothing`.execute(db);
     },
-    async sweep(days) {
-      for (;;) {
-        const { numAffectedRows = 0n } = await sql`
-          delete from embedding_cache where ctid = any(array(select ctid from embedding_cache where used_on < current_date - ${days}::int limit ${pieceRows}))`.execute(
-          db,
-        );
-        if (numAffectedRows < pieceRows) return;
-      }
+    sweep(days) {
+      const some = sql`select ctid from embedding_cache where used_on < current_date - ${days}::int limit ${pieceRows}`;
+      return untilNone(sql`delete from embedding_cache where ctid = any(array(${some}))`, db, pieceRows);
     },
   };
 }

@@ -8,6 +8,7 @@ import { byte, codeOf, partPassages } from './postings.ts';
 import { openVectorTables, tableName, type VectorTable, type VectorTables } from './vector-tables.ts';
 import { columnValue, unit } from './vectors.ts';
 import { configurationOf, wordsOf } from './words.ts';
+import { untilNone } from '#store/pieces';
 
 const pieceRows = 5000;
 
@@ -48,14 +49,12 @@ export function openPassageIndex(store: Store, tables: VectorTables = openVector
     async removeVectors(datasetId, vectors) {
       const table = await tables.find(vectors);
       if (!table) return;
-      await inPieces(
-        () => sql`delete from ${tableName(table)} where passage_id = any(array(
-          select passage_id from ${tableName(table)} where edition_id in (select id from editions where dataset_id = ${datasetId})
-            and not exists (select from datasets where id = ${datasetId} and deleted_at is null and (building_model = ${vectors.model}
-              or (embedding_model = ${vectors.model} and coalesce(embedding_dimensions, ${vectors.dimensions}) = ${vectors.dimensions})))
-          limit ${pieceRows}))`,
-        store,
-      );
+      const some = sql`
+        select passage_id from ${tableName(table)} where edition_id in (select id from editions where dataset_id = ${datasetId})
+          and not exists (select from datasets where id = ${datasetId} and deleted_at is null and (building_model = ${vectors.model}
+            or (embedding_model = ${vectors.model} and coalesce(embedding_dimensions, ${vectors.dimensions}) = ${vectors.dimensions})))
+        limit ${pieceRows}`;
+      await untilNone(sql`delete from ${tableName(table)} where passage_id = any(array(${some}))`, store.db, pieceRows);
     },
     async reconcile() {
       const { rows } = await sql<{ id: number }>`
@@ -121,24 +120,14 @@ async function addVectors(db: Database, table: VectorTable, edition: number, of:
 async function removeEdition(store: Store, tables: VectorTables, edition: number): Promise<void> {
   for (const table of await tables.all()) {
     const name = tableName(table);
-    await inPieces(
-      () => sql`delete from ${name} where passage_id = any(array(select passage_id from ${name} where edition_id = ${edition} limit ${pieceRows}))`,
-      store,
-    );
+    const some = sql`select passage_id from ${name} where edition_id = ${edition} limit ${pieceRows}`;
+    await untilNone(sql`delete from ${name} where passage_id = any(array(${some}))`, store.db, pieceRows);
   }
-  for (const name of ['postings', 'passages'])
-    await inPieces(
-      () => sql`delete from ${sql.table(name)} where ctid = any(array(select ctid from ${sql.table(name)} where edition_id = ${edition} limit ${pieceRows}))`,
-      store,
-    );
+  for (const name of [sql.table('postings'), sql.table('passages')]) {
+    const some = sql`select ctid from ${name} where edition_id = ${edition} limit ${pieceRows}`;
+    await untilNone(sql`delete from ${name} where ctid = any(array(${some}))`, store.db, pieceRows);
+  }
   await sql`delete from editions where id = ${edition} and not exists (select from passages where edition_id = ${edition})`.execute(store.db);
-}
-
-async function inPieces(piece: () => ReturnType<typeof sql>, { db }: Pick<Store, 'db'>): Promise<void> {
-  for (;;) {
-    const { numAffectedRows = 0n } = await piece().execute(db);
-    if (numAffectedRows < pieceRows) return;
-  }
 }
 
 /** PostgreSQL has no U+0000; the length stays. */

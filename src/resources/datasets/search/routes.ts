@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { Fault } from '#core/fault';
 import type { SearchPassages } from '#core/passages';
 import { requestId } from '#kit/crypto/ids';
 import { nounRoute, type NounRoute } from '#http/noun-route';
 import { nullable } from '#http/schemas';
 import { datasetNamesIn, namesAll, namesNothing } from '../../dataset-names.ts';
+import { invalidField } from '../../invalid-field.ts';
 
 const rank = nullable(Type.Integer({ minimum: 1 }), { description: 'From 1; null where that channel did not find it or did not run.' });
 
@@ -87,7 +87,6 @@ const mostNames = 1000;
 function namesIn(given: string | readonly string[]): 'all' | readonly string[] {
   const names = (typeof given === 'string' ? datasetNamesIn(given) : given).map((name) => name.trim()).filter((name) => name !== '');
   if (names.some(namesAll)) return 'all';
-  if (names.length === 0 || names.length > mostNames)
-    throw new Fault('invalid', `dataset must have 1 to ${mostNames} names; "all" means all that you may read.`, { field: 'dataset' });
+  if (names.length === 0 || names.length > mostNames) throw invalidField('dataset', `must have 1 to ${mostNames} names; "all" means all that you may read`);
   return names.filter((name) => !namesNothing(name));
 }

@@ -9,6 +9,7 @@ import { isWithin, openFolder } from './folder.ts';
 import { onlyAdministrators } from './synchronising.ts';
 import { SourceAway, type BucketKeys, type SourceLocation } from './types.ts';
 import { longestUrl } from './visiting.ts';
+import { invalidField, missingField } from '../../invalid-field.ts';
 
 const types = ['page', 'sitemap', 'site', 'bucket', 'folder'] as const;
 
@@ -57,13 +58,13 @@ export interface PlaceDeps {
 export async function placeIn(type: SourceLocation['type'], given: Where, { folders, caller }: PlaceDeps): Promise<GivenPlace> {
   const wanted = type === 'bucket' || type === 'folder' ? type : 'url';
   for (const member of ['url', 'bucket', 'folder'] as const)
-    if (member !== wanted && given[member] !== undefined) throw new Fault('invalid', `${member} is not for sources of the type ${type}.`, { field: member });
+    if (member !== wanted && given[member] !== undefined) throw invalidField(member, `is not for sources of the type ${type}`);
   const { url, bucket, folder } = given;
-  if (given[wanted] === undefined) throw new Fault('invalid', `${wanted} is required for sources of the type ${type}.`, { field: wanted, reason: 'missing' });
+  if (given[wanted] === undefined) throw missingField(wanted, `is required for sources of the type ${type}`);
   if (type === 'bucket') {
     const { accessKeyId, secretAccessKey, region = '', prefix = '', ...rest } = bucket!;
     const endpoint = addressIn(rest.endpoint, 'bucket.endpoint');
-    if (endpoint.search !== '') throw new Fault('invalid', 'bucket.endpoint must have no query.', { field: 'bucket.endpoint' });
+    if (endpoint.search !== '') throw invalidField('bucket.endpoint', 'must have no query');
     return { place: { type, bucket: { endpoint: endpoint.href, region, bucket: rest.bucket, prefix } }, keys: { accessKeyId, secretAccessKey } };
   }
   if (type === 'folder') return { place: { type, folder: await folderIn(folder!, folders(), caller) }, keys: undefined };
@@ -73,7 +74,7 @@ export async function placeIn(type: SourceLocation['type'], given: Where, { fold
 function addressIn(text: string, field: string): URL {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.href.length > longestUrl)
-    throw new Fault('invalid', `${field} must be an http or https address without user name and password.`, { field });
+    throw invalidField(field, 'must be an http or https address without user name and password');
   url.hash = '';
   return url;
 }

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import type { Actor } from '#core/audit';
 import type { Caller } from '#core/context';
-import { Fault } from '#core/fault';
 import { Accepted, idIn, nounRoute, type NounRoute } from '#http/noun-route';
 import { closed, nullable, shownAs } from '#http/schemas';
 import type { Audit } from '#store/auditing';
@@ -15,6 +14,7 @@ import type { Datasets } from '../store.ts';
 import { ChangedSource, NewSource, placeIn } from './input.ts';
 import type { Schedule } from './schedule.ts';
 import type { Source, Sources } from './store.ts';
+import { invalidField } from '../../invalid-field.ts';
 
 export interface SourceRoutesDeps {
   readonly store: Store;
@@ -177,7 +177,7 @@ function changeRoutes(deps: SourceRoutesDeps): readonly NounRoute[] {
         const caller: Caller = await actingFor(asking, query);
         const { userId, keyId } = caller;
         const before = await one(caller, params);
-        if (type !== undefined && type !== before.place.type) throw new Fault('invalid', 'type cannot be changed: add another source.', { field: 'type' });
+        if (type !== undefined && type !== before.place.type) throw invalidField('type', 'cannot be changed: add another source');
         const isMoved = Object.keys(where).length > 0;
         if (!isMoved && before.place.type === 'folder') await placeIn('folder', { folder: before.place.folder }, { folders, caller });
         const given = isMoved ? await placeIn(before.place.type, where, { folders, caller }) : undefined;

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { Fault } from '#core/fault';
 import { unknownThing } from '#http/noun-route';
-import type { Sealer } from '#kit/crypto/sealing';
+import { sealedJson, openedJson, type Sealer } from '#kit/crypto/sealing';
 import type { Job } from '#store/jobs';
 import type { Access, Store } from '#store/open';
 import type { BucketKeys, Failure, Known, SourceLocation } from './types.ts';
@@ -66,8 +66,7 @@ const mostSources = 100;
 const mostFailures = 100;
 
 const contextOf = (datasetId: number) => `dataset-source/${datasetId}`;
-const sealed = (seal: Sealer, datasetId: number, keys: BucketKeys | undefined) =>
-  keys ? seal.seal(Buffer.from(JSON.stringify(keys)), contextOf(datasetId)) : null;
+const sealed = (seal: Sealer, datasetId: number, keys: BucketKeys | undefined) => (keys ? sealedJson(seal, keys, contextOf(datasetId)) : null);
 
 const columns = sql`dataset_source.id, dataset_id as "datasetId", dataset_source.place, every_hours as "everyHours", dataset_source.user_id as "userId", key_id as "keyId",
   case when job.state in ('waiting', 'running') or job.state = 'cancelled' then job.state else dataset_source.state end as state, last_sync_at as "lastSyncAt",
@@ -135,7 +134,7 @@ export function openSources({ store, seal }: { readonly store: Store; readonly s
         where id = ${id} and version = ${version}`.execute(store.db);
       const [row] = rows;
       if (!row?.sealed) return undefined;
-      return { keys: JSON.parse(seal.open(row.sealed, contextOf(row.dataset)).toString()) as BucketKeys, by: row.by };
+      return { keys: openedJson(seal, row.sealed, contextOf(row.dataset)) as BucketKeys, by: row.by };
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { ResolveSecrets } from '#core/secrets';
 import type { Caller } from '#core/context';
-import { Fault, faultOf, reasonOf, statuses } from '#core/fault';
-import { Cancelled } from '#kit/async/client-left';
+import { Fault, faultOf, statuses } from '#core/fault';
 import type { Clock } from '#kit/async/clock';
 import type { GuardedStreams } from '#kit/net/guarded-stream';
 import type { Room } from '#store/blob-rows';
@@ -13,7 +12,7 @@ import { isAdministrator } from '../../owner.ts';
 import type { Ingestion } from '../ingestion.ts';
 import type { Removal } from '../removal.ts';
 import type { Datasets } from '../store.ts';
-import { mayTrain } from '../training-work.ts';
+import { mayTrain, workedFor, type JobOwners } from '../training-work.ts';
 import { bucketListing } from './bucket.ts';
 import { folderListing, openFolder } from './folder.ts';
 import { siteListing } from './site.ts';
@@ -24,7 +23,7 @@ import { SourceAway, type ListingDeps, type Entry, type Failure, type Known, typ
 import { saidOf } from './visiting.ts';
 import { mostPages, pageListing } from './web.ts';
 
-export interface SynchronisingDeps {
+export interface SynchronisingDeps extends JobOwners {
   readonly store: Store;
   readonly jobs: Jobs;
   readonly clock: Clock;
@@ -40,10 +39,6 @@ export interface SynchronisingDeps {
   /** What there is room for; undefined: there is no limit. */
   readonly roomOf: (caller: Caller) => Promise<Room | undefined>;
   readonly folders: () => readonly string[];
-  /** Whose key it is, as it is now. @throws Fault `unauthenticated` for one that is not good any more */
-  readonly callerOf: (who: Pick<Caller, 'userId' | 'keyId'>) => Promise<Caller>;
-  /** Cuts the work when key or user is no more. @returns to be called when it is over */
-  readonly watch: (ongoing: { readonly caller: Pick<Caller, 'userId' | 'keyId'>; cut(reason: Fault): void }) => () => void;
 }
 
 const [concurrency, mostEach, leaseSeconds] = [2, 1, 15];
@@ -65,33 +60,26 @@ async function synchronise(deps: SynchronisingDeps, job: RunningJob): Promise<vo
   const run = await openRun(deps.store, deps.sources, sourceId, job.id);
   if (!run) throw deletedMeanwhile();
   const tally = new RunTally(run.before.filter(({ what }) => what !== nameOf(run) && what !== more));
-  const over = new AbortController();
-  let unwatch = () => {};
-  let mark: string | undefined;
-  try {
-    const { userId, keyId } = run.source;
+  const { userId, keyId } = run.source;
+  const work = async (signal: AbortSignal) => {
     if (userId === null) throw new Fault('forbidden', 'Who added the source is not there any more: whoever changes it takes it over.');
-    unwatch = deps.watch({ caller: { userId, keyId }, cut: (reason) => over.abort(reason) });
-    const signal = AbortSignal.any([job.signal, over.signal]);
     const sync: Sync = { ...deps, run, tally, signal, caller: () => callerOf(deps, run) };
     await sync.caller();
     job.begun();
     const listed = await listingOf(sync);
-    ({ mark } = listed);
     const isWhole = await followed(sync, listed, () => job.progress({ share: 0 }));
     if (isWhole) await withoutUnseen(sync, listed);
-    await run.ended('done', tally.all, mark);
-  } catch (error) {
-    const reason = over.signal.aborted ? reasonOf(error, over.signal) : error;
-    if (job.signal.aborted && !(job.signal.reason instanceof Cancelled)) throw reason;
+    await run.ended('done', tally.all, listed.mark);
+  };
+  await workedFor(deps, { who: { userId: userId ?? nobody, keyId }, job }, work, async (reason) => {
     const fault = reason instanceof SourceAway ? new Fault('unprocessable', reason.message, { cause: reason }) : faultOf(reason);
     tally.failed(nameOf(run), fault.message);
     if (!job.signal.aborted) await run.ended('failed', tally.all, undefined);
     throw fault;
-  } finally {
-    unwatch();
-  }
+  });
 }
+
+const nobody = 0;
 
 interface Sync extends SynchronisingDeps {
   readonly run: Run;
