@@ -82,6 +82,9 @@ const members: readonly (readonly [string, () => string])[] = [
   ['a megabyte of objects in objects', () => `${long('{"a":', 800_000)}0${long('}', 160_000)}`],
   ['a megabyte of digits', () => long('7', 1_000_000)],
   ['three megabytes of short texts', () => json((at) => `"${at.toString(36)}"`, '[', ']', 3_000_000)],
+  ['seven megabytes of base64', () => `"${long('QUJD', 7_000_000)}"`],
+  ['seven megabytes of escapes', () => `"${long('\\n', 7_000_000)}"`],
+  ['seven megabytes of texts of 20,000 letters', () => json(() => `"${long('é', 20_000)}"`, '[', ']', 3_500_000)],
   ['a megabyte of long numbers', () => json((at) => `${at}.${long('1', 180)}e-200`)],
 ];
 

@@ -16,6 +16,8 @@ test('a schema, an answer or a body designed to keep the server busy holds its e
     'a megabyte of objects of one new key in a',
     'a megabyte of objects of 16 new keys in an answer',
     'three megabytes of short texts in an answer',
+    'seven megabytes of base64 in a stream',
+    'seven megabytes of escapes in a stream, responses',
     'a megabyte of lists in lists in a',
     'a megabyte of empty objects in an answer',
     'a million zeros as messages, chat',

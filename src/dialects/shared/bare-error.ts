@@ -1,4 +1,5 @@
 import { isObject } from '#core/json';
+import { isQuick } from '#kit/json/foreign';
 import { valueIn } from '#kit/json/value-in';
 
 /**
@@ -10,7 +11,7 @@ import { valueIn } from '#kit/json/value-in';
 export function bareErrors(): (lines: string) => string | undefined {
   let isOver = false;
   return (lines) => {
-    if (isOver || !/^\s*[[{]/.test(lines)) return undefined;
+    if (isOver || !isQuick(lines) || !/^\s*[[{]/.test(lines)) return undefined;
     isOver = true;
     const body = valueIn(lines);
     const first: unknown = Array.isArray(body) ? body[0] : body;

@@ -1,4 +1,4 @@
-import { checkForeign } from '#kit/json/foreign';
+import { checkFrame } from '#kit/json/foreign';
 import { parseAsWritten } from '#kit/json/numbers';
 import type { GenerateEvent, Usage } from '#core/event';
 import { Fault } from '#core/fault';
@@ -86,7 +86,7 @@ class FrameDecoder implements Decoder {
 
   #parsed(line: string): unknown {
     try {
-      checkForeign(line);
+      checkFrame(line);
       return this.#callMarker !== undefined && line.includes(this.#callMarker) ? parseAsWritten(line) : JSON.parse(line);
     } catch {
       throw this.#malformed();

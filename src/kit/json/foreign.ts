@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { parseAsWritten } from './numbers.ts';
 import { BadJson, scan } from './scan.ts';
 
@@ -14,6 +15,27 @@ export const isQuick = (json: { readonly length: number }): boolean => json.leng
 /** Refuses a text that would hold the event loop: it is too deep, or has too many values or keys. @throws BadJson */
 export function checkForeign(json: Uint8Array | string): void {
   if (!isQuick(json)) scan(typeof json === 'string' ? Buffer.from(json) : json, foreignLimits);
+}
+
+/** Bytes of a frame that are not in long strings of plain ASCII. */
+const mostText = 1_048_576;
+const backslash = 0x5c;
+
+/**
+ * The same for a frame of a stream. It may have pictures of megabytes in base64; all else in it is at most a megabyte.
+ * @throws BadJson
+ */
+export function checkFrame(json: string): void {
+  if (json.length <= mostText) return checkForeign(json);
+  const bytes = Buffer.from(json);
+  const long: number[] = [];
+  scan(bytes, foreignLimits, { long });
+  let left = bytes.length;
+  for (let at = 0; at < long.length; at += 2) {
+    const text = bytes.subarray(long[at], long[at + 1]);
+    if (isAscii(text) && !text.includes(backslash)) left -= text.length;
+  }
+  if (left > mostText) throw new BadJson(`The text is longer than ${mostText} bytes, not counting long strings of plain ASCII such as base64.`);
 }
 
 /** Parses a text. @param parse what it is parsed with, once it was checked @throws BadJson */

@@ -81,6 +81,7 @@ describe('a frame without an end is given up', () => {
     ['in many', Array.from({ length: 20 }, () => long.subarray(0, 60_000))],
     ['in many lines', Array.from({ length: 20 }, () => Buffer.concat([Buffer.from('data: '), long.subarray(0, 60_000), Buffer.from('\n')]))],
     ['as a comment', [Buffer.from(':'), long]],
+    ['in 50,001 lines of nothing', [Buffer.from('data:\n'.repeat(50_001))]],
   ])('%s', (_, pieces) => {
     const { push } = splitter({ maxLine: limit });
     expect(() => pieces.forEach((piece) => push(piece))).toThrow(LineTooLong);

@@ -5,6 +5,7 @@ import { PassingFrames, estimatedTokens, textIn } from '#dialects/openai/chat/pa
 import { decodeResult } from '#dialects/openai/chat/result';
 import { LineFeeds } from '#kit/upstream/line-feeds';
 import type { UpstreamResponse } from '#kit/upstream/response';
+import { mostFrameBytes } from '#kit/upstream/sse';
 import { byteOrderMark } from '#kit/text/byte-order-mark';
 import type { Clock } from '#kit/async/clock';
 import { speaks, type GenerateEvent } from '#core/event';
@@ -13,7 +14,7 @@ import { isObject } from '#core/json';
 import type { Passthrough } from '#core/passthrough';
 import { answerFault, asRefusal, type AwaitingWords } from '../shared/post.ts';
 import { Forwarder, type ForwardSink } from '../shared/forwarder.ts';
-import { maxLine, orOver } from '../shared/read-answer.ts';
+import { orOver } from '../shared/read-answer.ts';
 
 export interface Forwarding {
   readonly passthrough: Passthrough;
@@ -164,13 +165,14 @@ function unfinished(frames: PassingFrames, decoder: Decoder): Events {
 
 /** The bytes up to the end of the first line, with the rest of the same chunk. */
 async function firstLine(awaiting: AwaitingWords): Promise<Uint8Array | undefined> {
-  let bytes: Uint8Array | undefined;
-  do {
-    const more = await awaiting.take();
-    if (!more) return bytes;
-    bytes = bytes ? Buffer.concat([bytes, more]) : more;
-  } while (!bytes.includes(LF) && !bytes.includes(CR) && bytes.length < maxLine);
-  return bytes;
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for (let more = await awaiting.take(); more; more = await awaiting.take()) {
+    pieces.push(more);
+    size += more.length;
+    if (more.includes(LF) || more.includes(CR) || size >= mostFrameBytes) break;
+  }
+  return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
 }
 
 const LF = 0x0a;

@@ -2,7 +2,7 @@ import type { ProviderSide, WireTypes } from '#dialects/dialect';
 import { bareErrors } from '#dialects/shared/bare-error';
 import type { Decoder } from '#dialects/shared/decoder';
 import { UpstreamError, type UpstreamResponse } from '#kit/upstream/response';
-import { splitter } from '#kit/upstream/sse';
+import { mostFrameBytes, splitter } from '#kit/upstream/sse';
 import { speaks, type GenerateEvent, type Events } from '#core/event';
 import { Fault } from '#core/fault';
 import { parseAsWritten } from '#kit/json/numbers';
@@ -13,15 +13,12 @@ import { answerFault, asRefusal, type AwaitingWords } from './post.ts';
 
 /** Reading of answers, in any dialect. */
 
-/** Most bytes of one frame. */
-export const maxLine = 1_048_576;
-
 /**
  * The events of a stream. Those before its content come with it, so that an answer which begins with a refusal leaves no trace.
  * @throws Fault; with `key` or `asRefusal` only where nothing was yielded
  */
 export async function* streamed(awaiting: AwaitingWords, frames: Decoder): AsyncGenerator<Events> {
-  const lines = splitter({ maxLine, bare: bareErrors() });
+  const lines = splitter({ maxLine: mostFrameBytes, bare: bareErrors() });
   const opening: Opening = { held: [] };
   try {
     for (let bytes = await awaiting.take(); bytes; bytes = await orOver(awaiting.take(), () => frames.isOver(), undefined)) {

@@ -1,4 +1,5 @@
 import { isQuick } from '#kit/json/foreign';
+import { mostFrameBytes } from '#kit/upstream/sse';
 import { speaks, type Events, type GenerateEvent } from '#core/event';
 import { Fault, faultOf } from '#core/fault';
 import { isObject } from '#core/json';
@@ -14,7 +15,8 @@ const brace = 0x7b;
 const quote = 0x22;
 const backslash = 0x5c;
 const frameEnd = Buffer.from('\n\n');
-const maxFrame = 1_048_576;
+/** Bytes of a frame that is not a single line of data: it may be half as many lines. */
+const mostOddBytes = 1_048_576;
 const bytesPerToken = 4;
 
 const someChoices = /"choices"\s*:\s*\[/;
@@ -109,7 +111,7 @@ export class PassingFrames {
     return this.#done && this.#decoder.isFinished();
   }
 
-  /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or above 1 MiB */
+  /** @throws the fault in an error frame, or `upstream-failed` for a frame that is malformed or too long */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
@@ -179,13 +181,14 @@ export class PassingFrames {
   #hold(bytes: Buffer): void {
     if (bytes.length === 0) return;
     this.#heldSize += bytes.length;
-    if (this.#heldSize > maxFrame) throw new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
+    if (this.#heldSize > mostFrameBytes) throw tooLong();
     this.#held.push(bytes);
   }
 
   /** Decodes a frame. @returns the bytes for the client: the frame itself, a clean copy, or undefined for none */
   #decode(frame: Buffer, plain: boolean): Buffer | undefined {
     if (this.#done) return undefined;
+    if (!plain && frame.length > mostOddBytes) throw tooLong();
     const lines = plain ? [frame.toString('utf8', 5).trim()] : dataOf(frame);
     const line = lines.join('\n') || this.#bareError(frame.toString('utf8')) || '';
     if (line === '') return undefined;
@@ -242,6 +245,8 @@ export class PassingFrames {
     }
   }
 }
+
+const tooLong = () => new Fault('upstream-failed', 'The answer of the provider has a line that is too long.', { elsewhere: true });
 
 /** Estimated output tokens of an answer without usage: four bytes of UTF-8 per token. */
 export const estimatedTokens = (events: readonly GenerateEvent[]): number => Math.ceil(contentBytes(events) / bytesPerToken);
