@@ -42,6 +42,7 @@ export default defineConfig(({ mode }) => {
     execArgv: ['--conditions=dragoman-source'],
     testTimeout: mode === 'long' ? 3_600_000 : 120_000,
     hookTimeout: 120_000,
+    setupFiles: ['test/support/one-day.ts'],
     expect: { poll: { timeout: 30_000 } },
   };
   const inCompany = Object.values(together).flatMap(files);
