@@ -151,6 +151,30 @@ describe('a model whose targets have different prices', () => {
   });
 });
 
+test.each(['chat', 'messages', 'responses', 'gencompat'] as const)(
+  'an estimate costs the tier that was asked for, where the provider tells of none (%s)',
+  async (face) => {
+    const cost = async (more: object) => {
+      upstream.script(usage('missing'));
+      const { path, body } = requestOf(face, { model: face === 'messages' ? 'claude' : 'gpt', content: 'hello', stream: true, more });
+      const answer = await server.ask(path, body);
+      expect(answer.status).toBe(200);
+      await answer.text();
+      const { costUsd, inputTokens, outputTokens, provenance } = await rowOf(answer);
+      expect(provenance).toBe('estimated');
+      return (costUsd! * 1e6) / (2 * inputTokens + 10 * outputTokens);
+    };
+    const dear = {
+      chat: { service_tier: 'priority' },
+      responses: { service_tier: 'priority' },
+      messages: { speed: 'fast' },
+      gencompat: { serviceTier: 'priority' },
+    }[face];
+    expect(await cost({})).toBeCloseTo(1);
+    expect(await cost(dear)).toBeCloseTo(face === 'gencompat' ? 1.8 : 2);
+  },
+);
+
 describe('amounts that are not counted in tokens', () => {
   const root = '/server/chatcompat/v1';
   const picture = { b64_json: 'aGk=' };
@@ -188,6 +212,33 @@ describe('amounts that are not counted in tokens', () => {
     const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 4, stream: true });
     await answer.text();
     expect((await rowOf(answer)).costUsd).toBeCloseTo(0.04);
+  });
+
+  const part = (one: object) => `data: ${JSON.stringify({ type: 'image_generation.partial_succeeded', ...picture, ...one })}\n\n`;
+  test.each([
+    ['complete', 'data: {"type":"image_generation.completed","usage":{"generated_images":3}}\n\ndata: [DONE]\n\n'],
+    ['cut', 'data: {"type":"image_generation.partial_succeeded","b64_json":"aG'],
+  ])('pictures that have events of their own before the last one are counted by these, where the stream is %s', async (_, end) => {
+    const failed = 'data: {"type":"image_generation.partial_failed","error":{"code":"blocked"}}\n\n';
+    upstream.script(says(/images/, 'text/event-stream', `${[0, 1, 2].map((at) => part({ image_index: at })).join('')}${failed}${end}`));
+    const asks = { model: 'drawing', prompt: 'a cat', stream: true, sequential_image_generation_options: { max_images: 4 } };
+    const answer = await server.ask(`${root}/images/generations`, asks);
+    await answer.text();
+    expect((await rowOf(answer)).costUsd).toBeCloseTo(0.12);
+  });
+
+  test('as many pictures as a prompt may become are set aside', async () => {
+    const member = await newMember(server, { monthlyUsd: 0.3 });
+    const body = JSON.stringify({ model: 'drawing', prompt: 'a cat', sequential_image_generation_options: { max_images: 10 } });
+    const headers = { authorization: `Bearer ${member.keys[0]}`, 'content-type': 'application/json' };
+    expect((await fetch(`${server.url}${root}/images/generations`, { method: 'POST', body, headers })).status).toBe(429);
+  });
+
+  test('more pictures than anybody asked for are not believed', async () => {
+    upstream.script(says(/images/, 'application/json', JSON.stringify({ data: Array.from({ length: 5000 }, () => ({ url: 'x' })) })));
+    const answer = await server.ask(`${root}/images/generations`, { model: 'drawing', prompt: 'a cat', n: 2 });
+    await answer.text();
+    expect((await rowOf(answer)).costUsd).toBeCloseTo(0.08);
   });
 
   test.each(['drawing', 'sketching'])('pictures that no provider made cost nothing and leave the quota unchanged: %s', async (model) => {

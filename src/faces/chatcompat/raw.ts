@@ -9,6 +9,7 @@ import { accompanied, contextOf, refuseOtherCase, unlabelled, type GeneratingDep
 import type { Asked, Route } from '#http/route';
 import { optionalOrNull } from '#http/schemas';
 import { Fault } from '#core/fault';
+import { isObject } from '#core/json';
 import type { Context } from '#core/context';
 import type { SendRaw, RawBody, RawRequest } from '#core/raw-request';
 import type { Counts } from '#core/price';
@@ -84,10 +85,18 @@ const operations: readonly Operation[] = [
     input: Type.Object({ model, prompt: text, n: optionalOrNull(Type.Integer({ minimum: 1, maximum: 10 })), stream }),
     model: 'gpt-image-1',
     texts: ['prompt'],
-    counts: ({ n }) => ({ pictures: typeof n === 'number' ? n : 1 }),
+    counts: (fields) => ({ pictures: Math.max(typeof fields['n'] === 'number' ? fields['n'] : 1, mostInSequence(fields)) }),
     most: mostOfPictures,
   },
 ];
+
+/** As many pictures as the models of some vendors may draw for one prompt: https://www.volcengine.com/docs/82379/1541523 */
+function mostInSequence({ sequential_image_generation_options: options }: Readonly<Record<string, unknown>>): number {
+  const most = isObject(options) ? options['max_images'] : undefined;
+  return typeof most === 'number' && most >= 1 && most <= mostDrawn ? Math.floor(most) : 1;
+}
+
+const mostDrawn = 15;
 
 interface Read {
   readonly model: string;

@@ -154,7 +154,7 @@ class Meter {
       case 'passed':
         this.#tokens += event.tokens || tokensOf(Buffer.byteLength(event.text ?? '')); // 0 where the provider counts them: its count may be impossible
         if (event.thoughts) this.#thinks = true;
-        if (event.counts) this.#counts = { ...this.#counts, ...event.counts };
+        if (event.counts) this.#counts = plausible(event.counts, this.#counts);
         break;
       case 'part':
         break;
@@ -318,14 +318,8 @@ class Meter {
     // A task may be many prompts. A context window may be larger than configured: by a client header, or at one of several targets.
     const context = Math.min((isConversation(this.#call) ? route.limits.context : undefined) ?? Infinity, longestContext / generous) * generous;
     const most = (sampling.candidates ?? 1) * Math.min(context, (maxTokens ?? Infinity) * generous);
-    return (
-      isCount(input, context) &&
-      isCount(output - aside, most) &&
-      isCount(aside, context) &&
-      isCount(cached, context) &&
-      isCount(thought, most) &&
-      isCount(searches, mostSearches)
-    );
+    const fits = isCount(input, context) && isCount(aside, context) && isCount(cached, context);
+    return fits && isCount(output - aside, most) && isCount(thought, most) && isCount(searches, mostSearches);
   }
 
   /** The provider's own counts where there are any, and the rest estimated from the size of the answer. */
@@ -334,7 +328,8 @@ class Meter {
     const thought = Math.max(this.#counted?.thought ?? 0, hidden > 0 ? hidden + this.#thought() : 0);
     const output = Math.max(this.#counted?.output ?? 0, this.#output() + hidden);
     const input = this.#counted?.input || this.#call.reservation.promptTokens; // some providers begin with a count of 0
-    const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), source };
+    const rate = this.#counted?.rate ?? (isConversation(this.#call) ? this.#call.tierRate : undefined);
+    const usage = { ...this.#counted, input, output, ...(thought > 0 ? { thought } : {}), ...(rate === undefined ? {} : { rate }), source };
     const counts = this.#counts;
     if (!counts) return usage;
     const stands = tokensOfCounts(counts);
@@ -376,6 +371,10 @@ const mostSearches = 1000;
 const longestContext = 100_000_000;
 /** The factor by which plausible counts may exceed the requested maximum, since some providers do not limit thoughts, and the known context window. */
 const generous = 10;
+
+/** The amounts that an answer says it has, in place of those of its request. */
+const plausible = ({ pictures, ...rest }: Counts, asked: Counts = {}): Counts =>
+  pictures === undefined || pictures > (asked.pictures ?? 1) * generous ? { ...asked, ...rest } : { ...asked, ...rest, pictures };
 
 const isCount = (tokens: number, most: number) => tokens >= 0 && tokens <= most;
 

@@ -39,7 +39,7 @@ const isPicture = (one: unknown): boolean => isObject(one) && (textOf(one['url']
 const isFailure = (one: unknown): boolean => isObject(one) && isObject(one['error']);
 
 /** @param seconds of a recording, as a provider counts them */
-export const heardIn = (seconds: unknown): Counts => (typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? { heardSeconds: seconds } : {});
+export const heardIn = (seconds: unknown): Counts => (typeof seconds === 'number' && seconds > 0 && seconds <= longest ? { heardSeconds: seconds } : {});
 
 /** Plausibility limit in seconds: a day of sound, which no request can contain. */
 const longest = 86_400;

@@ -41,6 +41,8 @@ export class RawEvents {
   /** How many pictures were asked for; absent: their number is not known. */
   readonly #asked: number | undefined;
   #pictures = 0;
+  /** Each picture has an event of its own, and the last event tells of all of them. */
+  #isInParts = false;
 
   /** @param pictures how many were asked for */
   constructor(pictures?: number) {
@@ -143,7 +145,7 @@ export class RawEvents {
   #ended({ isComplete, isLast, isPicture }: Frame): void {
     this.#isComplete ||= isComplete;
     if (isPicture) this.#pictures++;
-    this.isOver ||= isLast || (isPicture && this.#asked !== undefined && this.#pictures >= this.#asked);
+    this.isOver ||= isLast || (isPicture && !this.#isInParts && this.#asked !== undefined && this.#pictures >= this.#asked);
     this.#said = this.#saidWith(this.#share);
   }
 
@@ -163,10 +165,12 @@ export class RawEvents {
     const kind = type || name;
     this.#isOurs ||= ours.test(kind);
     const isComplete = /\.(?:completed|done)$/.test(kind) || kind === '[DONE]';
+    this.#isInParts ||= isPart.test(kind);
+    const isEnd = kind === 'image_generation.completed';
     this.#frame = {
       isComplete,
-      isLast: last.test(kind),
-      isPicture: kind === 'image_generation.completed',
+      isLast: last.test(kind) || (isEnd && this.#isInParts),
+      isPicture: this.#isInParts ? kind === 'image_generation.partial_succeeded' : isEnd,
       isJson: isJson(data),
     };
     this.#share = { saying: isComplete ? 'whole' : kind.endsWith('.segment') ? 'segment' : 'piece', bytes: hasData ? says : 0 };
@@ -233,6 +237,9 @@ const ours = /^(?:image_(?:generation|edit)|transcript\.text|speech\.audio)\./;
 
 /** The last event of a stream, whatever was asked for. */
 const last = /^(?:(?:transcript\.text|speech\.audio)\.done|\[DONE\])$/;
+
+/** The events of single pictures at some vendors: https://www.volcengine.com/docs/82379/1541523 */
+const isPart = /^image_generation\.partial_(?:succeeded|failed)$/;
 
 const dataOf = (frame: string): string => Array.from(frame.matchAll(/^data:[ ]?([^\r\n]*)/gm), ([, line]) => line).join('\n');
 
