@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyInEnvironment, readDataFolder, readSettings, type SettingsArgs } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
-import { localTokenFile } from '#app/local-token';
+import { actingHeader, localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
 import { closedText, isClosed } from '#store/private-folder';
 
@@ -17,6 +17,8 @@ export interface AdminClient {
   readonly isServer: boolean;
   /** The base address of the server; absent for a data folder. */
   readonly url?: string;
+  /** Whether the server has no model of this name for the user with this e-mail address; absent for a data folder. */
+  readonly lacksModel?: (name: string, email: string) => Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -128,6 +130,12 @@ export function adminAt(url: string, key: string): AdminClient & { readonly url:
       const response = await fetched(url + path, { headers: { 'x-access-tokens': key }, redirect: 'error' });
       if (response.ok && response.body) return response.body;
       throw refusalIn(url, response.status, await response.json().catch(() => undefined));
+    },
+    async lacksModel(name, email) {
+      const headers = { 'x-access-tokens': key, [actingHeader]: email };
+      const response = await fetched(`${url}/v1/models/${encodeURIComponent(name)}`, { headers, redirect: 'error' });
+      await response.body?.cancel();
+      return response.status === 404;
     },
     close: async () => {},
   };
