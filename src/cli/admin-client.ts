@@ -145,8 +145,15 @@ function refusalIn(url: string, status: number, answer: unknown): CliError {
   const said = (answer as { message?: unknown } | undefined)?.message;
   const message = typeof said === 'string' ? said : undefined;
   if (status === 404 && message?.startsWith('There is nothing at this address.')) return new CliError('This key does not belong to an administrator.', 403);
-  if (message === undefined) return new CliError(`${url} returned ${status}, but not a Dragoman error. Check the address.`, 502);
+  if (message === undefined) return notDragoman(url, status);
   return new CliError(message, status);
+}
+
+/** What answered is no Dragoman, or not its base address. */
+export function notDragoman(url: string, status: number): CliError {
+  const { pathname } = new URL(url);
+  const hint = pathname === '/' ? '' : `: leave out ${pathname} unless a proxy in front of the server needs it`;
+  return new CliError(`${url} returned ${status}, but not a Dragoman error. Check the address${hint}.`, 502);
 }
 
 /** @throws CliError where the server does not respond */

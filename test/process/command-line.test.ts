@@ -173,6 +173,10 @@ describe('the command line at a running server', () => {
       code: 1,
       errors: expect.stringMatching(/^dragoman: http:\/\/127\.0\.0\.1:1025 does not respond: /),
     });
+    expect(await at(`${server.url}/v1`)).toMatchObject({
+      code: 1,
+      errors: `dragoman: ${server.url}/v1 returned 404, but not a Dragoman error. Check the address: leave out /v1 unless a proxy in front of the server needs it.\n`,
+    });
     for (const none of ['localhost:8080', 'nothing', 'file:///etc'])
       expect(await at(none)).toMatchObject({ code: 2, errors: 'dragoman: --url must be the address of a server, such as http://127.0.0.1:8080.\n' });
   });
