@@ -8,7 +8,9 @@ export function unfilledKeys({ providers }: Settings): readonly string[] {
   return Object.entries(providers).flatMap(([provider, { apiKeys = [] }]) =>
     apiKeys.flatMap((key, at) => {
       const name = variable.exec(key)?.[1];
-      return name === undefined ? [] : [`providers.${provider}.apiKeys[${at}] is sent as it stands: write "\${${name}}" for the value of the variable ${name}.`];
+      return name === undefined
+        ? []
+        : [`providers.${provider}.apiKeys[${at}] is sent as it stands: write "\${${name}}" for the value of the variable ${name}.`];
     }),
   );
 }
