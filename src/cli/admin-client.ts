@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyInEnvironment, readDataFolder, readSettings, type SettingsArgs } from '#config/index';
 import type { NounRoute } from '#http/noun-route';
-import { localTokenFile } from '#app/local-token';
+import { actingHeader, localTokenFile } from '#app/local-token';
 import { CliError } from './cli-error.ts';
 import { closedText, isClosed } from '#store/private-folder';
 
@@ -17,6 +17,8 @@ export interface AdminClient {
   readonly isServer: boolean;
   /** The base address of the server; absent for a data folder. */
   readonly url?: string;
+  /** Whether the server has no model of this name for the user with this e-mail address; absent for a data folder. */
+  readonly lacksModel?: (name: string, email: string) => Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -129,6 +131,12 @@ export function adminAt(url: string, key: string): AdminClient & { readonly url:
       if (response.ok && response.body) return response.body;
       throw refusalIn(url, response.status, await response.json().catch(() => undefined));
     },
+    async lacksModel(name, email) {
+      const headers = { 'x-access-tokens': key, [actingHeader]: email };
+      const response = await fetched(`${url}/v1/models/${encodeURIComponent(name)}`, { headers, redirect: 'error' });
+      await response.body?.cancel();
+      return response.status === 404;
+    },
     close: async () => {},
   };
 }
@@ -137,8 +145,15 @@ function refusalIn(url: string, status: number, answer: unknown): CliError {
   const said = (answer as { message?: unknown } | undefined)?.message;
   const message = typeof said === 'string' ? said : undefined;
   if (status === 404 && message?.startsWith('There is nothing at this address.')) return new CliError('This key does not belong to an administrator.', 403);
-  if (message === undefined) return new CliError(`${url} returned ${status}, but not a Dragoman error. Check the address.`, 502);
+  if (message === undefined) return notDragoman(url, status);
   return new CliError(message, status);
+}
+
+/** What answered is no Dragoman, or not its base address. */
+export function notDragoman(url: string, status: number): CliError {
+  const { pathname } = new URL(url);
+  const hint = pathname === '/' ? '' : `: leave out ${pathname} unless a proxy in front of the server needs it`;
+  return new CliError(`${url} returned ${status}, but not a Dragoman error. Check the address${hint}.`, 502);
 }
 
 /** @throws CliError where the server does not respond */

@@ -1,6 +1,6 @@
 import { program as command } from '#config/program';
 import type { Command } from 'commander';
-import { fetched, type AdminClient } from './admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 import { adminCommand, allOf, userOf, type AdminOptions } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { plain, table } from './table.ts';
@@ -37,7 +37,7 @@ export function keyCommands(program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: expires }),
       };
       const made = (await admin.ask('POST', `/server/admin/users/${id}/keys`, body)) as Pick<ShownKey, 'id' | 'name' | 'scopes'> & { key: string };
-      for (const one of await unknownModels(admin, made.key, words(models ?? '')))
+      for (const one of await unknownModels(admin, email, words(models ?? '')))
         console.error(`The server has no model ${plain(one)} now: the key cannot use it until there is one.`);
       if (json) return console.log(JSON.stringify(made));
       console.log(
@@ -95,16 +95,10 @@ function secondsIn(text: string): number {
   return Number(text);
 }
 
-/** Which of the models the server does not have; where none runs, nothing is known of that. */
-async function unknownModels({ url }: Pick<AdminClient, 'url'>, key: string, models: readonly string[]): Promise<readonly string[]> {
-  if (url === undefined) return [];
+/** Which of the models the server does not have for a user; where none runs, nothing is known of that. */
+async function unknownModels({ lacksModel }: AdminClient, email: string, models: readonly string[]): Promise<readonly string[]> {
   const unknown: string[] = [];
-  for (const name of models) {
-    if (name === '') continue;
-    const response = await fetched(`${url}/v1/models/${encodeURIComponent(name)}`, { headers: { 'x-access-tokens': key }, redirect: 'error' });
-    await response.body?.cancel();
-    if (response.status === 404) unknown.push(name);
-  }
+  for (const name of models) if (name !== '' && (await lacksModel?.(name, email))) unknown.push(name);
   return unknown;
 }
 

@@ -23,6 +23,7 @@ export function lessonCommands(program: Command): void {
     async run(admin, { json }) {
       const { items } = (await admin.ask('GET', '/server/admin/lessons')) as { items: ShownLesson[] };
       if (json) return console.log(JSON.stringify({ items }));
+      if (items.length === 0) return console.log('Nothing was learned from refusals in the last hour.');
       const rows = items.map((one) => [one.id, one.provider, one.model, one.wire, one.fields.join(', '), JSON.stringify(one.learned), one.until]);
       console.log(table(['ID', 'PROVIDER', 'MODEL', 'WIRE', 'REFUSED', 'LEARNED', 'UNTIL'], rows));
     },

@@ -1,5 +1,5 @@
 import { actingHeader } from '#app/local-token';
-import { adminAt, fetched, serverFor, type AdminClientOptions } from './admin-client.ts';
+import { adminAt, fetched, notDragoman, serverFor, type AdminClientOptions } from './admin-client.ts';
 import { allOf, type ShownUser } from './admin-command.ts';
 import { CliError } from './cli-error.ts';
 import { badKey } from '#core/fault';
@@ -49,7 +49,7 @@ export async function openUserClient({ email, ...options }: UserOptions): Promis
     const { message, status } = refusal ?? {};
     if (status === 401) throw new CliError(badKey().message, 401); // the native interface has other words for it
     if (status !== undefined && typeof message === 'string') throw new CliError(message, status);
-    throw new CliError(`${url} returned ${response.status}, but not a Dragoman error. Check the address.`, 502);
+    throw notDragoman(url, response.status);
   };
   return {
     send,

@@ -19,6 +19,7 @@ import { formsFor, shaped } from './shape.ts';
 import { shown } from './shown.ts';
 import { isThere, nameOf, settingsPath } from './settings-file.ts';
 import { sourcesOf } from './sources.ts';
+import { unfilledKeys } from './unfilled.ts';
 import { unreadVariables } from './unread.ts';
 import { readFile } from './yaml-file.ts';
 
@@ -66,6 +67,7 @@ export function readSettings({ kinds, args = {}, env = process.env, cwd = proces
     sources: sourcesOf(settings, bestFirst),
     notInEffect: notInEffect(fileForm, written?.value),
     unread: unreadVariables(variables, kinds, settings, written?.value['providers'] ?? {}),
+    unfilled: unfilledKeys(settings),
   };
 }
 

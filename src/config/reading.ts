@@ -14,4 +14,6 @@ export interface Reading {
   readonly notInEffect: readonly string[];
   /** The variables of vendors' SDKs that are set and do nothing here. */
   readonly unread: readonly UnreadVariable[];
+  /** Sentences about keys that are the name of a variable in place of its value. */
+  readonly unfilled: readonly string[];
 }

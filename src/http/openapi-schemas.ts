@@ -8,14 +8,15 @@ interface Named {
 
 /**
  * Replaces schemas of objects by references to `components.schemas`: those that are given a name, and those that stand in several places, which get the name
- * of the member that they are found at; in a list of its own, the name of what has the list.
+ * of the member that they are found at; in a list of its own, the name of what has the list. An object without members stays where it stands: a name would say
+ * that all places with any object at all are about the same thing.
  */
 export function withNamedSchemas(document: Json, given: readonly Named[]): { readonly document: Json; readonly schemas: Readonly<Record<string, Json>> } {
   const names = new Map<string, string>();
   const schemas: Record<string, Json> = {};
   const counts = new Map<string, number>();
   count(document, counts);
-  for (const { name, schema } of given) if (!names.has(JSON.stringify(schema))) names.set(JSON.stringify(schema), fresh(name, names));
+  for (const { name, schema } of given) if (!isAnyObject(schema) && !names.has(JSON.stringify(schema))) names.set(JSON.stringify(schema), fresh(name, names));
   const walk = (value: Json, hint: string): Json => {
     if (Array.isArray(value)) return value.map((one) => walk(one, hint));
     if (value === null || typeof value !== 'object') return value;
@@ -59,6 +60,8 @@ function isObjectSchema(value: object): value is { readonly properties: object }
   const { type, properties } = value as { readonly type?: unknown; readonly properties?: unknown };
   return type === 'object' && typeof properties === 'object' && properties !== null && Object.keys(properties).length > 1;
 }
+
+const isAnyObject = (schema: object) => 'properties' in schema && Object.keys(schema.properties as object).length === 0;
 
 /** What tells it from its alternatives. */
 function tagOf({ properties }: { readonly properties: object }): string {

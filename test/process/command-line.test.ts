@@ -173,6 +173,10 @@ describe('the command line at a running server', () => {
       code: 1,
       errors: expect.stringMatching(/^dragoman: http:\/\/127\.0\.0\.1:1025 does not respond: /),
     });
+    expect(await at(`${server.url}/v1`)).toMatchObject({
+      code: 1,
+      errors: `dragoman: ${server.url}/v1 returned 404, but not a Dragoman error. Check the address: leave out /v1 unless a proxy in front of the server needs it.\n`,
+    });
     for (const none of ['localhost:8080', 'nothing', 'file:///etc'])
       expect(await at(none)).toMatchObject({ code: 2, errors: 'dragoman: --url must be the address of a server, such as http://127.0.0.1:8080.\n' });
   });
@@ -180,6 +184,23 @@ describe('the command line at a running server', () => {
   test('a key for a model that the server does not have is made, with a warning', async () => {
     const made = ['key', 'create', '--email', 'admin@localhost', '--name', 'narrow', '--models', 'built-in, bilt-in', '--json'];
     expect(await ran(home, ...made)).toMatchObject({ code: 0, errors: 'The server has no model bilt-in now: the key cannot use it until there is one.\n' });
+  });
+
+  test('a key that nobody has used yet is not shown as used, also where the command looked for its models', async () => {
+    const { id } = json(await ran(home, 'key', 'create', '--email', 'admin@localhost', '--name', 'unused', '--models', 'bilt-in', '--json'));
+    // What is used is written after a second. A key that is used later shows that the writing is done.
+    const { key, id: later } = json(await ran(home, 'key', 'create', '--email', 'admin@localhost', '--name', 'used', '--json'));
+    expect((await server.ask('/v1/models', undefined, { headers: { authorization: `Bearer ${String(key)}` } })).status).toBe(200);
+    const uses = async () => {
+      const { items } = json(await ran(home, 'key', 'list', '--email', 'admin@localhost', '--json')) as { items: { id: unknown; lastUsedAt: string | null }[] };
+      return new Map(items.map((one) => [one.id, one.lastUsedAt]));
+    };
+    await expect.poll(async () => (await uses()).get(later)).not.toBeNull();
+    expect((await uses()).get(id)).toBeNull();
+  });
+
+  test('a list of lessons without any says so', async () => {
+    expect(await ran(home, 'lesson', 'list')).toMatchObject({ code: 0, out: 'Nothing was learned from refusals in the last hour.\n' });
   });
 });
 

@@ -10,10 +10,10 @@ export type SignedIn = (
 /** Neither says whose sign-in it is, nor at which server: anybody may look. */
 const pages = {
   connected: [200, 'Signed in', 'The MCP server can be used now. You can close this page.'],
-  unknown: [400, 'This sign-in is over', 'It was ended before, has taken more than ten minutes, or was never begun. Begin anew.'],
-  refused: [400, 'Not signed in', 'The sign-in was refused, or given up. Begin anew if that was not meant.'],
+  unknown: [400, 'This sign-in is over', 'It was completed before, took more than ten minutes, or was never begun. Begin again where you began it.'],
+  refused: [400, 'Not signed in', 'The sign-in was refused or cancelled. Begin again if you did not mean that.'],
   failed: [502, 'Not signed in', 'The sign-in failed, and nothing was changed. The MCP server in Dragoman says why.'],
-  interrupted: [503, 'Not signed in', 'The sign-in could not be ended at the moment, and nothing was changed. Begin anew.'],
+  interrupted: [503, 'Not signed in', 'The sign-in could not be completed just now, and nothing was changed. Begin again.'],
 } as const;
 
 export const callbackPath = '/server/mcp/oauth/callback';

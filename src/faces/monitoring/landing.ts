@@ -79,7 +79,7 @@ ${about === undefined ? '' : `<p>${escaped(about)}</p>\n`}<p>Base address <code 
     'Dragoman',
     `<header>
 <h1>Dragoman <small>${escaped(version)}</small></h1>
-<p>This is an AI gateway, and it is running. Programs ask it for models through the interface that they know; it asks the providers, and accounts for usage.</p>
+<p>This is an AI gateway, and it is running. Programs talk to it through the API that they already know; it passes their requests on to model providers, and keeps account of usage.</p>
 ${provider}
 <nav class="links"><a href="${links.docs}">API reference</a> <a href="${links.openapi}">OpenAPI document</a> <a href="${links.health}">Health</a> <a href="${links.ready}">Readiness</a></nav>
 </header>

@@ -30,6 +30,11 @@ async function kept(path: string, answer: Response): Promise<unknown> {
   return body;
 }
 
+test('an object of any form stands in the document as such, not under the name of an answer that has any form, too', () => {
+  expect(Object.entries(components.schemas).filter(([, { type, properties }]) => type === 'object' && JSON.stringify(properties) === '{}')).toEqual([]);
+  expect(JSON.stringify(components.schemas['ChatcompatChatCompletionsRequest'])).not.toMatch(/schemas\/\w+Answer/);
+});
+
 test('a streamed answer as an array, whole or cut off, is an array of pieces as the document has them', async () => {
   const path = '/server/gencompat/v1beta/models/{model}:streamGenerateContent';
   const asked = () => server.ask(path.replace('{model}', 'gemini'), { contents: [{ role: 'user', parts: [{ text: 'one two three' }] }] });
