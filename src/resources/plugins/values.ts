@@ -3,7 +3,7 @@ import { Fault, invalid, missing } from '#core/fault';
 import { isObject, type Json, type JsonObject } from '#core/json';
 import { coerced } from '#http/coerce';
 import { parseForeign } from '#kit/json/foreign';
-import { parseAsWritten, writtenAs } from '#kit/json/numbers';
+import { parseAsWritten, withNumbersOf } from '#kit/json/numbers';
 import type { Plugin } from './types.ts';
 
 /** A test of whether a text is JSON that conforms to a JSON Schema. @throws Fault `invalid` for a schema that is too large */
@@ -25,7 +25,7 @@ const mostBytes = 4_000_000;
 /** The values of a plugin, with defaults. They are data, and read as nothing else. @throws Fault `invalid` naming the field */
 export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFile, owner, signal }: Valuing, keepsTo: KeepsTo): Promise<Values> {
   if (!isObject(given)) throw invalid('plugin_values', 'must be an object');
-  if (fields === undefined) return checkedSize(writtenAs(given, Object.fromEntries(Object.entries(given)) as Values));
+  if (fields === undefined) return checkedSize(withNumbersOf(given, Object.fromEntries(Object.entries(given)) as Values));
   const properties = propertiesOf(fields);
   for (const name of Object.keys(given)) if (!Object.hasOwn(properties, name)) throw invalid(`plugin_values.${name.slice(0, 100)}`, 'is not known');
   const values: Record<string, Json> = {};
@@ -39,7 +39,7 @@ export async function valuesOf({ plugin: { fields, fileMode }, given = {}, hasFi
   for (const name of [...required, ...text]) if (!Object.hasOwn(values, name) || values[name] === '') throw missing(`plugin_values.${name}`);
   checkedSize(values);
   await check(fields, properties, values, (schema) => keepsTo(schema, { owner, signal }));
-  return writtenAs(given, values);
+  return withNumbersOf(given, values);
 }
 
 export const propertiesOf = (fields: JsonObject): Readonly<Record<string, JsonObject>> =>
